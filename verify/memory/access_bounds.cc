@@ -86,6 +86,7 @@ class Checker : public Visitor {
     } else {
       analyzer_.Bind(op->var, {op->min, op->extent});
     }
+    if (IsGiven(op->min) || IsGiven(op->extent)) given_vars_.insert(op->var.get());
     BindOnce(op->var, {op->min, op->extent});
     extents_.push_back(op->extent);
     Visit(op->body);
@@ -191,7 +192,12 @@ class Checker : public Visitor {
     const auto is_scalar = [&](const VarNode* part) { return given_.IsScalar(part); };
     if (UsesVar(range.extent, is_scalar)) once_.emplace_back(var, range);
   }
+  // Whether it depends on a scalar parameter, which says where an access lies as little as memory does.
+  bool IsGiven(const Expr& e) const {
+    return UsesVar(e, [&](const VarNode* var) { return given_.IsScalar(var) || given_vars_.contains(var); });
+  }
   void BindLet(const Var& var, const Expr& value) {
+    if (IsGiven(value)) given_vars_.insert(var.get());
     if (IsFromMemory(value)) {
       from_memory_.insert(var.get());
     } else if (var.dtype().is_integer()) {
@@ -368,7 +374,7 @@ class Checker : public Visitor {
           gather ||
           (ends && ((MayBeInsideByScalars(ends->first, extent) && MayBeInsideByScalars(ends->second, extent)) ||
                     IsInsideOnce(ends->first, ends->second, extent)));
-      const bool enumerable = !IsFromMemory(indices[d]);
+      const bool enumerable = !IsFromMemory(indices[d]) && !IsGiven(indices[d]);
       Refuse(is_assumed ? Verdict::kAssumed : Verdict::kRefuted, access, buffer, d, enumerable);
     }
   }
@@ -493,6 +499,7 @@ class Checker : public Visitor {
   std::vector<Expr> extents_;                // of the loops around
   std::vector<std::pair<Var, Range>> once_;  // loops and iterators whose numbers of values depend on scalar parameters
   std::unordered_set<const VarNode*> from_memory_;  // variables whose values depend on what memory holds
+  std::unordered_set<const VarNode*> given_vars_;   // variables whose values depend on scalar parameters
   const BlockRealizeNode* realize_ = nullptr;
   Expr predicate_;  // of `realize_`: what holds all over its block
 };

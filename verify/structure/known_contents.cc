@@ -49,7 +49,7 @@ bool IsOfIntegers(const Expr& value) {
 class Remover : public Visitor {
  public:
   using Visitor::Visit;
-  explicit Remover(KnownContents* known) : known_(known), values_(known) {}
+  Remover(const Function& function, KnownContents* known) : known_(known), values_(function, known) {}
 
  protected:
   // Data by its name: a pointer to it may go anywhere.
@@ -133,6 +133,12 @@ class Remover : public Visitor {
 
 }  // namespace
 
+FromMemory::FromMemory(const Function& function, const KnownContents* known) : known_(known) {
+  for (const Param& param : function->params) {
+    if (!param.buffer) vars_.insert(param.var.get());
+  }
+}
+
 bool FromMemory::Is(const Expr& e) const {
   if (!e) return false;
   bool found = false;
@@ -158,7 +164,7 @@ KnownContents FindKnownContents(const Function& function) {
   KnownContents known = std::move(allocated.found);
   for (size_t before = known.size() + 1; known.size() < before && !known.empty();) {
     before = known.size();
-    Remover(&known).Visit(function->body);
+    Remover(function, &known).Visit(function->body);
   }
   return known;
 }

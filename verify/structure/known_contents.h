@@ -18,10 +18,10 @@ namespace tilewright {
 using KnownContents = std::unordered_set<const VarNode*>;
 KnownContents FindKnownContents(const Function& function);
 
-// Values that depend on what memory holds, known contents left out.
+// Values that depend on what memory holds, known contents left out, or on the function's scalar parameters.
 class FromMemory {
  public:
-  explicit FromMemory(const KnownContents* known) : known_(known) {}
+  FromMemory(const Function& function, const KnownContents* known);
   bool Is(const Expr& e) const;  // null: no
   bool Any(const std::vector<Expr>& list) const;
   void Add(const Var& var) { vars_.insert(var.get()); }  // that holds such a value

@@ -23,7 +23,7 @@ bool Divides(const BinaryNode& op) {
 class Dependence : public Visitor {
  public:
   using Visitor::Visit;
-  explicit Dependence(const KnownContents* known) : values_(known) {}
+  Dependence(const Function& function, const KnownContents& known) : values_(function, &known) {}
   bool found = false;
 
  protected:
@@ -73,6 +73,15 @@ class Dependence : public Visitor {
     found |= values_.Is(op->predicate) || values_.Any(op->bindings);
     Visitor::VisitBlockRealize(op);
   }
+  void VisitBlock(const BlockNode* op) override {
+    for (const IterVar& iter : op->iter_vars) found |= values_.Is(iter.domain.min) || values_.Is(iter.domain.extent);
+    for (const auto* regions : {&op->reads, &op->writes}) {
+      for (const BufferRegion& region : *regions) {
+        for (const Range& range : region.region) found |= values_.Is(range.min) || values_.Is(range.extent);
+      }
+    }
+    Visitor::VisitBlock(op);
+  }
 
  private:
   FromMemory values_;
@@ -102,7 +111,8 @@ bool CallsOutside(const Stmt& s) {
 class Rewriter : public StmtMutator {
  public:
   using StmtMutator::Mutate;
-  Rewriter(uint32_t next_id, const KnownContents* known) : known_(*known), values_(known), next_id_(next_id) {}
+  Rewriter(const Function& function, const KnownContents& known)
+      : known_(known), values_(function, &known), next_id_(function->next_id) {}
   bool failed = false;
   std::unordered_set<const VarNode*> written_in_part;
   std::unordered_set<uint32_t> as_declared;
@@ -110,6 +120,8 @@ class Rewriter : public StmtMutator {
 
   Block MutateBlock(const Block& block) override {
     BlockNode::Fields fields = block->fields();
+    for (const IterVar& iter : block->iter_vars)
+      failed |= values_.Is(iter.domain.min) || values_.Is(iter.domain.extent);
     for (const MatchBuffer& match : fields.match_buffers) {
       for (const Range& range : match.source.region) failed |= values_.Is(range.min) || values_.Is(range.extent);
       source_of_[match.buffer->data.get()] = match.source.buffer->data.get();
@@ -393,14 +405,14 @@ class Rewriter : public StmtMutator {
 
 }  // namespace
 
-bool DependsOnValues(const Stmt& s, const KnownContents& known) {
-  Dependence visitor(&known);
-  visitor.Visit(s);
+bool DependsOnValues(const Function& function, const KnownContents& known) {
+  Dependence visitor(function, known);
+  visitor.Visit(function->body);
   return visitor.found;
 }
 
 std::optional<WithoutValues> RemoveValues(const Function& function, const KnownContents& known) {
-  Rewriter rewriter(function->next_id, &known);
+  Rewriter rewriter(function, known);
   const Stmt body = rewriter.Mutate(function->body);
   if (rewriter.failed) return std::nullopt;
   return WithoutValues{function.WithBody(body, rewriter.next_id()), std::move(rewriter.written_in_part),

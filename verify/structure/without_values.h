@@ -5,7 +5,8 @@
 //   Y[v] = X[P[v], 8]                    touches P[v], then X[p, 8] for all rows p, and stores Y[v]
 //
 // Conditions that say something about loops and sizes stay conditions; of those about values both cases run. Values are
-// not computed, but for known contents (verify/structure/known_contents.h), which count as no values. What functions outside do is taken to be what the block around them declares.
+// not computed, but for known contents (verify/structure/known_contents.h), which count as no values. Scalar
+// parameters count as values. What functions outside do is taken to be what the block around them declares.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,9 @@
 
 namespace tilewright {
 
-// Whether where the statement goes and what it touches depends on values in memory, or is decided outside of it.
-bool DependsOnValues(const Stmt& s, const KnownContents& known);
+// Whether where the function goes and what it touches depends on values in memory or on scalar parameters, or is decided
+// outside of it.
+bool DependsOnValues(const Function& function, const KnownContents& known);
 
 struct WithoutValues {
   Function function;

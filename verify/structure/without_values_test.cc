@@ -116,5 +116,36 @@ def main(P: T.Buffer((8,), "int32"), Y: T.Buffer((8,), "int32")):
   EXPECT_EQ(verdict("P[i0 * 5 + i1] != 0 and i0 * 5 + i1 < 8"), Verdict::kRefuted);
 }
 
+// A scalar parameter names a row of a table of pages.
+TEST(WithoutValues, ScalarParametersAreAnyNumbers) {
+  const auto verdict = [](const std::string& pages, const std::string& row, const std::string& extent = "8") {
+    return Worst(VerifyProgram(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(Pages: T.Buffer((9, 6), "float32"), source: T.int32, C: T.Buffer((6,), "float32")):
+    B = T.alloc_buffer((5, 6, 2))
+    for a, j, b in T.grid(5, 6, 2):
+        with T.block("B"):
+            va, vj, vb = T.axis.remap("SSS", [a, j, b])
+            T.reads(Pages[va * 2 + vb, vj])
+            T.writes(B[va, vj, vb])
+            B[va, vj, vb] = )" + pages + R"(
+    for j in range(6):
+        with T.block("C"):
+            vj = T.axis.spatial()" + extent + R"(, j)
+            C[vj] = B[)" + row + "]\n"))
+                     .diagnostics);
+  };
+  const std::string guarded = "T.if_then_else(va == 4 and vb == 1, T.float32(0), Pages[va * 2 + vb, vj])";
+  EXPECT_EQ(verdict(guarded, "source // 2, vj, source % 2"), Verdict::kAssumed);
+  EXPECT_EQ(verdict(guarded, "source // 2, vj + 1, source % 2"), Verdict::kRefuted);
+  EXPECT_EQ(verdict(guarded, "source // 2, vj, source % 2 + 2"), Verdict::kRefuted);
+  EXPECT_EQ(verdict(guarded, "source // 2, vj, source % 2 - 2"), Verdict::kRefuted);
+  EXPECT_EQ(verdict(guarded, "source // 2, vj, source % 2", "source"), Verdict::kRefuted);
+  EXPECT_EQ(verdict("T.if_then_else(va == 4 and vb == source, T.float32(0), Pages[va * 2 + vb, vj])", "0, vj, 0"),
+            Verdict::kRefuted);
+  EXPECT_EQ(verdict("T.if_then_else(va == 4, T.float32(0), Pages[va * 2 + vb + source - source, vj])", "0, vj, 0"),
+            Verdict::kProven);
+}
+
 }  // namespace
 }  // namespace tilewright
