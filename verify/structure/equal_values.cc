@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <unordered_set>
@@ -11,8 +12,8 @@
 
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
+#include "ir/arith/bounds.h"
 #include "ir/arith/domain.h"
-#include "ir/arith/linear.h"
 #include "ir/arith/same_expr.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
@@ -20,90 +21,127 @@
 namespace tilewright {
 namespace {
 
-// Values that an index in certain variables tells: parts of it that have places of their own, as linear forms.
+// What indices in certain variables tell: parts of theirs that have places of their own. Quotients and remainders count
+// as variables.
 //
 //   2 * v + 2 * x + y, y below 2               v + x and y
+//   (v + x) // 4, (v + x) % 4                  these two, and v + x
 class ToldByIndices {
  public:
-  ToldByIndices(const std::vector<Expr>& indices, const arith::Domain& own, arith::Analyzer* analyzer)
-      : analyzer_(analyzer) {
+  ToldByIndices(const std::vector<Expr>& indices, const arith::Domain& own) : own_(own) {
     for (const auto& [var, range] : own) {
-      vars_.push_back(var);
-      const auto extent = AsInt(range.min) ? AsInt(range.extent) : std::nullopt;
-      steps_.push_back(extent ? std::max<int64_t>(*extent - 1, 0) : kUnknown);
+      if (AsInt(range.min) && AsInt(range.extent)) analyzer_.Bind(var, range);
     }
     for (const Expr& index : indices) {
-      if (const auto form = FormOf(index)) AddParts(*form);
+      Add(index);
+      const auto* op = dyn_cast<BinaryNode>(index);
+      if (op == nullptr || op->op != BinaryOp::kFloorDiv) continue;
+      const Expr remainder = FloorMod(op->a, op->b);
+      if (std::ranges::any_of(indices, [&](const Expr& other) { return arith::SameExpr(other, remainder); })) {
+        Add(op->a);
+      }
     }
   }
   // Whether it is a sum of multiples of such parts.
-  bool Tell(const Expr& e) const {
+  bool Tell(const Expr& e) {
     if (!e.dtype().is_index()) return false;
-    auto form = FormOf(e);
+    std::optional<Form> form = FormOf(e);
     if (form) form = Reduced(std::move(*form));
-    return form && std::ranges::all_of(*form, [](int64_t c) { return c == 0; });
+    return form && form->empty();
   }
 
  private:
-  using Form = std::vector<int64_t>;  // coefficients of the variables
-  static constexpr int64_t kMost = int64_t{1} << 20, kUnknown = 2 * kMost;
+  using Form = std::map<size_t, int64_t>;  // coefficients of atoms that are not 0
+  static constexpr int64_t kMost = int64_t{1} << 20;
 
-  std::optional<Form> FormOf(const Expr& e) const {
-    const auto linear = arith::DetectLinear(e, vars_, analyzer_);
-    if (!linear) return std::nullopt;
-    Form form;
-    for (const Expr& coefficient : linear->coefficients) {
-      const auto value = AsInt(coefficient);
-      if (!value || std::abs(*value) > kMost) return std::nullopt;
-      form.push_back(*value);
+  struct Atom {
+    Expr value;
+    int64_t steps;  // greatest less least value
+  };
+
+  bool UsesOwn(const Expr& e) const {
+    return UsesVar(e, [&](const VarNode* var) {
+      return std::ranges::any_of(own_, [&](const auto& own) { return own.first.get() == var; });
+    });
+  }
+  size_t AtomOf(const Expr& e) {
+    for (size_t i = 0; i < atoms_.size(); ++i) {
+      if (arith::SameExpr(atoms_[i].value, e)) return i;
     }
+    const arith::Bounds bounds = analyzer_.ConstBounds(e);
+    const bool small = bounds.Within(-kMost, kMost);
+    atoms_.push_back({e, small ? bounds.max - bounds.min : 4 * kMost});
+    return atoms_.size() - 1;
+  }
+  bool AddTerms(const Expr& e, int64_t times, Form* form) {
+    if (std::abs(times) > kMost) return false;
+    if (!UsesOwn(e)) return !arith::ReadsMemory(e);
+    const auto* op = dyn_cast<BinaryNode>(e);
+    if (op != nullptr && (op->op == BinaryOp::kAdd || op->op == BinaryOp::kSub)) {
+      return AddTerms(op->a, times, form) && AddTerms(op->b, op->op == BinaryOp::kAdd ? times : -times, form);
+    }
+    const auto by = op != nullptr && op->op == BinaryOp::kMul ? AsInt(op->b) : std::nullopt;
+    if (by && std::abs(*by) <= kMost) return AddTerms(op->a, times * *by, form);
+    const bool digit = op != nullptr && (op->op == BinaryOp::kFloorDiv || op->op == BinaryOp::kFloorMod);
+    if ((!digit && !isa<VarNode>(e)) || arith::ReadsMemory(e)) return false;
+    const size_t atom = AtomOf(e);
+    if (((*form)[atom] += times) == 0) form->erase(atom);
+    return true;
+  }
+  std::optional<Form> FormOf(const Expr& e) {
+    Form form;
+    if (!AddTerms(e, 1, &form)) return std::nullopt;
     return form;
+  }
+  void Add(const Expr& index) {
+    if (const auto form = FormOf(index)) AddParts(*form);
   }
   // Takes it apart where what is left of it steps over less than all other coefficients are multiples of.
   void AddParts(const Form& form) {
-    std::vector<size_t> order;
-    for (size_t i = 0; i < form.size(); ++i) {
-      if (form[i] != 0) order.push_back(i);
-    }
-    std::ranges::sort(order, std::greater(), [&](size_t i) { return std::abs(form[i]); });
-    Form high(form.size()), low = form;
+    std::vector<std::pair<int64_t, size_t>> order;
+    for (const auto& [atom, coefficient] : form) order.emplace_back(coefficient, atom);
+    std::ranges::sort(order, std::greater(), [](const auto& term) { return std::abs(term.first); });
+    Form high, low = form;
     int64_t divisor = 0;
-    for (const size_t i : order) {
+    for (const auto& [coefficient, atom] : order) {
       __int128 below = 0;
-      for (size_t other = 0; other < low.size(); ++other) {
-        below += static_cast<__int128>(std::abs(low[other])) * steps_[other];
-      }
+      for (const auto& [other, factor] : low) below += static_cast<__int128>(std::abs(factor)) * atoms_[other].steps;
       if (divisor > 0 && below < divisor) {
-        AddReduced(high);
+        AddPart(high);
         return AddParts(low);
       }
-      divisor = std::gcd(divisor, form[i]);
-      high[i] = std::exchange(low[i], 0);
+      divisor = std::gcd(divisor, coefficient);
+      high[atom] = coefficient;
+      low.erase(atom);
     }
-    AddReduced(form);
+    AddPart(form);
   }
-  // Without the leading variables of the parts so far; whole multiples do as well as fractions would.
+  // Without the leading atoms of the parts so far; whole multiples do as well as fractions would.
   std::optional<Form> Reduced(Form form) const {
-    for (const auto& [leading, part] : parts_) {
-      if (form[leading] == 0) continue;
-      const int64_t common = std::gcd(form[leading], part[leading]);
-      const int64_t times = form[leading] / common, scale = part[leading] / common;
-      for (size_t i = 0; i < form.size(); ++i) form[i] = form[i] * scale - part[i] * times;
-      if (std::ranges::any_of(form, [](int64_t c) { return std::abs(c) > kMost; })) return std::nullopt;
+    for (const Form& part : parts_) {
+      const auto& [leading, of_part] = *part.begin();
+      const auto found = form.find(leading);
+      if (found == form.end()) continue;
+      const int64_t common = std::gcd(found->second, of_part);
+      const int64_t times = found->second / common, scale = of_part / common;
+      for (auto& [atom, coefficient] : form) coefficient *= scale;
+      for (const auto& [atom, coefficient] : part) form[atom] -= coefficient * times;
+      std::erase_if(form, [](const auto& term) { return term.second == 0; });
+      if (std::ranges::any_of(form, [](const auto& term) { return std::abs(term.second) > kMost; })) {
+        return std::nullopt;
+      }
     }
     return form;
   }
-  void AddReduced(const Form& form) {
-    const std::optional<Form> part = Reduced(form);
-    if (!part) return;
-    const auto leading = std::ranges::find_if(*part, [](int64_t c) { return c != 0; });
-    if (leading != part->end()) parts_.emplace_back(leading - part->begin(), *part);
+  void AddPart(const Form& form) {
+    std::optional<Form> part = Reduced(form);
+    if (part && !part->empty()) parts_.push_back(std::move(*part));
   }
 
-  arith::Analyzer* analyzer_;
-  std::vector<Var> vars_;
-  std::vector<int64_t> steps_;                     // greatest less least value of each
-  std::vector<std::pair<ptrdiff_t, Form>> parts_;  // with a variable of each that no later one uses
+  const arith::Domain& own_;
+  arith::Analyzer analyzer_;
+  std::vector<Atom> atoms_;
+  std::vector<Form> parts_;  // the first atom of each is in no later one
 };
 
 class Checker : public Visitor {
@@ -172,7 +210,7 @@ class Checker : public Visitor {
     PreOrder(value, [&](const Expr& e) {
       if (!depends || !UsesVar(e, is_own)) return false;
       if (std::ranges::any_of(indices, [&](const Expr& index) { return arith::SameExpr(index, e); })) return false;
-      if (!told) told.emplace(indices, own_, &analyzer_);
+      if (!told) told.emplace(indices, own_);
       if (told->Tell(e)) return false;
       depends = !isa<VarNode>(e);
       return depends;
@@ -183,7 +221,6 @@ class Checker : public Visitor {
   bool holds_ = true;
   VarMap values_;      // of the iterators of nested blocks, and of those that have one value
   arith::Domain own_;  // iterators of the block, and loops in it
-  arith::Analyzer analyzer_;
   std::unordered_set<const VarNode*> stored_;
 };
 

@@ -1,6 +1,7 @@
 #include "verify/structure/spatial_iterators.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "verify/structure/equal_values.h"
 #include "verify/structure/given_values.h"
 #include "verify/structure/instance_order.h"
+#include "verify/structure/instances.h"
 #include "verify/structure/join_digits.h"
 #include "verify/structure/loop_kinds.h"
 
@@ -148,6 +150,22 @@ class Checker : public Visitor {
     return digits.size() > domain.size() && DetermineIterators(elements, digits, &analyzer_);
   }
 
+  // By counting the elements of those instances for which the predicate holds.
+  bool IsInjectiveByCount(const BlockNode* block, std::vector<Expr> elements, const arith::Domain& domain) const {
+    const size_t indices = elements.size();
+    for (const IterVar& iter : block->iter_vars) {
+      if (iter.kind == IterKind::kSpatial && !IsInt(iter.domain.extent, 1)) elements.push_back(iter.var);
+    }
+    const auto touches = InstancesInOrder(domain, PredicateOfIterators(block), elements);
+    if (!touches) return false;
+    std::map<InstanceValues, InstanceValues> instance_of;
+    return std::ranges::all_of(*touches, [&](const InstanceValues& values) {
+      const auto end = values.begin() + static_cast<ptrdiff_t>(indices);
+      const InstanceValues instance(end, values.end());
+      return instance_of.try_emplace({values.begin(), end}, instance).first->second == instance;
+    });
+  }
+
   // Whether they write elements of their own.
   bool Check(const BlockNode* block, const BufferRegion& write) {
     arith::Domain domain;
@@ -173,7 +191,7 @@ class Checker : public Visitor {
     auto map = arith::DetectIterMap(elements, domain, Expr(), arith::IterMapLevel::kNone, &analyzer_, &error);
     const bool tell_apart = map ? map->injective : DetermineIterators(elements, domain, &analyzer_);
     if (tell_apart || IsInjectiveReversed(elements, domain) || IsInjectiveJoined(elements, domain) ||
-        IsInjectiveInDigits(block, elements, domain)) {
+        IsInjectiveInDigits(block, elements, domain) || IsInjectiveByCount(block, elements, domain)) {
       return true;
     }
     if (WritesValuesOfElements(*block)) {

@@ -33,6 +33,35 @@ TEST(SpatialIterators, FusedLoopsWithGaps) {
   EXPECT_FALSE(Differ("30", "f % 5 < 5", "C[(v // 5 * 3 + 2) % 6 * 5 + v % 5] = A[v]"));
 }
 
+TEST(SpatialIterators, FewInstancesAreCounted) {
+  EXPECT_TRUE(Differ("23", "f % 2 < 1", "C[v // 8 * 4 + v % 8 // 2] = A[v]"));
+  EXPECT_TRUE(Differ("6", "True", "C[(v * 5 + 2) % 6 // 2 * 2 + v % 2] = A[v]"));
+  EXPECT_TRUE(Differ("60", "8 <= f and f < 58 and f + 2 == (f + 2) // 5 * 5", "C[(v + 2) // 5 - 2] = A[v]"));
+  EXPECT_FALSE(Differ("23", "f % 2 < 2", "C[v // 8 * 4 + v % 8 // 2] = A[v]"));
+  EXPECT_FALSE(Differ("6", "True", "C[(v * 3 + 2) % 6 // 2 * 2 + v % 2] = A[v]"));
+  EXPECT_FALSE(Differ("60", "8 <= f and f < 58", "C[(v + 2) // 5 - 2] = A[v]"));
+}
+
+// Two dimensions tell the number that they are digits of.
+TEST(SpatialIterators, EqualValuesAtEqualDigits) {
+  const auto agree = [](const std::string& quotient, const std::string& remainder, const std::string& value) {
+    return CheckSpatialIterators(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), C: T.Buffer((8, 8), "float32")):
+    for i, r in T.grid(12, 3):
+        with T.block("C"):
+            v, x = T.axis.remap("SS", [i, r])
+            C[)" + quotient + ", " + remainder + "] = A[" +
+                                                    value + "]\n"))
+        .empty();
+  };
+  EXPECT_TRUE(agree("(v + x) // 2", "(v + x) % 2", "v + x"));
+  EXPECT_TRUE(agree("(v + x) // 2", "(v + x) % 2", "v * 2 + x * 2 + 1"));
+  EXPECT_FALSE(agree("(v + x) // 2", "(v + x) % 2", "v"));
+  EXPECT_FALSE(agree("(v + x) // 2", "(v + x) % 3", "v + x"));
+  EXPECT_FALSE(agree("(v + x) // 2", "v % 2", "v + x"));
+}
+
 // Tiles that overlap, copied to another layout: `index` and `value` of v, and of i below 3 and j below 2.
 bool Agree(const std::string& index, const std::string& value) {
   return CheckSpatialIterators(ParseFunctionOrDie(R"(
@@ -57,6 +86,12 @@ TEST(SpatialIterators, EqualValuesAtEqualElements) {
   EXPECT_TRUE(Agree("v * 2 + i * 2 + j", "(v + i) * 3 + j"));
   EXPECT_TRUE(Agree("v * 2 + i * 2 + j", "j"));
   EXPECT_TRUE(Agree("(v + i) * 2 + j", "(v + i) // 2 * 4 + (v + i) % 2"));
+  // Quotients and remainders.
+  EXPECT_TRUE(Agree("v // 3 * 5 + i + v % 3", "v // 3 * 5 + v % 3 + i"));
+  EXPECT_TRUE(Agree("(v + i) // 2 + j", "(v + i) // 2 + 4 + j"));
+  EXPECT_FALSE(Agree("v // 3 * 5 + i + v % 3", "v // 3 * 5 + i"));
+  EXPECT_FALSE(Agree("(v + i) // 2 + j", "v + i"));
+  EXPECT_FALSE(Agree("(v + i) % 2 * 8 + j", "v + i"));
   EXPECT_FALSE(Agree("v + i", "v"));
   EXPECT_FALSE(Agree("v + i", "v + i * 2"));
   EXPECT_FALSE(Agree("v + i", "v + i + j"));
