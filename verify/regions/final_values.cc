@@ -8,6 +8,7 @@
 
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
+#include "ir/arith/linear.h"
 #include "ir/arith/same_expr.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
@@ -137,7 +138,7 @@ class Checker : public StmtVisitor {
   }
   // Whether an instance of the reader runs in each iteration of the loop in which the writer touches what that instance
   // reads, and does what all instances that read the element do: then the last one sees final values. So it is when some
-  // indices of the one element that the reader reads are the writer's, and the reader depends on the loop by them alone.
+  // indices of the one element, or tile, that the reader reads are the writer's, and the reader depends on the loop by them alone.
   //
   //   for f in range(48): C[f // 6] += ...; D[f // 6] = C[f // 6]
   static bool RunsAgainWhereWritten(const ScopeChild& writer, const ScopeChild& reader, const Buffer& buffer,
@@ -160,7 +161,10 @@ class Checker : public StmtVisitor {
     std::vector<Expr> same;  // of the reader: where the writer writes
     for (size_t d = 0; d < read->region.size(); ++d) {
       const Range &is_read = read->region[d], &is_written = write->region[d];
-      if (!IsInt(is_read.extent, 1) || !IsInt(is_written.extent, 1) || AsInt(is_read.min)) continue;
+      const auto extent = AsInt(is_read.extent);
+      if (!extent || *extent < 1 || AsInt(is_written.extent) != extent || AsInt(is_read.min)) continue;
+      // Tiles that do not overlap are read as elements are.
+      if (*extent > 1 && arith::KnownDivisor(is_read.min, &analyzer) % *extent != 0) continue;
       if (analyzer.CanProveEqual(Substitute(is_written.min, of_writer), Substitute(is_read.min, of_reader))) {
         same.insert(same.end(), {is_read.min, analyzer.Simplify(is_read.min)});
       }

@@ -125,5 +125,32 @@ def main(A: T.Buffer((4, 6), "float32"), S: T.Buffer((2, 2), "float32"), B: T.Bu
   EXPECT_EQ(verdict("T.axis.spatial(4, f // 2)", "B[v] = S[v % 2, v // 2]"), Verdict::kRefuted);
 }
 
+TEST(FinalValues, ReadersOfTilesInAFusedLoop) {
+  const auto verdict = [](const std::string& read, const std::string& written) {
+    return Worst(CheckFinalValues(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((16, 3), "float32"), S: T.Buffer((16,), "float32"), B: T.Buffer((64,), "float32")):
+    for f in range(12):
+        with T.block("S"):
+            vi = T.axis.spatial(4, f // 3)
+            vk = T.axis.reduce(3, f % 3)
+            T.reads(A[vi * 2:vi * 2 + 2, vk])
+            T.writes(S[vi * 2:vi * 2 + 2])
+            with T.init():
+                for u in range(2):
+                    S[vi * 2 + u] = T.float32(0)
+            for u in range(2):
+                S[vi * 2 + u] = S[vi * 2 + u] + A[vi * 2 + u, vk]
+        with T.block("B"):
+            v = T.axis.spatial(12, f)
+            for u in range(2):
+                B[)" + written + "] = S[" + read + "]\n")));
+  };
+  EXPECT_EQ(verdict("v // 3 * 2 + u", "v // 3 * 2 + u"), Verdict::kProven);
+  EXPECT_EQ(verdict("v // 3 * 2 + u", "v * 2 + u"), Verdict::kRefuted);
+  EXPECT_EQ(verdict("v // 3 * 2 + u + 1", "v // 3 * 2 + u"), Verdict::kRefuted);
+  EXPECT_EQ(verdict("v // 4 * 2 + u", "v // 4 * 2 + u"), Verdict::kRefuted);
+}
+
 }  // namespace
 }  // namespace tilewright

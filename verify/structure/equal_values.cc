@@ -84,8 +84,47 @@ class ToldByIndices {
     if (by && std::abs(*by) <= kMost) return AddTerms(op->a, times * *by, form);
     const bool digit = op != nullptr && (op->op == BinaryOp::kFloorDiv || op->op == BinaryOp::kFloorMod);
     if ((!digit && !isa<VarNode>(e)) || arith::ReadsMemory(e)) return false;
+    if (digit && AsInt(op->b).value_or(0) > 0) return AddDigit(*op, *AsInt(op->b), times, form);
+    return AddAtom(e, times, form);
+  }
+  bool AddAtom(const Expr& e, int64_t times, Form* form) {
     const size_t atom = AtomOf(e);
     if (((*form)[atom] += times) == 0) form->erase(atom);
+    return true;
+  }
+  // A quotient or remainder without the multiples of the divisor: (v + 2 * x + 5) // 2 is (v + 1) // 2 + x + 2.
+  bool AddDigit(const BinaryNode& digit, int64_t divisor, int64_t times, Form* form) {
+    std::vector<std::pair<Expr, int64_t>> terms;
+    int64_t number = 0;
+    if (!Terms(digit.a, 1, &terms, &number)) return AddAtom(Expr(&digit), times, form);
+    const DataType type = digit.dtype();
+    Expr rest = Const(type, ((number % divisor) + divisor) % divisor);
+    for (const auto& [term, factor] : terms) {
+      const bool multiple = factor % divisor == 0;
+      if (!multiple) rest = rest + term * Const(type, factor);
+      if (multiple && digit.op == BinaryOp::kFloorDiv && !AddTerms(term, times * (factor / divisor), form))
+        return false;
+    }
+    rest = arith::Simplify(rest);
+    if (!UsesOwn(rest)) return true;
+    const Expr by = Const(type, divisor);
+    return AddAtom(digit.op == BinaryOp::kFloorDiv ? FloorDiv(rest, by) : FloorMod(rest, by), times, form);
+  }
+  static bool Terms(const Expr& e, int64_t times, std::vector<std::pair<Expr, int64_t>>* terms, int64_t* number) {
+    if (std::abs(times) > kMost || std::abs(*number) > kMost) return false;
+    if (const auto value = AsInt(e)) {
+      if (std::abs(*value) > kMost) return false;
+      *number += times * *value;
+      return true;
+    }
+    const auto* op = dyn_cast<BinaryNode>(e);
+    if (op != nullptr && (op->op == BinaryOp::kAdd || op->op == BinaryOp::kSub)) {
+      return Terms(op->a, times, terms, number) &&
+             Terms(op->b, op->op == BinaryOp::kAdd ? times : -times, terms, number);
+    }
+    const auto by = op != nullptr && op->op == BinaryOp::kMul ? AsInt(op->b) : std::nullopt;
+    if (by && std::abs(*by) <= kMost) return Terms(op->a, times * *by, terms, number);
+    terms->emplace_back(e, times);
     return true;
   }
   std::optional<Form> FormOf(const Expr& e) {
@@ -167,11 +206,13 @@ class Checker : public Visitor {
     Visitor::VisitFor(op);
   }
   void VisitStore(const StoreNode* op) override {
+    // As it is written too: simplified, 1 <= (v + 1) // 2 is 1 <= v.
     std::vector<Expr> indices;
-    for (const Expr& index : op->indices) indices.push_back(Now(index));
+    for (const Expr& index : op->indices) indices.insert(indices.end(), {Now(index), Substitute(index, values_)});
     // Another store may give the same element another value.
     holds_ &= stored_.insert(op->buffer->data.get()).second;
-    holds_ &= DependsOn(indices, Now(op->value)) && !op->predicate;
+    holds_ &=
+        !op->predicate && (DependsOn(indices, Now(op->value)) || DependsOn(indices, Substitute(op->value, values_)));
   }
   void VisitBlockRealize(const BlockRealizeNode* op) override {
     for (size_t i = 0; i < op->bindings.size(); ++i) {

@@ -10,7 +10,7 @@
 namespace tilewright {
 namespace {
 
-// Integer buffers by where they are allocated.
+// Buffers by where they are allocated.
 class Allocated : public StmtVisitor {
  public:
   using StmtVisitor::Visit;
@@ -27,18 +27,18 @@ class Allocated : public StmtVisitor {
   }
 
  private:
-  void Add(const Buffer& buffer) {
-    if (buffer->dtype.is_integer() || buffer->dtype.is_bool()) found.insert(buffer->data.get());
-  }
+  void Add(const Buffer& buffer) { found.insert(buffer->data.get()); }
 };
 
-// Whether every machine computes the same: nothing of it is rounded or computed outside.
+// Whether every machine computes the same: integers, also held as floating-point numbers, and nothing outside.
 bool IsOfIntegers(const Expr& value) {
   bool integers = true;
   PreOrder(value, [&](const Expr& part) {
     const auto* call = dyn_cast<CallNode>(part);
     const DataType type = part.dtype();
-    integers &= type.is_integer() || type.is_bool() || isa<StringImmNode>(part);
+    const bool held = (type == DataType::Float(32) || type == DataType::Float(64)) &&
+                      (isa<CastNode>(part) || isa<LoadNode>(part) || isa<FloatImmNode>(part));
+    integers &= held || type.is_integer() || type.is_bool() || isa<StringImmNode>(part);
     integers &= call == nullptr || !call->op.starts_with("call_");
     return integers;
   });

@@ -78,13 +78,16 @@ size_t Known(const std::string& statements) {
 def main(P: T.Buffer((8,), "int32"), Q: T.Buffer((8,), "float32")):
     a = T.alloc_buffer((8,), "int32")
     b = T.alloc_buffer((8,), "int32")
-    f = T.alloc_buffer((8,), "float32")
 )" + statements))
       .size();
 }
 
 TEST(KnownContents, StoresThatInputsDecideTakeThemAway) {
   EXPECT_EQ(Known("    for i in range(8):\n        a[i] = i\n        b[i] = a[i]\n"), 2U);
+  EXPECT_EQ(
+      Known("    f = T.alloc_buffer((8,), \"float32\")\n    for i in range(8):\n        f[i] = T.Cast(\"float32\", i)\n"
+            "        a[i] = T.Cast(\"int32\", f[i])\n"),
+      3U);
   EXPECT_EQ(Known("    for i in range(8):\n        b[i] = a[i]\n        a[i] = P[i]\n"), 0U);
   EXPECT_EQ(Known("    for i in range(8):\n        a[P[i]] = i\n        b[i] = i\n"), 1U);
   EXPECT_EQ(Known("    for i in range(8):\n        if P[i] > 0:\n            a[i] = i\n"), 1U);

@@ -102,15 +102,19 @@ class Checker : public Visitor {
     }
     return one ? divisor : 0;
   }
-  // The block's predicate where iterators are loops.
-  Expr PredicateOfIterators(const BlockNode* block) const {
-    if (realize_ == nullptr || realize_->block.get() != block) return {};
-    VarMap iterators;
-    for (size_t i = 0; i < realize_->bindings.size(); ++i) {
-      const auto* loop = dyn_cast<VarNode>(realize_->bindings[i]);
-      if (loop != nullptr) iterators[Var(loop)] = block->iter_vars[i].var;
-    }
-    return realize_->predicate ? Substitute(realize_->predicate, iterators) : Expr();
+  // The block's predicate, said of its iterators where it names what they are bound to.
+  Expr PredicateOfIterators(const BlockNode* block) {
+    if (realize_ == nullptr || realize_->block.get() != block || !realize_->predicate) return {};
+    std::vector<Expr> bound;
+    for (const Expr& binding : realize_->bindings) bound.push_back(analyzer_.Simplify(binding));
+    return RewriteExpr(realize_->predicate, [&](const Expr& part) {
+      if (!part.dtype().is_index() || isa<IntImmNode>(part)) return part;
+      const Expr simple = analyzer_.Simplify(part);
+      for (size_t i = 0; i < bound.size(); ++i) {
+        if (!isa<IntImmNode>(bound[i]) && arith::SameExpr(simple, bound[i])) return Expr(block->iter_vars[i].var);
+      }
+      return part;
+    });
   }
   // Iterators that stand for two, f // 3 and f % 3, of which the predicate may bound the second one: f // 3 * 2 + f % 3
   // where f % 3 < 2.
@@ -151,7 +155,7 @@ class Checker : public Visitor {
   }
 
   // By counting the elements of those instances for which the predicate holds.
-  bool IsInjectiveByCount(const BlockNode* block, std::vector<Expr> elements, const arith::Domain& domain) const {
+  bool IsInjectiveByCount(const BlockNode* block, std::vector<Expr> elements, const arith::Domain& domain) {
     const size_t indices = elements.size();
     for (const IterVar& iter : block->iter_vars) {
       if (iter.kind == IterKind::kSpatial && !IsInt(iter.domain.extent, 1)) elements.push_back(iter.var);

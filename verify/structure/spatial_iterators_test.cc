@@ -33,6 +33,26 @@ TEST(SpatialIterators, FusedLoopsWithGaps) {
   EXPECT_FALSE(Differ("30", "f % 5 < 5", "C[(v // 5 * 3 + 2) % 6 * 5 + v % 5] = A[v]"));
 }
 
+// The predicate is about loops of which the iterator is a sum.
+TEST(SpatialIterators, GapsOfSplitLoops) {
+  const auto differ = [](const std::string& binding, const std::string& where) {
+    return CheckSpatialIterators(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), C: T.Buffer((64,), "float32")):
+    for a, b in T.grid(8, 3):
+        with T.block("C"):
+            v = T.axis.spatial(24, )" + binding + R"()
+            T.where()" + where + R"()
+            C[v // 4 * 2 + v % 4] = A[v]
+)"))
+        .empty();
+  };
+  EXPECT_TRUE(differ("a * 3 + b", "(b + a * 3) % 4 < 2"));
+  EXPECT_TRUE(differ("a * 3 + b", "(a * 3 + b) % 4 < 2 and a * 3 + b < 23"));
+  EXPECT_FALSE(differ("a * 3 + b", "(a * 3 + b) % 4 < 3"));
+  EXPECT_FALSE(differ("a * 3 + b", "(a * 3 + b) % 4 != 1"));
+}
+
 TEST(SpatialIterators, FewInstancesAreCounted) {
   EXPECT_TRUE(Differ("23", "f % 2 < 1", "C[v // 8 * 4 + v % 8 // 2] = A[v]"));
   EXPECT_TRUE(Differ("6", "True", "C[(v * 5 + 2) % 6 // 2 * 2 + v % 2] = A[v]"));
@@ -57,6 +77,8 @@ def main(A: T.Buffer((64,), "float32"), C: T.Buffer((8, 8), "float32")):
   };
   EXPECT_TRUE(agree("(v + x) // 2", "(v + x) % 2", "v + x"));
   EXPECT_TRUE(agree("(v + x) // 2", "(v + x) % 2", "v * 2 + x * 2 + 1"));
+  EXPECT_TRUE(agree("(v + x + 1) // 2", "0", "T.if_then_else(1 <= (v + x + 1) // 2, 3, 4)"));
+  EXPECT_FALSE(agree("(v + x + 1) // 2", "0", "T.if_then_else(2 <= v + x, 3, 4)"));
   EXPECT_FALSE(agree("(v + x) // 2", "(v + x) % 2", "v"));
   EXPECT_FALSE(agree("(v + x) // 2", "(v + x) % 3", "v + x"));
   EXPECT_FALSE(agree("(v + x) // 2", "v % 2", "v + x"));
@@ -89,6 +111,11 @@ TEST(SpatialIterators, EqualValuesAtEqualElements) {
   // Quotients and remainders.
   EXPECT_TRUE(Agree("v // 3 * 5 + i + v % 3", "v // 3 * 5 + v % 3 + i"));
   EXPECT_TRUE(Agree("(v + i) // 2 + j", "(v + i) // 2 + 4 + j"));
+  EXPECT_TRUE(Agree("(v + 1) // 2 + i", "(v + 1 + i * 2) // 2"));
+  EXPECT_TRUE(Agree("(v + i * 2 + 5) // 2", "(v - 1) // 2 + i"));
+  EXPECT_TRUE(Agree("(v + i * 3) % 3", "v % 3"));
+  EXPECT_FALSE(Agree("(v + 1) // 2 + i", "v // 2 + i"));
+  EXPECT_FALSE(Agree("(v + i * 2) % 3", "v % 3"));
   EXPECT_FALSE(Agree("v // 3 * 5 + i + v % 3", "v // 3 * 5 + i"));
   EXPECT_FALSE(Agree("(v + i) // 2 + j", "v + i"));
   EXPECT_FALSE(Agree("(v + i) % 2 * 8 + j", "v + i"));
