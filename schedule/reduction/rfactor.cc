@@ -230,6 +230,26 @@ bool SizeDecidesWhichHaveValues(const Reduction& reduction) {
          });
 }
 
+// Loops that become iterators of the first step: the one that is factored, and all that bindings tie to it, k_0 and f of
+// k_0 * 2 + f // 2 and f % 2. Iterators made of the same loop would not be independent.
+std::vector<const ForNode*> LoopsTiedToFactor(const Reduction& reduction) {
+  std::vector<const ForNode*> tied = {reduction.factor};
+  const auto is_tied = [&](const Expr& binding) {
+    return std::ranges::any_of(tied, [&](const ForNode* loop) { return UsesVar(binding, loop->var); });
+  };
+  for (size_t before = 0; before < tied.size();) {
+    before = tied.size();
+    for (const Expr& binding : reduction.realize->bindings) {
+      if (!is_tied(binding)) continue;
+      for (const LoopUse& use : reduction.loops) {
+        if (UsesVar(binding, use.loop->var) && std::ranges::find(tied, use.loop) == tied.end())
+          tied.push_back(use.loop);
+      }
+    }
+  }
+  return tied;
+}
+
 // The first step: the loops and the block, all fresh.
 Stmt MakeFirstStep(const Reduction& reduction, const Partial& partial, uint32_t* next_id, uint32_t* block_id) {
   const BlockNode& block = reduction.block();
@@ -258,10 +278,11 @@ Stmt MakeFirstStep(const Reduction& reduction, const Partial& partial, uint32_t*
   };
   const Var factor = add(IteratorOf(*reduction.factor, IterKind::kSpatial), reduction.factor->var);
   new_iters[reduction.factor->var] = factor;
+  const std::vector<const ForNode*> tied = LoopsTiedToFactor(reduction);
   for (size_t i = 0; i < block.iter_vars.size(); ++i) {
     const IterVar& iter = block.iter_vars[i];
     const Expr& binding = reduction.realize->bindings[i];
-    if (!UsesVar(binding, reduction.factor->var)) {
+    if (std::ranges::none_of(tied, [&](const ForNode* loop) { return UsesVar(binding, loop->var); })) {
       iters[iter.var] = add({Var(iter.var.name(), iter.var.dtype()), iter.domain, iter.kind}, binding);
       continue;
     }

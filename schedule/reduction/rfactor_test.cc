@@ -108,6 +108,29 @@ TEST(Rfactor, KeepsUntouchedIteratorsAndLoopsInAnyOrder) {
   ExpectEquivalent(conv, Factored(after, LoopsOf(after, "C_rf")[3], 1));
 }
 
+// Two iterators are made of f: in the first step f itself is one, and neither of them.
+TEST(Rfactor, MakesOneIteratorOfALoopThatSeveralAreMadeOf) {
+  const Function before = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((4, 4, 2), "float32"), C: T.Buffer((4,), "float32")):
+    for i, k_0, f in T.grid(4, 2, 4):
+        with T.block("C"):
+            vi = T.axis.spatial(4, i)
+            vk = T.axis.reduce(4, k_0 * 2 + f // 2)
+            vr = T.axis.reduce(2, f % 2)
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + A[vi, vk, vr]
+)");
+  const Function after = Factored(before, LoopsOf(before, "C")[1], 0);
+  ExpectContains(after, R"(
+        with T.block("C_rf"):
+            vk_0, vi, vf = T.axis.remap("SSR", [k_0, i, f])
+            T.reads(A[vi, vk_0 * 2 + vf // 2, vf % 2])
+)");
+  ExpectEquivalent(before, after);
+}
+
 TEST(Rfactor, CombinesOnlyPartsThatHaveAValue) {
   // The spatial condition stays; parts whose reduction never starts are left out.
   Function before = SplitLoop(SplitLoop(testing::Matmul(4, 8, 16), "C", 2, 5), "C", 0, 3);
