@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_set>
 
 #include "ir/analysis.h"
 #include "ir/arith/int_set.h"
@@ -14,6 +15,7 @@
 #include "verify/regions/flat_scope.h"
 #include "verify/regions/initialization.h"
 #include "verify/regions/instance_that_writes.h"
+#include "verify/regions/joined_dimensions.h"
 #include "verify/regions/steps.h"
 #include "verify/regions/sure_writes.h"
 #include "verify/structure/block_scope.h"
@@ -470,7 +472,21 @@ class Checker : public Visitor {
 Diagnostics CheckRegionCover(const Function& function) {
   Checker checker(function);
   checker.Visit(function->body);
-  return std::move(checker.diagnostics);
+  Diagnostics refused = std::move(checker.diagnostics);
+  if (refused.empty()) return refused;
+  std::unordered_set<const VarNode*> buffers;
+  for (const Diagnostic& diagnostic : refused) buffers.insert(diagnostic.buffer->data.get());
+  const std::optional<JoinedDimensions> simpler = JoinDimensions(function, std::move(buffers));
+  if (!simpler) return refused;
+  Checker again(simpler->function);
+  again.Visit(simpler->function->body);
+  std::erase_if(refused, [&](const Diagnostic& diagnostic) {
+    const VarNode* data = diagnostic.buffer->data.get();
+    return simpler->joined.contains(data) && std::ranges::none_of(again.diagnostics, [&](const Diagnostic& other) {
+             return other.object == diagnostic.object && other.buffer->data.get() == data;
+           });
+  });
+  return refused;
 }
 
 }  // namespace tilewright

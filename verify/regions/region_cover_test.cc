@@ -294,5 +294,68 @@ def main(A: T.Buffer((32,), "float32"), C: T.Buffer((32,), "float32")):
               ElementsAre(HasSubstr("not all written before")));
 }
 
+// The rows are written in two parts, or in tiles of a block, and read by number or by digits.
+TEST(RegionCover, DimensionsThatAreDigitsOfANumber) {
+  const auto reasons = [](const std::string& write, const std::string& read) {
+    return Reasons(R"(
+@T.prim_func
+def main(A: T.Buffer((n, 6), "float32"), C: T.Buffer((n + 1, 6), "float32"), n: T.int32):
+    B = T.alloc_buffer(((n + 1) // 2, 6, 2))
+)" + write + read);
+  };
+  const auto part = [](const std::string& name, const std::string& columns, const std::string& rows = "n") {
+    return "    for i, j in T.grid(" + rows + ", 3):\n        with T.block(\"" + name +
+           "\"):\n            vi = T.axis.spatial(n, i)\n            vj = T.axis.spatial(6, " + columns +
+           ")\n            B[vi // 2, vj, vi % 2] = A[vi, vj]\n";
+  };
+  const std::string tiles = R"(
+    for i, j in T.grid(n, 2):
+        with T.block("B_o"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(A[vi, vj * 3:vj * 3 + 3])
+            T.writes(B[vi // 2, vj * 3:vj * 3 + 3, vi % 2])
+            for k in range(3):
+                with T.block("B"):
+                    vk = T.axis.spatial(3, k)
+                    B[vi // 2, vj * 3 + vk, vi % 2] = A[vi, vj * 3 + vk]
+)";
+  const std::string by_number = R"(
+    for i, j in T.grid(n, 6):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi // 2, vj, vi % 2]
+)";
+  const std::string by_digits = R"(
+    for a, j, b in T.grid((n + 1) // 2, 6, 2):
+        with T.block("C"):
+            va, vj, vb = T.axis.remap("SSS", [a, j, b])
+            T.where(a * 2 + b < n)
+            C[va * 2 + vb, vj] = B[va, vj, vb]
+)";
+  const std::string beyond = R"(
+    for i, j in T.grid(n + 1, 6):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi // 2, vj, vi % 2]
+)";
+  const std::string both = part("B0", "j") + part("B1", "j + 3");
+  for (const std::string& read : {by_number, by_digits}) {
+    EXPECT_THAT(reasons(both, read), IsEmpty());
+    EXPECT_THAT(reasons(tiles, read), IsEmpty());
+    EXPECT_EQ(reasons(part("B0", "j") + part("B1", "j + 2"), read).size(), 1U);
+    EXPECT_EQ(reasons(part("B0", "j") + part("B1", "j + 3", "n - 1"), read).size(), 1U);
+    EXPECT_EQ(reasons(Replaced(tiles, "T.grid(n, 2)", "T.grid(n - 1, 2)"), read).size(), 1U);
+  }
+  EXPECT_EQ(reasons(both, beyond).size(), 1U);
+  // A part of the quotients with one of the remainders is no range of numbers.
+  EXPECT_EQ(reasons(both,
+                    "    with T.block(\"C\"):\n        T.reads(B[0:(n + 1) // 2, 0:6, 1])\n        T.writes(C[0, 0])\n"
+                    "        for a in range((n + 1) // 2):\n            C[0, 0] = B[a, 0, 1]\n")
+                .size(),
+            1U);
+  EXPECT_EQ(reasons(both, Replaced(by_digits, "a * 2 + b < n", "a * 2 + b < n + 1")).size(), 1U);
+  EXPECT_EQ(reasons(both, Replaced(by_number, "B[vi // 2, vj, vi % 2]", "B[vi // 2, vj, 1]")).size(), 1U);
+}
+
 }  // namespace
 }  // namespace tilewright
