@@ -124,7 +124,8 @@ class Checker : public Visitor {
     const auto covers_reads_of = [&](const Step& child) {
       if (child.is_store || !inside.contains(child.id())) return true;
       return std::ranges::all_of(child.realize->block->reads, [&](const BufferRegion& part) {
-        return !part.buffer.same_as(read.buffer) || IsCoveredSomehow(**flat, child, part);
+        return !part.buffer.same_as(read.buffer) || IsCoveredSomehow(**flat, child, part) ||
+               AreLoadsCovered(**flat, child, part);
       });
     };
     const bool covered = std::ranges::all_of((*flat)->steps(), covers_reads_of);

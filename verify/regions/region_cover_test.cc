@@ -14,6 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 std::vector<std::string> Reasons(const std::string& text) {
   std::vector<std::string> reasons;
@@ -355,6 +356,36 @@ def main(A: T.Buffer((n, 6), "float32"), C: T.Buffer((n + 1, 6), "float32"), n: 
             1U);
   EXPECT_EQ(reasons(both, Replaced(by_digits, "a * 2 + b < n", "a * 2 + b < n + 1")).size(), 1U);
   EXPECT_EQ(reasons(both, Replaced(by_number, "B[vi // 2, vj, vi % 2]", "B[vi // 2, vj, 1]")).size(), 1U);
+}
+
+// A block inside of another sets what it then adds to, as many times as memory says.
+TEST(RegionCover, SumsThatABlockInsideBegins) {
+  const auto reasons = [](const std::string& first) {
+    return Reasons(R"(
+@T.prim_func
+def main(L: T.Buffer((6,), "int32"), A: T.Buffer((6, 9), "float32"), S: T.Buffer((6,), "float32")):
+    W = T.alloc_buffer((6,))
+    with T.block("W_o"):
+        T.reads(L[0:6], W[0:6], A[0:6, 0:9])
+        T.writes(W[0:6])
+        for i in range(6):
+            with T.block("W"):
+                v = T.axis.spatial(6, i)
+                T.reads(L[v], W[v], A[v, 0:L[v] + 4])
+                T.writes(W[v])
+)" + first + R"(
+                for t in range(L[v] + 4):
+                    W[v] = W[v] + A[v, t]
+    for i in range(6):
+        with T.block("S"):
+            v = T.axis.spatial(6, i)
+            S[v] = W[v]
+)");
+  };
+  EXPECT_THAT(reasons("                W[v] = T.float32(0)"), IsEmpty());
+  EXPECT_THAT(reasons("                if L[v] > 0:\n                    W[v] = T.float32(0)"), Not(IsEmpty()));
+  EXPECT_THAT(reasons("                S[v] = T.float32(0)"), Not(IsEmpty()));
+  EXPECT_THAT(reasons("                if v < 5:\n                    W[v] = T.float32(0)"), Not(IsEmpty()));
 }
 
 }  // namespace
