@@ -8,7 +8,8 @@
 //
 // The instance whose reduce iterators all have their least values runs the init; for each element it must come first.
 // It does when these are the values of the reduce loops' first iterations, and no spatial iterator uses these loops; or
-// when the loops count up to what the iterators are made of, from outer to inner ones (digits of one number).
+// when the loops count up to what the iterators are made of, from outer to inner ones (digits of one number); or when
+// counting few constant instances shows it (verify/structure/instances.h).
 #pragma once
 
 #include <vector>
