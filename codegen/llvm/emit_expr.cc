@@ -7,9 +7,17 @@
 #include "ir/builtin.h"
 #include "ir/functor.h"
 #include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/PatternMatch.h"
 
 namespace tilewright::codegen {
 namespace {
+
+// Whether `a` is a choice and `b` a number. LLVM makes max(max(c, x), c) of choices max(c, x), which is NaN where x is and
+// not c; the functions that give the number where the other operand is NaN it knows better.
+bool EndsAChoice(llvm::Value* a, llvm::Value* b) {
+  using llvm::PatternMatch::m_NonNaN;
+  return llvm::isa<llvm::SelectInst>(a) && llvm::PatternMatch::match(b, m_NonNaN());
+}
 
 // Whether evaluating `e` where its guard does not hold could trap or has effects.
 bool NeedsGuard(const Expr& e) {
@@ -241,8 +249,10 @@ llvm::Value* FunctionEmitter::EmitFloatBinary(BinaryOp op, llvm::Value* a, llvm:
     }
     // The second operand where the comparison fails, so also where one of the two is a NaN: what minps and maxps do.
     case BinaryOp::kMin:
+      if (EndsAChoice(a, b)) return builder_.CreateMinNum(a, b);
       return builder_.CreateSelect(Compare(llvm::CmpInst::FCMP_OLT, a, b), a, b);
     case BinaryOp::kMax:
+      if (EndsAChoice(a, b)) return builder_.CreateMaxNum(a, b);
       return builder_.CreateSelect(Compare(llvm::CmpInst::FCMP_OGT, a, b), a, b);
     default:
       TW_UNREACHABLE();

@@ -217,6 +217,46 @@ def main(A: T.Buffer((65536,), "float16"), B: T.Buffer((65536,), "float16"), C: 
   }
 }
 
+// Minima and maxima in each other, with numbers on either side: each is the second operand where one is NaN.
+TEST(Choices, OfChoicesForgetNanInOrder) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  const float numbers[] = {0, 2, -1}, inputs[] = {nan, 0, 1, 2, 3, -1, -2, inf, -inf};
+  // The outer one's number stands right or left, like the inner one's.
+  const auto choose = [](bool max, float a, float b) { return max ? (a > b ? a : b) : (a < b ? a : b); };
+  const auto text = [](bool max, const std::string& a, const std::string& b) {
+    return std::string(max ? "T.max(" : "T.min(") + a + ", " + b + ")";
+  };
+  for (int form = 0; form < 16; ++form) {
+    const bool outer = (form & 1) != 0, inner = (form & 2) != 0, outer_right = (form & 4) != 0,
+               inner_right = (form & 8) != 0;
+    for (const float c : numbers) {
+      for (const float d : numbers) {
+        const std::string of_c = "T.float32(" + std::to_string(c) + ")", of_d = "T.float32(" + std::to_string(d) + ")";
+        const std::string of_inner = inner_right ? text(inner, "A[v]", of_c) : text(inner, of_c, "A[v]");
+        const auto compiled = CompileToJit(
+            ParseOrDie("@T.prim_func\ndef main(A: T.Buffer((9,), \"float32\"), B: T.Buffer((9,), \"float32\")):\n"
+                       "    for i in range(9):\n"
+                       "        with T.block(\"B\"):\n"
+                       "            v = T.axis.spatial(9, i)\n"
+                       "            B[v] = " +
+                       (outer_right ? text(outer, of_inner, of_d) : text(outer, of_d, of_inner)) + "\n"),
+            HostTarget());
+        ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+        Tensor a = *Tensor::Allocate({kTwFloat, 32, 1}, {9}), b = *Tensor::Allocate({kTwFloat, 32, 1}, {9});
+        std::copy(std::begin(inputs), std::end(inputs), a.data<float>());
+        TwTensor* args[] = {a.abi(), b.abi()};
+        ASSERT_TRUE((*compiled)->Run("main", args).ok());
+        for (int i = 0; i < 9; ++i) {
+          const float x = inputs[i], of_x = inner_right ? choose(inner, x, c) : choose(inner, c, x);
+          const float want = outer_right ? choose(outer, of_x, d) : choose(outer, d, of_x), got = b.data<float>()[i];
+          EXPECT_TRUE(std::isnan(want) ? std::isnan(got) : got == want)
+              << x << " by form " << form << " with " << c << " and " << d << " gives " << got << ", not " << want;
+        }
+      }
+    }
+  }
+}
+
 // A vector divided by one number: like a division where that is exact or not finite, within a unit elsewhere.
 TEST(Quotients, AreThoseOfADivision) {
   constexpr char kQuotients[] = R"(
