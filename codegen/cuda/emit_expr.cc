@@ -50,6 +50,16 @@ Operator OperatorOf(BinaryOp op) {
   }
 }
 
+// Whether it is the minimum or maximum of another choice and a number behind it.
+bool EndsAChoice(const BinaryNode* op) {
+  const auto* number = dyn_cast<FloatImmNode>(op->b);
+  if (number == nullptr || std::isnan(number->value)) return false;
+  const auto* inner = dyn_cast<BinaryNode>(op->a);
+  const auto* call = dyn_cast<CallNode>(op->a);
+  return isa<SelectNode>(op->a) || (call != nullptr && call->op == kIfThenElse) ||
+         (inner != nullptr && (inner->op == BinaryOp::kMin || inner->op == BinaryOp::kMax));
+}
+
 Binding Next(Binding binding) { return static_cast<Binding>(binding + 1); }
 
 }  // namespace
@@ -183,9 +193,11 @@ Text KernelEmitter::FloatBinary(const BinaryNode* op) {
   const Text a = Value(op->a), b = Value(op->b);
   switch (op->op) {
     case BinaryOp::kMin:
-      return {absl::StrCat("tw::min_of<", type, ">(", a.text, ", ", b.text, ")")};
-    case BinaryOp::kMax:
-      return {absl::StrCat("tw::max_of<", type, ">(", a.text, ", ", b.text, ")")};
+    case BinaryOp::kMax: {
+      const std::string name = op->op == BinaryOp::kMin ? "tw::min_of" : "tw::max_of";
+      if (EndsAChoice(op)) return {absl::StrCat(name, "_choice(", type, "(", a.text, "), ", b.text, ")")};
+      return {absl::StrCat(name, "<", type, ">(", a.text, ", ", b.text, ")")};
+    }
     case BinaryOp::kMod:
       return {absl::StrCat("tw::fmod(", a.text, ", ", b.text, ")")};
     case BinaryOp::kFloorDiv:

@@ -128,6 +128,25 @@ def main(A: T.Buffer((20,), "float16"), B: T.Buffer((40,), "float32")):
   }
 }
 
+// Minima and maxima in each other are the second operand where one is NaN, in order.
+TEST(Emulation, ChoicesOfChoicesForgetNanInOrder) {
+  for (const char* type : {"float32", "float64", "float16"}) {
+    std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((64,), "TYPE"), B: T.Buffer((64, 4), "TYPE")):
+    for i in T.thread_binding(64, thread="threadIdx.x"):
+        with T.block("B"):
+            v = T.axis.spatial(64, i)
+            B[v, 0] = T.max(T.max(T.TYPE(0), A[v] / T.TYPE(0)), T.TYPE(0))
+            B[v, 1] = T.min(T.min(T.TYPE(0), A[v] / T.TYPE(0)), T.TYPE(0))
+            B[v, 2] = T.max(T.TYPE(0), T.max(A[v] / T.TYPE(0), T.TYPE(0)))
+            B[v, 3] = T.max(T.Select(v > 3, A[v] / T.TYPE(0), T.TYPE(0)), T.TYPE(-1))
+)";
+    for (size_t at; (at = text.find("TYPE")) != std::string::npos;) text.replace(at, 4, type);
+    EXPECT_EQ(testing::CompareWithInterpreter(text, {.target = Gpu(), .integers = 1}), "") << type;
+  }
+}
+
 // Halves are chosen as they are, without conversions.
 TEST(Emulation, ChoicesOfHalvesStayHalves) {
   constexpr std::string_view kText = R"(

@@ -27,7 +27,7 @@ DataType TypeOf(int32_t type) {
                                       : DataType::UInt(8);
 }
 
-// The last output of a node, whose text is that of its message, without the names of its inputs. Those that decide shapes
+// The last output of a node, whose text is that of its message, without the names of its inputs. Inputs that decide shapes
 // are bound to their values.
 std::vector<double> Values(const std::string& text, const std::vector<Input>& inputs, int64_t opset = 18) {
   ModelWriter m(opset);

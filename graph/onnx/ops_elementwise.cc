@@ -320,7 +320,7 @@ absl::Status ImportGelu(OnnxNode& n) {
     return Real(x, 0.5) * x * (One(x) + Unary("tanh", inner));
   });
 }
-// com.microsoft: of x + bias.
+// com.microsoft: the exact form, of x + bias.
 absl::Status ImportBiasGelu(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
   TW_RETURN_IF_ERROR(n.RequireFloat());

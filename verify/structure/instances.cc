@@ -30,7 +30,7 @@ class Evaluator {
         value = Value(*chosen != 0 ? select->true_value : select->false_value);
       }
     }
-    // Of other types than index types arithmetic may wrap.
+    // Arithmetic in other types than index types may wrap.
     const DataType type = e.dtype();
     const bool exact = type.is_index() || type.is_bool();
     return exact && value && *value > -kGreatest && *value < kGreatest ? value : std::nullopt;

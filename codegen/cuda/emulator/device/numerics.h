@@ -49,6 +49,13 @@ TW_DEVICE T max_of(T a, T b) {
   return a > b ? a : b;
 }
 
+// The same where `b` is a number and `a` such a choice: compilers make max_of(max_of(b, x), b) max_of(b, x), which is NaN
+// where x is.
+TW_DEVICE float min_of_choice(float a, float b) { return TW_MATH(fminf)(a, b); }
+TW_DEVICE float max_of_choice(float a, float b) { return TW_MATH(fmaxf)(a, b); }
+TW_DEVICE double min_of_choice(double a, double b) { return TW_MATH(fmin)(a, b); }
+TW_DEVICE double max_of_choice(double a, double b) { return TW_MATH(fmax)(a, b); }
+
 // The float next to the value whose last bit is odd, unless the value is a float: rounding it further gives what
 // rounding the value once gives.
 TW_DEVICE float odd_float(double value) {
