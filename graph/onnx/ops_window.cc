@@ -328,6 +328,30 @@ absl::Status ImportGlobalLpPool(OnnxNode& n) {
   }));
 }
 
+absl::Status ImportCol2Im(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
+  const Item& x = n.In(0);
+  if (x.rank() != 3) return n.Error("its input has rank ", x.rank());
+  TW_VALUE_OR_RETURN(const Exprs image, n.Values(1));
+  TW_VALUE_OR_RETURN(const Int64s kernel, n.Numbers(2));
+  TW_VALUE_OR_RETURN(const std::vector<Span> spans, SpansOf(n, image, kernel));
+  if (!Fits(image, spans)) return n.Error("the window does not fit into the image");
+  Expr elements = Extent(1), positions = Extent(1);
+  for (size_t i = 0; i < spans.size(); ++i) {
+    elements = elements * Extent(kernel[i]);
+    positions = positions * ops::Positions(image[i], spans[i]);
+  }
+  const auto channels = AsInt(x.shape[1]), of_window = AsInt(n.emit().Simplify(elements));
+  if (channels && of_window && *channels % *of_window != 0) {
+    return n.Error(*channels, " rows for windows of ", *of_window, " elements");
+  }
+  TW_RETURN_IF_ERROR(n.RequireShape(0, {x.shape[0], x.shape[1], n.emit().Simplify(positions)}));
+  return n.Out(n.Program("col2im", {x}, [&](ProgramParts& p) {
+    Buffer sums = ops::FoldWindows(p.f, p.in[0], spans, p.local(image), SumType(x.dtype));
+    return Buffers{WithBias(p, sums, nullptr, x.dtype)};
+  }));
+}
+
 // Puts each element where MaxPool found it; the rest is zero.
 absl::Status ImportMaxUnpool(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
@@ -382,6 +406,7 @@ absl::Status ImportMaxUnpool(OnnxNode& n) {
 OnnxOperators WindowOperators() {
   return {
       {"AveragePool", 1, ImportAveragePool},
+      {"Col2Im", 18, ImportCol2Im},
       {"Conv", 1, ImportConv},
       {"ConvInteger", 10, ImportConvInteger},
       {"ConvTranspose", 1, ImportConvTranspose},

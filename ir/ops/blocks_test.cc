@@ -171,6 +171,15 @@ TEST(Blocks, LastWindowDoesNotBeginInThePadding) {
   EXPECT_EQ(AsInt(Positions(Expr(5), {.kernel = 2, .stride = 2}, /*ceil=*/true)), 3);
 }
 
+TEST(Blocks, WindowsThatOverlapAreAdded) {
+  const Var n("n", kInt64);
+  FunctionBuilder f;
+  Buffer x = f.Input("x", {n, 4, 3}, kInt64);
+  const Function fold = f.Build({FoldWindows(f, x, {{.kernel = 2}}, {4}, kInt64)});
+  const NDArray windows = Array(kInt64, {1, 4, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  EXPECT_EQ(Numbers(ResultOf(fold, {windows}, {1, 2, 4})), (std::vector<double>{1, 6, 8, 6, 7, 18, 20, 12}));
+}
+
 TEST(Blocks, SoftmaxOfMaskedRows) {
   FunctionBuilder f;
   Buffer x = f.Input("x", {2, 2}, kF32);

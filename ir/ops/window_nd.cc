@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "ir/arith/analyzer.h"
+#include "ir/ops/movement.h"
 #include "ir/ops/reduction.h"
 #include "ir/ops/scalar_math.h"
 
@@ -40,6 +41,18 @@ Place PlaceOf(const Buffer& x, const std::vector<Span>& spans, const Indices& at
   }
   place.inside = arith::Simplify(place.inside);
   return place;
+}
+
+// The position of a window whose kernel element `k` lies at `at`, if there is one.
+struct Position {
+  Expr index, exists;
+};
+Position PositionOf(const Span& span, const Expr& at, const Expr& k, const Expr& positions) {
+  const Expr stretched = at + Number(at, span.before) - Scaled(k, span.dilation);
+  const Expr stride = Number(stretched, span.stride), zero = Number(stretched, 0);
+  const Expr index = span.stride == 1 ? stretched : FloorDiv(stretched, stride);
+  const Expr exists = And(stretched >= zero, index < positions);
+  return {index, span.stride == 1 ? exists : And(FloorMod(stretched, stride) == zero, exists)};
 }
 
 std::vector<int> KernelAxes(size_t dims) {
@@ -141,18 +154,43 @@ Buffer ConvTransposeNd(FunctionBuilder& f, const Buffer& x, const Buffer& weight
     Indices at = {v[0], channel}, weight_at = {channel, out};
     Expr inside = True();
     for (size_t i = 0; i < dims; ++i) {
-      const Span& span = options.spans[i];
-      const Expr stretched = v[2 + i] + Number(v[2 + i], span.before) - Scaled(axes[1 + i], span.dilation);
-      const Expr stride = Number(stretched, span.stride);
-      const Expr index = span.stride == 1 ? stretched : FloorDiv(stretched, stride);
-      if (span.stride != 1) inside = And(inside, FloorMod(stretched, stride) == Number(stretched, 0));
-      inside = And(inside, And(stretched >= Number(stretched, 0), index < x->shape[2 + i]));
-      at.push_back(index);
+      const Position position = PositionOf(options.spans[i], v[2 + i], axes[1 + i], x->shape[2 + i]);
+      inside = And(inside, position.exists);
+      at.push_back(position.index);
       weight_at.push_back(axes[1 + i]);
     }
     inside = arith::Simplify(inside);
     const Expr value = CastTo(options.type, x.Load(at)) * CastTo(options.type, weight.Load(weight_at));
     return Sum(IsTrue(inside) ? value : IfThenElse(inside, value, Const(options.type, 0)), axes);
+  });
+}
+
+Buffer FoldWindows(FunctionBuilder& f, const Buffer& x, const std::vector<Span>& spans,
+                   const std::vector<Expr>& spatial, DataType sum) {
+  const size_t dims = spans.size();
+  std::vector<Expr> kernel, positions, shape = {x->shape[0], x->shape[1]};
+  std::vector<ReduceAxis> axes;
+  for (size_t i = 0; i < dims; ++i) {
+    kernel.push_back(Number(spatial[i], spans[i].kernel));
+    positions.push_back(Positions(spatial[i], spans[i]));
+    shape[1] = arith::Simplify(FloorDiv(shape[1], Number(shape[1], spans[i].kernel)));
+    axes.emplace_back("r" + std::to_string(i), kernel.back());
+  }
+  shape.insert(shape.end(), spatial.begin(), spatial.end());
+  return f.Compute("fold", shape, [&](const std::vector<Var>& v) {
+    std::vector<Expr> all_kernel = {shape[1]};
+    all_kernel.insert(all_kernel.end(), kernel.begin(), kernel.end());
+    Indices row = {v[1]}, column;
+    Expr inside = True();
+    for (size_t i = 0; i < dims; ++i) {
+      const Position position = PositionOf(spans[i], v[2 + i], axes[i], positions[i]);
+      inside = And(inside, position.exists);
+      row.push_back(axes[i]);
+      column.push_back(position.index);
+    }
+    inside = arith::Simplify(inside);
+    const Expr value = CastTo(sum, x(v[0], Flatten(all_kernel, row), Flatten(positions, column)));
+    return Sum(IsTrue(inside) ? value : IfThenElse(inside, value, Const(sum, 0)), axes);
   });
 }
 

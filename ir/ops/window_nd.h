@@ -37,6 +37,11 @@ Buffer ConvNd(FunctionBuilder& f, const Buffer& x, const Buffer& weight, const C
 Buffer ConvTransposeNd(FunctionBuilder& f, const Buffer& x, const Buffer& weight, const ConvOptions& options,
                        const std::vector<Expr>& shape);
 
+// Windows of an image added back to it: x is [batch, channels * kernel..., positions], the kernel and the positions
+// row-major; the result is [batch, channels, shape...]. `spans` give the positions over `shape`.
+Buffer FoldWindows(FunctionBuilder& f, const Buffer& x, const std::vector<Span>& spans, const std::vector<Expr>& shape,
+                   DataType sum);
+
 // The largest element of each window; padding does not count. Integer and floating-point types.
 Buffer MaxPoolNd(FunctionBuilder& f, const Buffer& x, const std::vector<Span>& spans, const std::vector<Expr>& shape);
 // The row-major position in x (int64) of the element that MaxPoolNd gave, the first of equal ones. `column_major`:
