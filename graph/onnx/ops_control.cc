@@ -305,6 +305,24 @@ absl::Status ImportLoop(OnnxNode& n) {
   return n.Out(FieldsOf(n, result, results));
 }
 
+// The dimension that sequence i of rank `rank` is scanned along.
+absl::StatusOr<int> ScanAxis(OnnxNode& n, const Int64s& axes, size_t i, size_t rank) {
+  return n.Axis(i < axes.size() ? axes[i] : 0, rank);
+}
+
+// Dimension `from` becomes dimension `to`; the others keep their order.
+absl::StatusOr<Item> MoveAxis(OnnxNode& n, const Item& x, int from, int to) {
+  if (from == to) return x;
+  std::vector<int> permutation(x.rank());
+  std::iota(permutation.begin(), permutation.end(), 0);
+  permutation.erase(permutation.begin() + from);
+  permutation.insert(permutation.begin() + to, from);
+  TW_VALUE_OR_RETURN(Items moved, n.Program("transpose", {x}, [&](ProgramParts& p) {
+    return Buffers{ops::Transpose(p.f, p.in[0], permutation)};
+  }));
+  return moved[0];
+}
+
 absl::Status ImportScan(OnnxNode& n) {
   if (n.opset() < 9) return n.Unsupported("Scan with a batch dimension, of opset 8");
   TW_VALUE_OR_RETURN(const onnx::GraphProto* graph, BodyOf(n, "body"));
@@ -313,17 +331,15 @@ absl::Status ImportScan(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, n.in().size()));
   const auto sequences = static_cast<size_t>(given);
   const size_t count = n.in().size() - sequences;
-  const Int64s none;
-  for (const char* axes : {"scan_input_axes", "scan_output_axes"}) {
-    for (int64_t axis : n.Ints(axes).value_or(none)) {
-      if (axis != 0) return n.Unsupported(axes, " other than 0");
-    }
-  }
+  const Int64s none, input_axes = n.Ints("scan_input_axes").value_or(none),
+                     output_axes = n.Ints("scan_output_axes").value_or(none);
   const Items initial(n.in().begin(), n.in().begin() + static_cast<std::ptrdiff_t>(count));
-  Items elements;
+  Items operands = initial, elements;
   for (size_t i = count; i < n.in().size(); ++i) {
-    if (n.In(i).rank() == 0) return n.Error("a sequence is a scalar");
-    elements.push_back(Item::Tensor({}, n.In(i).dtype, {n.In(i).shape.begin() + 1, n.In(i).shape.end()}));
+    TW_VALUE_OR_RETURN(const int axis, ScanAxis(n, input_axes, i - count, n.In(i).rank()));
+    TW_VALUE_OR_RETURN(const Item sequence, MoveAxis(n, n.In(i), axis, 0));
+    elements.push_back(Item::Tensor({}, sequence.dtype, {sequence.shape.begin() + 1, sequence.shape.end()}));
+    operands.push_back(sequence);
   }
   TW_VALUE_OR_RETURN(Carried scan, ImportCarrying(n, *graph, initial, 0, count, [&](const Items& carried) {
                        Items inputs = carried;
@@ -331,16 +347,15 @@ absl::Status ImportScan(OnnxNode& n) {
                        return inputs;
                      }));
   if (!scan.body) return absl::OkStatus();
-  const Items known = n.in();
   Items results;
-  for (const Item& type : scan.types) results.push_back(Outside(type, known));
+  for (const Item& type : scan.types) results.push_back(Outside(type, operands));
   for (size_t i = count; i < scan.body->outputs.size(); ++i) {
-    Item scanned = Outside(scan.body->outputs[i], known);
-    scanned.shape.insert(scanned.shape.begin(), n.In(count).shape[0]);
+    Item scanned = Outside(scan.body->outputs[i], operands);
+    scanned.shape.insert(scanned.shape.begin(), operands[count].shape[0]);
     results.push_back(std::move(scanned));
   }
   std::vector<Value> args;
-  for (const Item& item : n.in()) args.push_back(item.value);
+  for (const Item& item : operands) args.push_back(item.value);
   args.insert(args.end(), scan.body->captured.begin(), scan.body->captured.end());
   BlockBuilder& b = n.emit().builder();
   TW_VALUE_OR_RETURN(Var result,
@@ -352,7 +367,12 @@ absl::Status ImportScan(OnnxNode& n) {
                                       {"scanned", static_cast<int64_t>(scan.body->outputs.size() - count)},
                                       {"reverse_inputs", IntList(n.Ints("scan_input_directions").value_or(none))},
                                       {"reverse_outputs", IntList(n.Ints("scan_output_directions").value_or(none))}})));
-  return n.Out(FieldsOf(n, result, results));
+  TW_VALUE_OR_RETURN(Items fields, FieldsOf(n, result, results));
+  for (size_t i = count; i < fields.size(); ++i) {
+    TW_VALUE_OR_RETURN(const int axis, ScanAxis(n, output_axes, i - count, fields[i].rank()));
+    TW_VALUE_OR_RETURN(fields[i], MoveAxis(n, fields[i], 0, axis));
+  }
+  return n.Out(std::move(fields));
 }
 
 absl::Status ImportNonZero(OnnxNode& n) {
