@@ -63,7 +63,7 @@ void ExpectNear(const std::vector<double>& values, const std::vector<double>& ex
   for (size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(values[i], expected[i], 1e-5) << i;
 }
 
-constexpr int32_t kFloat = TensorProto::FLOAT, kByte = TensorProto::UINT8;
+constexpr int32_t kFloat = TensorProto::FLOAT, kByte = TensorProto::UINT8, kLong = TensorProto::INT64;
 
 // What is odd of the padding goes to the beginning, by SAME_UPPER to the end.
 TEST(OperatorValues, PaddingOfTransposedConvolutionsByTheirOutput) {
@@ -115,6 +115,77 @@ TEST(OperatorValues, AntialiasingAtEdges) {
   ExpectNear(values("linear", 0), {1.75, 6.75, 23});
   ExpectNear(values("linear", 1), {1.8571429, 6.75, 21.7142868});
   ExpectNear(values("cubic", 0), {1.19921875, 5.30859375, 23.83203125});
+}
+
+// Places between elements, before the image and behind it.
+TEST(OperatorValues, SamplesOfVolumes) {
+  const auto values = [](const std::string& mode, const std::string& padding, int align) {
+    return Values(R"(op_type: "GridSample" output: "y" attribute { name: "mode" type: STRING s: ")" + mode +
+                      R"(" } attribute { name: "padding_mode" type: STRING s: ")" + padding +
+                      R"(" } attribute { name: "align_corners" type: INT i: )" + std::to_string(align) + " }",
+                  {{"x", kFloat, {1, 1, 2, 2, 2}, {1, 4, 9, 16, 25, 36, 49, 64}},
+                   {"g", kFloat, {1, 1, 1, 3, 3}, {0, 0, 0, -0.5, 0.25, 0.75, 2.5, -1, 0}}},
+                  20);
+  };
+  ExpectNear(values("linear", "zeros", 0), {25.5, 32.25, 0});
+  ExpectNear(values("linear", "border", 0), {25.5, 43, 20});
+  ExpectNear(values("linear", "reflection", 0), {25.5, 43, 13});
+  ExpectNear(values("nearest", "zeros", 0), {1, 49, 0});
+  ExpectNear(values("nearest", "border", 0), {1, 49, 4});
+  ExpectNear(values("linear", "zeros", 1), {25.5, 38.875, 5});
+}
+
+TEST(OperatorValues, GridsOfAffineMaps) {
+  const auto values = [](int align, const Input& theta, const std::vector<double>& size) {
+    return Values(R"(op_type: "AffineGrid" output: "y" attribute { name: "align_corners" type: INT i: )" +
+                      std::to_string(align) + " }",
+                  {theta, {"s", kLong, {static_cast<int>(size.size())}, size}}, 20);
+  };
+  const Input flat = {"t", kFloat, {1, 2, 3}, {1, 2, 0.5, 0, -1, 0.25}};
+  ExpectNear(values(0, flat, {1, 1, 2, 3}),
+             {-1.1666667, 0.75, -0.5, 0.75, 0.1666667, 0.75, 0.8333333, -0.25, 1.5, -0.25, 2.1666667, -0.25});
+  ExpectNear(values(1, flat, {1, 1, 2, 3}), {-2.5, 1.25, -1.5, 1.25, -0.5, 1.25, 1.5, -0.75, 2.5, -0.75, 3.5, -0.75});
+  ExpectNear(values(1, flat, {1, 1, 1, 1}), {0.5, 0.25});
+  ExpectNear(values(0, {"t", kFloat, {1, 3, 4}, {1, 0, 0, 0.5, 0, 2, 0, 0, 1, 1, 1, 0}}, {1, 1, 2, 1, 2}),
+             {0, 0, -1, 1, 0, 0, 0, 0, 0, 1, 0, 1});
+}
+
+TEST(OperatorValues, WindowsAddedBackToTheirImage) {
+  std::vector<double> x(24);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<double>(i + 1);
+  ExpectNear(Values(R"(op_type: "Col2Im" output: "y" attribute { name: "strides" type: INTS ints: 2 ints: 1 }
+                       attribute { name: "pads" type: INTS ints: 1 ints: 0 ints: 0 ints: 1 }
+                       attribute { name: "dilations" type: INTS ints: 1 ints: 2 })",
+                    {{"x", kFloat, {1, 4, 6}, x}, {"i", kLong, {2}, {3, 4}}, {"b", kLong, {2}, {2, 2}}}),
+             {13, 14, 34, 20, 4, 5, 16, 11, 16, 17, 40, 23});
+}
+
+// The second region has a cell without an extent, the third reaches out of the image.
+TEST(OperatorValues, RegionsWithNumbersOfSamplesOfTheirOwn) {
+  std::vector<double> x(16);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<double>(i);
+  const auto values = [&](const std::string& mode) {
+    return Values(R"(op_type: "RoiAlign" output: "y" attribute { name: "output_width" type: INT i: 2 }
+                     attribute { name: "mode" type: STRING s: ")" +
+                      mode + "\" }",
+                  {{"x", kFloat, {1, 1, 4, 4}, x},
+                   {"r", kFloat, {3, 4}, {0, 0, 3, 3, 0.5, 1, 1.5, 1, 1, 1, 7, 7}},
+                   {"b", kLong, {3}, {0, 0, 0}}});
+  };
+  ExpectNear(values("avg"), {4.3125, 5.75, 0, 0, 7.3333333, 2.6666667});
+  ExpectNear(values("max"), {8, 8.75, 0, 0, 15, 15});
+}
+
+TEST(OperatorValues, SequencesAlongOtherDimensions) {
+  ExpectNear(Values(R"(op_type: "Scan" output: "f" output: "y" attribute { name: "num_scan_inputs" type: INT i: 1 }
+                       attribute { name: "scan_input_axes" type: INTS ints: 1 }
+                       attribute { name: "scan_output_axes" type: INTS ints: -1 }
+                       attribute { name: "body" type: GRAPH g {
+                         node { op_type: "Add" input: "s" input: "e" output: "so" }
+                         node { op_type: "Neg" input: "so" output: "sc" }
+                         input { name: "s" } input { name: "e" } output { name: "so" } output { name: "sc" } } })",
+                    {{"i", kFloat, {2}, {10, 20}}, {"x", kFloat, {2, 3}, {1, 2, 3, 4, 5, 6}}}),
+             {-11, -13, -16, -24, -29, -35});
 }
 
 TEST(OperatorValues, CoupledGatesOfAnLstm) {

@@ -262,7 +262,9 @@ absl::StatusOr<Items> Emitter::Operator(const std::string& name, std::vector<Val
   const auto item = [](const Value& value, const Type& type) -> absl::StatusOr<Item> {
     const auto* tensor = dyn_cast<TensorTypeNode>(type);
     if (tensor == nullptr || !tensor->shape) return absl::UnimplementedError("a result has an unknown rank");
-    return Item::Tensor(value, tensor->dtype, *tensor->shape);
+    Item result = Item::Tensor(value, tensor->dtype, *tensor->shape);
+    result.values = tensor->values;
+    return result;
   };
   Items results;
   if (const auto* tuple = dyn_cast<TupleTypeNode>(var->type)) {

@@ -32,6 +32,7 @@ OnnxOperators NormalizationOperators();
 OnnxOperators QuantizationOperators();
 OnnxOperators RecurrentOperators();
 OnnxOperators ResizeOperators();
+OnnxOperators SamplingOperators();
 OnnxOperators SequenceOperators();
 OnnxOperators ControlOperators();
 OnnxOperators SignalOperators();
