@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/ir/status_macros.h"
+#include "schedule/reduction/define_empty_reductions.h"
 
 namespace tilewright::graph {
 
@@ -25,7 +26,7 @@ absl::StatusOr<std::unique_ptr<Kernels>> Kernels::Interpret(const std::vector<Pr
   std::unique_ptr<Kernels> kernels(new Kernels);
   for (const PrimFunc& program : programs) {
     kernels->programs_.emplace(program->name, Entry{program, {}});
-    auto compiled = interp::Compile(program, {.wrap_signed = true});
+    auto compiled = interp::Compile(DefineEmptyReductions(program), {.wrap_signed = true});
     if (!compiled.ok()) {
       return absl::InternalError(absl::StrCat("program ", program->name, ": ", compiled.status().message()));
     }

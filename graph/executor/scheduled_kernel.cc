@@ -12,6 +12,7 @@
 #include "intrin/registry.h"
 #include "ir/substitute.h"
 #include "schedule/layout/hoist_prepack.h"
+#include "schedule/reduction/define_empty_reductions.h"
 
 namespace tilewright::graph {
 namespace {
@@ -50,7 +51,7 @@ std::optional<std::vector<int>> ParamsOf(const PrimFunc& function, const std::ma
 // The module as a kernel of the program; nothing where it is not one function with or without another that packs.
 std::optional<ScheduledKernel> KernelOf(const Module& module, const PrimFunc& program,
                                         const std::vector<bool>& constant) {
-  ScheduledKernel kernel{.module = module};
+  ScheduledKernel kernel{.module = DefineEmptyReductions(module)};
   const PrimFunc main = module.Find(kKernelMain);
   const PrimFunc pack = module.PrepackOf(kKernelMain);
   if (!main || module.functions().size() != (pack ? 2u : 1u)) return std::nullopt;
@@ -113,7 +114,7 @@ PrimFunc CanonicalProgram(const PrimFunc& program) {
 }
 
 ScheduledKernel AsWritten(const PrimFunc& canonical) {
-  ScheduledKernel kernel{.module = Module(canonical)};
+  ScheduledKernel kernel{.module = Module(DefineEmptyReductions(canonical))};
   kernel.main_params.resize(canonical->params.size());
   std::iota(kernel.main_params.begin(), kernel.main_params.end(), 0);
   return kernel;
