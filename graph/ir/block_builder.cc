@@ -135,6 +135,16 @@ absl::StatusOr<Function> BlockBuilder::EndFunction(const Value& result) {
   return function;
 }
 
+std::string BlockBuilder::UniqueName(std::string_view hint) const {
+  const auto taken = [&](const std::string& name) {
+    return module_.Contains(name) ||
+           std::any_of(functions_.begin(), functions_.end(), [&](const auto& f) { return f->fields.name == name; });
+  };
+  std::string name(hint);
+  for (int i = 1; taken(name); ++i) name = absl::StrCat(std::string(hint), "_", i);
+  return name;
+}
+
 void BlockBuilder::BeginBranch() {
   FunctionState& f = state();
   f.scopes.push_back(std::make_unique<Scope>(&f.analyzer));
@@ -495,7 +505,7 @@ std::string BlockBuilder::AddProgram(const PrimFunc& program, std::string_view h
     if (existing && tilewright::StructuralEqual(existing, program)) return it->second;
   }
   tilewright::FunctionNode::Fields fields = program->fields();
-  fields.name = module_.UniqueName(hint);
+  fields.name = UniqueName(hint);
   program_names_.emplace(hash, fields.name);
   const std::string name = fields.name;
   module_.Set(PrimFunc(std::move(fields)));

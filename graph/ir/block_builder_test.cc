@@ -194,6 +194,18 @@ TEST_F(BlockBuilderTest, CallsOfFunctionsSubstituteSymbols) {
   ExpectWellFormed(b.module());
 }
 
+TEST_F(BlockBuilderTest, NamesOfFunctionsBeingBuiltAreTaken) {
+  BlockBuilder b(&ops_);
+  EXPECT_EQ(b.UniqueName("body"), "body");
+  b.BeginFunction("body", {});
+  b.BeginFunction(b.UniqueName("body"), {});
+  ASSERT_TRUE(b.EndFunction(Tuple({})).ok());
+  EXPECT_TRUE(b.module().Contains("body_1"));
+  EXPECT_EQ(b.UniqueName("body"), "body_2");
+  ASSERT_TRUE(b.EndFunction(Tuple({})).ok());
+  ExpectWellFormed(b.module());
+}
+
 TEST_F(BlockBuilderTest, WrongCallsNameTheirOperator) {
   BlockBuilder b(&ops_);
   const Var x = Tensor("x", {3, 4});

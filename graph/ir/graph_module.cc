@@ -1,7 +1,5 @@
 #include "graph/ir/graph_module.h"
 
-#include "absl/strings/str_cat.h"
-
 namespace tilewright::graph {
 
 Function GraphModule::FindFunction(std::string_view name) const {
@@ -46,12 +44,6 @@ void GraphModule::Remove(std::string_view name) {
   for (auto& [other, at] : positions_) {
     if (at > position) --at;
   }
-}
-
-std::string GraphModule::UniqueName(std::string_view hint) const {
-  std::string name(hint);
-  for (int i = 1; Contains(name); ++i) name = absl::StrCat(std::string(hint), "_", i);
-  return name;
 }
 
 }  // namespace tilewright::graph

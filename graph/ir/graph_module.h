@@ -35,8 +35,6 @@ class GraphModule {
   void Set(PrimFunc program);
   // Nothing happens when there is none of that name.
   void Remove(std::string_view name);
-  // `hint`, or the first of hint_1, hint_2, ... that no entry has.
-  std::string UniqueName(std::string_view hint) const;
 
   const Attrs& attrs() const { return attrs_; }
   void set_attrs(Attrs attrs) { attrs_ = std::move(attrs); }

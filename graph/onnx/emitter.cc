@@ -1,6 +1,7 @@
 #include "graph/onnx/emitter.h"
 
 #include <algorithm>
+#include <numeric>
 #include <unordered_set>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +10,7 @@
 #include "ir/functor.h"
 #include "ir/interp/interp.h"
 #include "ir/ops/broadcast.h"
+#include "ir/ops/movement.h"
 
 namespace tilewright::graph {
 namespace {
@@ -255,6 +257,18 @@ absl::StatusOr<Item> Emitter::View(const Item& x, std::vector<Expr> shape) {
   TW_VALUE_OR_RETURN(Var var, builder_->Emit(builder_->CallOp("reshape", {x.value, ShapeExpr(shape)}), "view"));
   result.value = var;
   return result;
+}
+
+absl::StatusOr<Item> Emitter::MoveAxis(const Item& x, int from, int to) {
+  if (from == to) return x;
+  std::vector<int> permutation(x.rank());
+  std::iota(permutation.begin(), permutation.end(), 0);
+  permutation.erase(permutation.begin() + from);
+  permutation.insert(permutation.begin() + to, from);
+  TW_VALUE_OR_RETURN(Items moved, Program("transpose", {x}, [&](ProgramParts& p) {
+                       return Buffers{tilewright::ops::Transpose(p.f, p.in[0], permutation)};
+                     }));
+  return moved[0];
 }
 
 absl::StatusOr<Items> Emitter::Operator(const std::string& name, std::vector<Value> args, Attrs attrs) {

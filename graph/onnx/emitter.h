@@ -64,6 +64,8 @@ class Emitter {
   absl::StatusOr<Item> FromValues(DataType dtype, std::vector<Expr> shape, std::vector<Expr> values);
   // The same elements under another shape.
   absl::StatusOr<Item> View(const Item& x, std::vector<Expr> shape);
+  // Dimension `from` becomes dimension `to`; the others keep their order.
+  absl::StatusOr<Item> MoveAxis(const Item& x, int from, int to);
   // A call of an operator that has no program; one item for each tensor of its result.
   absl::StatusOr<Items> Operator(const std::string& name, std::vector<Value> args, Attrs attrs = {});
 

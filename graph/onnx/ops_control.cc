@@ -128,7 +128,7 @@ absl::StatusOr<std::optional<BodyFunction>> ImportBodyFunction(OnnxNode& n, cons
     inner.emplace(name, std::move(item));
     body.captured.push_back(outer->value);
   }
-  body.name = b.module().UniqueName("body");
+  body.name = b.UniqueName("body");
   const size_t before = importer.num_unsupported();
   b.BeginFunction(body.name, params, {}, {}, /*is_private=*/true);
   importer.PushScope(std::move(inner));
@@ -310,19 +310,6 @@ absl::StatusOr<int> ScanAxis(OnnxNode& n, const Int64s& axes, size_t i, size_t r
   return n.Axis(i < axes.size() ? axes[i] : 0, rank);
 }
 
-// Dimension `from` becomes dimension `to`; the others keep their order.
-absl::StatusOr<Item> MoveAxis(OnnxNode& n, const Item& x, int from, int to) {
-  if (from == to) return x;
-  std::vector<int> permutation(x.rank());
-  std::iota(permutation.begin(), permutation.end(), 0);
-  permutation.erase(permutation.begin() + from);
-  permutation.insert(permutation.begin() + to, from);
-  TW_VALUE_OR_RETURN(Items moved, n.Program("transpose", {x}, [&](ProgramParts& p) {
-    return Buffers{ops::Transpose(p.f, p.in[0], permutation)};
-  }));
-  return moved[0];
-}
-
 absl::Status ImportScan(OnnxNode& n) {
   if (n.opset() < 9) return n.Unsupported("Scan with a batch dimension, of opset 8");
   TW_VALUE_OR_RETURN(const onnx::GraphProto* graph, BodyOf(n, "body"));
@@ -337,7 +324,7 @@ absl::Status ImportScan(OnnxNode& n) {
   Items operands = initial, elements;
   for (size_t i = count; i < n.in().size(); ++i) {
     TW_VALUE_OR_RETURN(const int axis, ScanAxis(n, input_axes, i - count, n.In(i).rank()));
-    TW_VALUE_OR_RETURN(const Item sequence, MoveAxis(n, n.In(i), axis, 0));
+    TW_VALUE_OR_RETURN(const Item sequence, n.emit().MoveAxis(n.In(i), axis, 0));
     elements.push_back(Item::Tensor({}, sequence.dtype, {sequence.shape.begin() + 1, sequence.shape.end()}));
     operands.push_back(sequence);
   }
@@ -370,7 +357,7 @@ absl::Status ImportScan(OnnxNode& n) {
   TW_VALUE_OR_RETURN(Items fields, FieldsOf(n, result, results));
   for (size_t i = count; i < fields.size(); ++i) {
     TW_VALUE_OR_RETURN(const int axis, ScanAxis(n, output_axes, i - count, fields[i].rank()));
-    TW_VALUE_OR_RETURN(fields[i], MoveAxis(n, fields[i], 0, axis));
+    TW_VALUE_OR_RETURN(fields[i], n.emit().MoveAxis(fields[i], 0, axis));
   }
   return n.Out(std::move(fields));
 }
