@@ -1,6 +1,10 @@
 // Sums of products: MatMul, Gemm, Einsum and their integer forms.
+#include <algorithm>
+#include <numeric>
+
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
+#include "ir/ops/movement.h"
 #include "ir/ops/product.h"
 #include "ir/ops/scalar_math.h"
 
@@ -69,22 +73,24 @@ absl::Status ImportGemm(OnnxNode& n) {
   }));
 }
 
-// com.microsoft: alpha * op(a) * op(b), transposing the last two dimensions.
+// com.microsoft: alpha * op(a) * op(b), transposing the last two dimensions, or moving the first one behind the batch.
 absl::Status ImportFusedMatMul(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
-  if (n.Int("transBatchA", 0) != 0 || n.Int("transBatchB", 0) != 0) return n.Unsupported("transposed batches");
   const double alpha = n.Float("alpha", 1);
   Items operands = {n.In(0), n.In(1)};
   for (size_t i = 0; i < 2; ++i) {
-    if (n.Int(i == 0 ? "transA" : "transB", 0) == 0 || operands[i].rank() < 2) continue;
+    const size_t rank = operands[i].rank();
+    if (rank < 2) continue;
+    std::vector<int> permutation(rank);
+    std::iota(permutation.begin(), permutation.end(), 0);
+    // The batch stands behind the first dimension of the matrix.
+    if (n.Int(i == 0 ? "transBatchA" : "transBatchB", 0) != 0) {
+      std::rotate(permutation.begin(), permutation.begin() + 1, permutation.end() - 1);
+    }
+    if (n.Int(i == 0 ? "transA" : "transB", 0) != 0) std::swap(permutation[rank - 1], permutation[rank - 2]);
+    if (std::is_sorted(permutation.begin(), permutation.end())) continue;
     TW_VALUE_OR_RETURN(Items transposed, n.Program("transpose", {operands[i]}, [&](ProgramParts& p) {
-      std::vector<Expr> shape = p.in[0]->shape;
-      std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
-      return Buffers{p.f.Compute("transpose", shape, [&](const std::vector<Symbol>& v) {
-        ops::Indices at(v.begin(), v.end());
-        std::swap(at[at.size() - 1], at[at.size() - 2]);
-        return p.in[0].Load(at);
-      })};
+      return Buffers{ops::Transpose(p.f, p.in[0], permutation)};
     }));
     operands[i] = transposed[0];
   }
@@ -119,18 +125,39 @@ absl::Status ImportEinsum(OnnxNode& n) {
   }));
 }
 
-// The zero point of a row or column of an operand: one number, or one for each.
-Expr ZeroPoint(const Buffer& zero, const Expr& at) {
-  if (zero->ndim() == 0) return zero.Load({});
-  if (zero->ndim() > 1) return zero.Load(ops::Indices(zero->ndim(), Expr(0)));
-  return zero(IsInt(zero->shape[0], 1) ? Expr(0) : at);
+// A parameter of quantization at an element of extents `shape`: one number, one for each row or column (`dimension` 2 or
+// 1 from the end), or a tensor that broadcasts.
+Expr ParameterAt(const Buffer& parameter, const std::vector<Expr>& shape, const ops::Indices& at, size_t dimension) {
+  if (parameter->ndim() != 1) return parameter.Load(ops::BroadcastAt(parameter->shape, shape, at));
+  const bool one = IsInt(parameter->shape[0], 1) || at.size() < dimension;
+  return parameter(one ? Expr(0) : at[at.size() - dimension]);
 }
 
-// A zero point or scale is one number, or one for each row or column (`dimension` from the end).
-absl::Status CheckZeroPoint(OnnxNode& n, size_t i, const Item& operand, size_t dimension) {
-  if (!n.Has(i) || n.In(i).rank() != 1 || IsInt(n.In(i).shape[0], 1)) return absl::OkStatus();
+// The difference of an element of `operand` and its zero point; null without zero points.
+ops::Operand MinusZeroPoint(const Buffer& operand, const Buffer& zero, size_t dimension) {
+  if (!zero) return {};
+  return [=](const Expr& element, const ops::Indices& at) {
+    const DataType i32 = DataType::Int(32);
+    return CastTo(i32, element) - CastTo(i32, ParameterAt(zero, operand->shape, at, dimension));
+  };
+}
+
+// A parameter of an operand's rows or columns has one element, one for each of them, or the operand's rank and an extent
+// of one in the dimension that is summed over.
+absl::Status CheckParameter(OnnxNode& n, size_t i, const Item& operand, size_t dimension) {
+  if (!n.Has(i)) return absl::OkStatus();
+  TW_RETURN_IF_ERROR(n.RequireTensors(i, 1));
+  const Exprs& shape = n.In(i).shape;
+  const bool one = std::all_of(shape.begin(), shape.end(), [](const Expr& extent) { return IsInt(extent, 1); });
+  if (one && shape.size() <= operand.rank()) return absl::OkStatus();
   if (operand.rank() < dimension) return n.Error("input ", i, " has several elements for a vector");
-  return n.RequireShape(i, {operand.shape[operand.rank() - dimension]});
+  if (shape.size() == 1) return n.RequireShape(i, {operand.shape[operand.rank() - dimension]});
+  Exprs wanted = operand.shape;
+  wanted[wanted.size() - (3 - dimension)] = Extent(1);
+  for (size_t d = 0; d < wanted.size() && d < shape.size(); ++d) {
+    if (IsInt(shape[d], 1)) wanted[d] = Extent(1);
+  }
+  return n.RequireShape(i, wanted);
 }
 
 absl::Status ImportMatMulInteger(OnnxNode& n) {
@@ -138,17 +165,12 @@ absl::Status ImportMatMulInteger(OnnxNode& n) {
   if (!ops::ProductShape(n.In(0).shape, n.In(1).shape)) return n.Error("the extents of its operands do not fit");
   const DataType i32 = DataType::Int(32);
   const bool has_a = n.Has(2), has_b = n.Has(3);
-  TW_RETURN_IF_ERROR(CheckZeroPoint(n, 2, n.In(0), 2));
-  TW_RETURN_IF_ERROR(CheckZeroPoint(n, 3, n.In(1), 1));
+  TW_RETURN_IF_ERROR(CheckParameter(n, 2, n.In(0), 2));
+  TW_RETURN_IF_ERROR(CheckParameter(n, 3, n.In(1), 1));
   return n.Out(n.Program("matmul_integer", n.in(), [&](ProgramParts& p) {
-    const auto minus = [&](size_t zero, size_t dimension) -> ops::Operand {
-      return [&p, zero, dimension, i32](const Expr& element, const ops::Indices& at) {
-        const Expr place = at[at.size() - std::min(at.size(), dimension)];
-        return CastTo(i32, element) - CastTo(i32, ZeroPoint(p.in[zero], place));
-      };
-    };
-    return Buffers{ops::Product(p.f, p.in[0], p.in[1], i32, has_a ? minus(2, 2) : ops::Operand(),
-                                has_b ? minus(has_a ? 3 : 2, 1) : ops::Operand())};
+    const Buffer a_zero = has_a ? p.in[2] : Buffer(), b_zero = has_b ? p.in.back() : Buffer();
+    return Buffers{ops::Product(p.f, p.in[0], p.in[1], i32, MinusZeroPoint(p.in[0], a_zero, 2),
+                                MinusZeroPoint(p.in[1], b_zero, 1))};
   }));
 }
 
@@ -158,24 +180,19 @@ absl::Status ImportMatMulIntegerToFloat(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 4));
   if (!ops::ProductShape(n.In(0).shape, n.In(1).shape)) return n.Error("the extents of its operands do not fit");
   const DataType i32 = DataType::Int(32), f32 = n.In(2).dtype;
-  for (size_t i : {2, 4}) TW_RETURN_IF_ERROR(CheckZeroPoint(n, i, n.In(0), 2));
-  for (size_t i : {3, 5, 6}) TW_RETURN_IF_ERROR(CheckZeroPoint(n, i, n.In(1), 1));
+  for (size_t i : {2, 4}) TW_RETURN_IF_ERROR(CheckParameter(n, i, n.In(0), 2));
+  for (size_t i : {3, 5, 6}) TW_RETURN_IF_ERROR(CheckParameter(n, i, n.In(1), 1));
   return n.Out(n.Program("matmul_integer_to_float", n.in(), [&](ProgramParts& p) {
     size_t next = 4;
     const auto take = [&](size_t i) { return n.Has(i) ? p.in[next++] : Buffer(); };
     const Buffer a_zero = take(4), b_zero = take(5), bias = take(6);
-    const auto minus = [&](const Buffer& zero, size_t dimension) -> ops::Operand {
-      if (!zero) return {};
-      return [zero, dimension, i32](const Expr& element, const ops::Indices& at) {
-        return CastTo(i32, element) - CastTo(i32, ZeroPoint(zero, at[at.size() - std::min(at.size(), dimension)]));
-      };
-    };
-    Buffer sums = ops::Product(p.f, p.in[0], p.in[1], i32, minus(a_zero, 2), minus(b_zero, 1));
+    Buffer sums = ops::Product(p.f, p.in[0], p.in[1], i32, MinusZeroPoint(p.in[0], a_zero, 2),
+                               MinusZeroPoint(p.in[1], b_zero, 1));
     return Buffers{p.f.Compute("scaled", sums->shape, [&](const std::vector<Symbol>& v) {
-      const Expr row = v.size() < 2 ? Expr(0) : Expr(v[v.size() - 2]), column = v.back();
-      const Expr scale = ZeroPoint(p.in[2], row) * ZeroPoint(p.in[3], column);
-      const Expr value = CastTo(f32, sums.Load({v.begin(), v.end()})) * scale;
-      return bias ? value + bias(column) : value;
+      const ops::Indices at(v.begin(), v.end());
+      const Expr scale = ParameterAt(p.in[2], sums->shape, at, 2) * ParameterAt(p.in[3], sums->shape, at, 1);
+      const Expr value = CastTo(f32, sums.Load(at)) * scale;
+      return bias ? value + bias(v.back()) : value;
     })};
   }));
 }
@@ -184,23 +201,19 @@ absl::Status ImportQLinearMatMul(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 8));
   if (!ops::ProductShape(n.In(0).shape, n.In(3).shape)) return n.Error("the extents of its operands do not fit");
   const DataType i32 = DataType::Int(32), f32 = DataType::Float(32);
-  for (size_t i : {1, 2}) TW_RETURN_IF_ERROR(CheckZeroPoint(n, i, n.In(0), 2));
-  for (size_t i : {4, 5, 6, 7}) TW_RETURN_IF_ERROR(CheckZeroPoint(n, i, n.In(3), 1));
+  for (size_t i : {1, 2}) TW_RETURN_IF_ERROR(CheckParameter(n, i, n.In(0), 2));
+  for (size_t i : {4, 5, 6, 7}) TW_RETURN_IF_ERROR(CheckParameter(n, i, n.In(3), 1));
   return n.Out(n.Program("qlinear_matmul", n.in(), [&](ProgramParts& p) {
-    const auto minus = [&](size_t zero, size_t dimension) -> ops::Operand {
-      return [&p, zero, dimension, i32](const Expr& element, const ops::Indices& at) {
-        const Expr place = at[at.size() - std::min(at.size(), dimension)];
-        return CastTo(i32, element) - CastTo(i32, ZeroPoint(p.in[zero], place));
-      };
-    };
-    Buffer sums = ops::Product(p.f, p.in[0], p.in[3], i32, minus(2, 2), minus(5, 1));
+    Buffer sums = ops::Product(p.f, p.in[0], p.in[3], i32, MinusZeroPoint(p.in[0], p.in[2], 2),
+                               MinusZeroPoint(p.in[3], p.in[5], 1));
     return Buffers{p.f.Compute("requantize", sums->shape, [&](const std::vector<Symbol>& v) {
-      const Expr row = v.size() < 2 ? Expr(0) : Expr(v[v.size() - 2]), column = v.back();
-      const Expr scale = Div(CastTo(f32, ZeroPoint(p.in[1], row)) * CastTo(f32, ZeroPoint(p.in[4], column)),
-                             CastTo(f32, ZeroPoint(p.in[6], column)));
-      const Expr zero = CastTo(f32, ZeroPoint(p.in[7], column));
-      const Expr scaled = CastTo(f32, sums.Load({v.begin(), v.end()})) * scale;
-      return ops::RoundAndSaturate(p.in[7]->dtype, ops::Unary("nearbyint", scaled) + zero);
+      const ops::Indices at(v.begin(), v.end());
+      const auto parameter = [&](size_t i, size_t dimension) {
+        return CastTo(f32, ParameterAt(p.in[i], sums->shape, at, dimension));
+      };
+      const Expr scale = Div(parameter(1, 2) * parameter(4, 1), parameter(6, 1));
+      const Expr scaled = CastTo(f32, sums.Load(at)) * scale;
+      return ops::RoundAndSaturate(p.in[7]->dtype, ops::Unary("nearbyint", scaled) + parameter(7, 1));
     })};
   }));
 }

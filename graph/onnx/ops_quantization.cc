@@ -94,16 +94,16 @@ absl::Status ImportDynamicQuantizeLinear(OnnxNode& n) {
     const Expr zero = Const(kF32, 0), steps = Const(kF32, 255);
     Buffer high = ops::Reduce(p.f, "high", ops::Reduction::kMax, x, axes, false);
     Buffer low = ops::Reduce(p.f, "low", ops::Reduction::kMin, x, axes, false);
-    Buffer scale = ops::Map(p.f, "scale", {high, low},
-                            [&](const Exprs& e) { return Div(Max(e[0], zero) - Min(e[1], zero), steps); });
+    // The scale of a tensor of zeros is 1.
+    Buffer scale = ops::Map(p.f, "scale", {high, low}, [&](const Exprs& e) {
+      const Expr range = Max(e[0], zero) - Min(e[1], zero);
+      return Select(range == zero, Const(kF32, 1), Div(range, steps));
+    });
     Buffer zero_point = ops::Map(p.f, "zero_point", {low, scale}, [&](const Exprs& e) {
-      // A tensor of zeros has a scale of 0.
-      const Expr safe = Select(e[1] == zero, Const(kF32, 1), e[1]);
-      return ops::RoundAndSaturate(u8, zero - Div(Min(e[0], zero), safe));
+      return ops::RoundAndSaturate(u8, zero - Div(Min(e[0], zero), e[1]));
     });
     Buffer y = ops::Map(p.f, "quantized", {x, scale, zero_point}, [&](const Exprs& e) {
-      const Expr safe = Select(e[1] == zero, Const(kF32, 1), e[1]);
-      return ops::RoundAndSaturate(u8, ops::Unary("nearbyint", Div(e[0], safe)) + CastTo(kF32, e[2]));
+      return ops::RoundAndSaturate(u8, ops::Unary("nearbyint", Div(e[0], e[1])) + CastTo(kF32, e[2]));
     });
     return Buffers{y, scale, zero_point};
   }));
@@ -176,17 +176,25 @@ absl::StatusOr<Item> Dequantized(OnnxNode& n, size_t tensor) {
 // `result`. `tensors`: where operands are; each is followed by its scale and zero point.
 absl::Status QuantizedForm(OnnxNode& n, const char* op, int64_t opset, const std::vector<size_t>& tensors,
                            size_t result) {
-  if (n.Int("channels_last", 0) != 0) return n.Unsupported("channels behind the image");
+  const bool channels_last = n.Int("channels_last", 0) != 0;
   TW_RETURN_IF_ERROR(n.RequireTensors(result, 1));
   Items operands;
   for (const size_t tensor : tensors) {
     TW_VALUE_OR_RETURN(Item operand, Dequantized(n, tensor));
+    if (channels_last) {
+      if (operand.rank() < 3) return n.Error("its input has rank ", operand.rank());
+      TW_VALUE_OR_RETURN(operand, n.emit().MoveAxis(operand, static_cast<int>(operand.rank()) - 1, 1));
+    }
     operands.push_back(std::move(operand));
   }
   if (operands.empty()) return n.Error("it has no operands");
   OnnxNode inner(n.proto(), opset, operands, &n.importer(), &n.emit());
   TW_RETURN_IF_ERROR(FindOperator("", op, opset)->import(inner));
-  Items inputs = {inner.results()[0], n.In(result)};
+  Item value = inner.results()[0];
+  if (channels_last) {
+    TW_VALUE_OR_RETURN(value, n.emit().MoveAxis(value, 1, static_cast<int>(value.rank()) - 1));
+  }
+  Items inputs = {value, n.In(result)};
   if (n.Has(result + 1)) inputs.push_back(n.In(result + 1));
   const DataType to = n.In(tensors[0]).dtype;
   return n.Out(n.MapMixed("quantize", inputs, [&](const Exprs& e) {

@@ -10,6 +10,12 @@ Expr Zero(const Expr& like) { return Const(like.dtype(), 0); }
 Expr One(const Expr& like) { return Const(like.dtype(), 1); }
 Expr Simple(const Expr& e) { return arith::Simplify(e); }
 
+// How many elements a constant pad takes away.
+Expr Dropped(const Expr& pad) {
+  const auto value = AsInt(pad);
+  return Const(pad.dtype(), value && *value < 0 ? -*value : 0);
+}
+
 }  // namespace
 
 Buffer Move(FunctionBuilder& f, const std::string& name, const Buffer& x, std::vector<Expr> shape,
@@ -149,8 +155,10 @@ Buffer PadAround(FunctionBuilder& f, const Buffer& x, const std::vector<Expr>& b
     Expr inside = True();
     Indices source;
     for (size_t i = 0; i < v.size(); ++i) {
-      Expr at = Simple(v[i] - before[i]);
-      const Expr extent = x->shape[i];
+      // Elements that negative pads take away are neither repeated nor mirrored.
+      const Expr first = Dropped(before[i]);
+      Expr at = Simple(v[i] - before[i] - first);
+      const Expr extent = Simple(x->shape[i] - first - Dropped(after[i]));
       if (IsInt(before[i], 0) && IsInt(after[i], 0)) {
         source.push_back(v[i]);
         continue;
@@ -175,7 +183,7 @@ Buffer PadAround(FunctionBuilder& f, const Buffer& x, const std::vector<Expr>& b
           break;
         }
       }
-      source.push_back(Simple(at));
+      source.push_back(Simple(at + first));
     }
     return mode == PadMode::kConstant ? IfThenElse(Simple(inside), x.Load(source), fill) : x.Load(source);
   });
