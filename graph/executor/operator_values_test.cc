@@ -188,6 +188,63 @@ TEST(OperatorValues, SequencesAlongOtherDimensions) {
              {-11, -13, -16, -24, -29, -35});
 }
 
+// Both bodies would be called "body".
+TEST(OperatorValues, LoopsInLoops) {
+  ExpectNear(Values(R"(op_type: "Loop" output: "y" attribute { name: "body" type: GRAPH g {
+                         node { op_type: "Loop" input: "i" input: "" input: "v" output: "w"
+                                attribute { name: "body" type: GRAPH g {
+                                  node { op_type: "CastLike" input: "j" input: "u" output: "f" }
+                                  node { op_type: "Add" input: "u" input: "f" output: "t" }
+                                  node { op_type: "Identity" input: "d" output: "e" }
+                                  input { name: "j" } input { name: "d" } input { name: "u" }
+                                  output { name: "e" } output { name: "t" } } } }
+                         node { op_type: "Identity" input: "c" output: "o" }
+                         input { name: "i" } input { name: "c" } input { name: "v" }
+                         output { name: "o" } output { name: "w" } } })",
+                    {{"m", kLong, {}, {5}}, {"", 0, {}, {}}, {"x", kFloat, {}, {1}}}),
+             {11});
+}
+
+// (a b) + c over no elements, which the shapes say, and the sum of a gather at the places that are not zero, of which
+// there are none when the model runs.
+TEST(OperatorValues, SumsOfNoElements) {
+  ModelWriter m(17);
+  m.Input("a", kFloat, {2, 0});
+  m.Input("b", kFloat, {0, 2});
+  m.Input("x", kFloat, {3});
+  m.Floats("c", {2}, {3, 4});
+  m.Node("MatMul", {"a", "b"}, {"p"});
+  m.Node("Add", {"p", "c"}, {"y"});
+  m.Node("NonZero", {"x"}, {"places"});
+  m.Node("Transpose", {"places"}, {"rows"});
+  m.Node("GatherND", {"x", "rows"}, {"g"});
+  m.Node("ReduceSum", {"g"}, {"s"});
+  m.Node("Add", {"s", "c"}, {"z"});
+  m.Output("y");
+  m.Output("z");
+  const auto array = [](std::vector<int64_t> shape) { return NDArray(DataType::Float(32), std::move(shape)); };
+  OnnxModel::Inputs inputs;
+  inputs["a"] = {Item::Kind::kTensor, {array({2, 0})}};
+  inputs["b"] = {Item::Kind::kTensor, {array({0, 2})}};
+  inputs["x"] = {Item::Kind::kTensor, {array({3})}};
+  for (int64_t i = 0; i < 3; ++i) inputs["x"].arrays[0].Set(i, 0);
+  for (const bool interpret : {true, false}) {
+    const auto model = OnnxModel::Load(*m.File(), {.executor = {.interpret = interpret}});
+    ASSERT_TRUE(model.ok()) << model.status();
+    const auto results = (*model)->Run(inputs);
+    ASSERT_TRUE(results.ok()) << results.status();
+    const NDArray &y = (*results)[0].arrays[0], &z = (*results)[1].arrays[0];
+    for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(y.Get(i), i % 2 == 0 ? 3 : 4) << i;
+    for (int64_t i = 0; i < 2; ++i) EXPECT_EQ(z.Get(i), i % 2 == 0 ? 3 : 4) << i;
+  }
+}
+
+TEST(OperatorValues, WrappedAroundWhatNegativePadsLeave) {
+  ExpectNear(Values(R"(op_type: "Pad" output: "y" attribute { name: "mode" type: STRING s: "wrap" })",
+                    {{"x", kFloat, {1, 4}, {1, 2, 3, 4}}, {"p", kLong, {4}, {0, -1, 0, 4}}}, 19),
+             {2, 3, 4, 2, 3, 4, 2});
+}
+
 TEST(OperatorValues, CoupledGatesOfAnLstm) {
   ExpectNear(Values(R"(op_type: "LSTM" output: "all" output: "y" attribute { name: "hidden_size" type: INT i: 1 }
                        attribute { name: "input_forget" type: INT i: 1 })",
@@ -216,9 +273,28 @@ TEST(OperatorValues, OperatorsOnQuantizedTensors) {
                      {"ys", kFloat, {}, {0.1}},
                      {"yz", kByte, {}, {10}}}),
              {221, 22});
+  ExpectNear(Values(R"(op_type: "QLinearGlobalAveragePool" domain: "com.microsoft" output: "y"
+                       attribute { name: "channels_last" type: INT i: 1 })",
+                    {{"x", kByte, {1, 1, 3, 2}, {0, 20, 7, 1, 255, 2}},
+                     {"xs", kFloat, {}, {0.25}},
+                     {"xz", kByte, {}, {3}},
+                     {"ys", kFloat, {}, {0.1}},
+                     {"yz", kByte, {}, {10}}}),
+             {221, 22});
+  ExpectNear(Values(R"(op_type: "MatMulInteger" output: "y")", {{"a", kByte, {2, 1, 2}, {1, 2, 3, 4}},
+                                                                {"b", kByte, {2, 2, 1}, {5, 6, 7, 8}},
+                                                                {"", 0, {}, {}},
+                                                                {"z", kByte, {2, 1, 1}, {1, 2}}}),
+             {14, 39});
+  ExpectNear(Values(R"(op_type: "DynamicQuantizeLinear" output: "q" output: "s")", {{"x", kFloat, {3}, {0, 0, 0}}}),
+             {1});
 }
 
 TEST(OperatorValues, FusedOperatorsOfLanguageModels) {
+  ExpectNear(Values(R"(op_type: "FusedMatMul" domain: "com.microsoft" output: "y"
+                       attribute { name: "transBatchA" type: INT i: 1 })",
+                    {{"a", kFloat, {3, 2, 1}, {1, 2, 3, 4, 5, 6}}, {"b", kFloat, {2, 1, 1}, {10, 100}}}),
+             {10, 30, 50, 200, 400, 600});
   ExpectNear(Values(R"(op_type: "BiasGelu" domain: "com.microsoft" output: "y")",
                     {{"x", kFloat, {3}, {1, -2, 0.5}}, {"b", kFloat, {3}, {0.5, 1, -3}}}),
              {1.39978921, -0.15865526, -0.0155241});
