@@ -67,7 +67,9 @@ class Run {
   };
 
   absl::StatusOr<RunValue> RunSeq(const SeqNode& seq, Frame& frame) {
-    TW_RETURN_IF_ERROR(frame.symbols.CheckGuards(seq.guards));
+    // Conditions on elements that are read later are checked when these are known.
+    std::vector<Expr> guards = seq.guards;
+    TW_RETURN_IF_ERROR(frame.symbols.CheckReadyGuards(&guards));
     for (const BindingBlock& block : seq.blocks) {
       for (const Binding& binding : block.bindings) {
         if (!IsNeeded(binding, *frame.uses)) continue;
@@ -77,6 +79,7 @@ class Run {
                               absl::StrCat("value ", binding.var->name, ": ", value.status().message()));
         }
         frame.values[binding.var.get()] = *std::move(value);
+        if (!guards.empty()) TW_RETURN_IF_ERROR(frame.symbols.CheckReadyGuards(&guards));
         Release(binding.value, frame);
       }
     }

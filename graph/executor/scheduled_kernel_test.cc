@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ir/analysis.h"
 #include "ir/builder.h"
 #include "ir/ops/matmul.h"
 #include "target/target.h"
@@ -35,6 +36,20 @@ TEST(ScheduledKernel, ParametersOfCanonicalProgramsHaveDistinctNames) {
   const PrimFunc program = ResidualProduct();
   ASSERT_THAT(ParamNames(program), ElementsAre("x", "w", "add", "add"));
   EXPECT_THAT(ParamNames(CanonicalProgram(program)), ElementsAre("x", "w", "add", "add_1"));
+}
+
+TEST(ScheduledKernel, ExtentsFollowTheNamesOfTheirScalars) {
+  const Var a("n", DataType::Int(64)), b("n", DataType::Int(64));
+  FunctionBuilder f("sum");
+  f.Input(Buffer("x", {Expr(1)}, kFloat));
+  FunctionNode::Fields fields =
+      f.Build({f.Compute("y", {Expr(a) + Expr(b)}, [&](Var) { return ConstFloat(kFloat, 1); })})->fields();
+  fields.params.push_back({a, Buffer()});
+  fields.params.push_back({b, Buffer()});
+  const PrimFunc canonical = CanonicalProgram(PrimFunc(std::move(fields)));
+  const Var second = canonical->params[3].var;
+  EXPECT_EQ(second.name(), "n_1");
+  EXPECT_TRUE(UsesVar(canonical->params[1].buffer->shape[0], second));
 }
 
 // The weights were packed again in every call where two parameters had one name.

@@ -33,7 +33,7 @@ struct BlockBuilder::FunctionState {
   std::vector<std::unique_ptr<Scope>> scopes;
   std::unordered_map<const VarNode*, Place> places;
   std::unordered_map<const VarNode*, Value> values;
-  std::unordered_set<const SymbolNode*> symbols;
+  std::unordered_set<const SymbolNode*> symbols, extents;
   int names = 0;
 
   ~FunctionState() {
@@ -98,8 +98,9 @@ arith::Analyzer& BlockBuilder::analyzer() { return state().analyzer; }
 
 void BlockBuilder::DefineSymbols(const Type& type) {
   FunctionState& f = state();
-  for (const Symbol& symbol : FreeSymbols(type)) {
-    if (f.symbols.insert(symbol.get()).second) f.analyzer.Assume(symbol >= Extent(0));
+  for (const Symbol& symbol : FreeSymbols(type)) f.symbols.insert(symbol.get());
+  for (const Symbol& symbol : ExtentSymbols(type)) {
+    if (f.extents.insert(symbol.get()).second) f.analyzer.Assume(symbol >= Extent(0));
   }
 }
 

@@ -141,6 +141,17 @@ absl::Status SymbolValues::CheckDeferred() {
   return status;
 }
 
+absl::Status SymbolValues::CheckReadyGuards(std::vector<Expr>* guards) const {
+  std::vector<Expr> ready;
+  std::erase_if(*guards, [&](const Expr& guard) {
+    const std::vector<Symbol> symbols = FreeSymbols(std::vector<Expr>{guard});
+    const bool known = std::all_of(symbols.begin(), symbols.end(), [&](const Symbol& s) { return Has(s); });
+    if (known) ready.push_back(guard);
+    return known;
+  });
+  return CheckGuards(ready);
+}
+
 absl::Status SymbolValues::CheckGuards(const std::vector<Expr>& guards) const {
   for (const Expr& guard : guards) {
     TW_VALUE_OR_RETURN(const int64_t holds, Evaluate(guard));

@@ -28,6 +28,8 @@ class SymbolValues {
   absl::StatusOr<std::vector<int64_t>> Evaluate(const std::vector<Expr>& exprs) const;
   // All symbols of the conditions must have values.
   absl::Status CheckGuards(const std::vector<Expr>& guards) const;
+  // Checks those whose symbols have values, and takes them out of the list.
+  absl::Status CheckReadyGuards(std::vector<Expr>* guards) const;
 
  private:
   bool Knows(const Expr& e) const;

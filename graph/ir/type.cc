@@ -139,6 +139,21 @@ std::vector<Symbol> FreeSymbols(const Type& type) {
   return out;
 }
 
+std::vector<Symbol> ExtentSymbols(const Type& type) {
+  std::vector<Symbol> out;
+  if (const auto* tuple = dyn_cast<TupleTypeNode>(type)) {
+    for (const Type& field : tuple->fields) {
+      for (const Symbol& symbol : ExtentSymbols(field)) out.push_back(symbol);
+    }
+  }
+  const auto* tensor = dyn_cast<TensorTypeNode>(type);
+  if (tensor == nullptr || !tensor->shape) return out;
+  for (const Expr& extent : *tensor->shape) {
+    if (const auto* symbol = dyn_cast<SymbolNode>(extent)) out.push_back(Symbol(symbol));
+  }
+  return out;
+}
+
 std::vector<Symbol> FreeSymbols(const std::vector<Expr>& exprs) {
   std::unordered_set<const SymbolNode*> seen;
   std::vector<Symbol> out;

@@ -112,6 +112,8 @@ std::string ToString(const Type& type);
 // All symbols of the type's extents and values, in order of first occurrence.
 std::vector<Symbol> FreeSymbols(const Type& type);
 std::vector<Symbol> FreeSymbols(const std::vector<Expr>& exprs);
+// Those that are whole extents of tensors, which are not negative. Elements, and terms of an extent, may be.
+std::vector<Symbol> ExtentSymbols(const Type& type);
 
 // Equal structure; symbols are compared by identity. `values` count unless told otherwise.
 bool SameType(const Type& a, const Type& b, bool compare_values = true);

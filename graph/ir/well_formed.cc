@@ -41,19 +41,19 @@ class FunctionChecker {
     if (!var->type) Violation(var->name, "does not have a type");
   }
 
-  // Symbols that are whole extents, or all of them.
+  // Symbols that are whole extents or elements, or all of them.
   void DefineSymbols(const Type& type, bool anywhere) {
+    for (const Symbol& symbol : ExtentSymbols(type)) {
+      symbols_.insert(symbol.get());
+      if (extents_.insert(symbol.get()).second) analyzer_.Assume(symbol >= Extent(0));
+    }
     for (const TensorTypeNode* tensor : TensorsOf(type)) {
-      if (!tensor->shape) continue;
-      for (const Expr& e : *tensor->shape) {
-        if (const auto* symbol = dyn_cast<SymbolNode>(e)) DefineSymbol(symbol);
+      for (size_t i = 0; tensor->values && i < tensor->values->size(); ++i) {
+        if (const auto* symbol = dyn_cast<SymbolNode>((*tensor->values)[i])) symbols_.insert(symbol);
       }
     }
     if (!anywhere) return;
-    for (const Symbol& symbol : FreeSymbols(type)) DefineSymbol(symbol.get());
-  }
-  void DefineSymbol(const SymbolNode* symbol) {
-    if (symbols_.insert(symbol).second) analyzer_.Assume(Symbol(symbol) >= Extent(0));
+    for (const Symbol& symbol : FreeSymbols(type)) symbols_.insert(symbol.get());
   }
 
   void UseSymbols(const std::string& where, const Type& type) { UseSymbols(where, FreeSymbols(type)); }
@@ -189,7 +189,7 @@ class FunctionChecker {
   arith::Analyzer analyzer_;
   std::vector<Expr> guards_;  // of the sequences around
   std::unordered_set<const VarNode*> defined_, visible_;
-  std::unordered_set<const SymbolNode*> symbols_;
+  std::unordered_set<const SymbolNode*> symbols_, extents_;
 };
 
 }  // namespace

@@ -134,11 +134,12 @@ std::set<std::string> GraphImporter::InputsBehind(const std::string& name) const
 }
 
 bool GraphImporter::CanBind(const std::string& name) const {
-  const std::set<std::string> inputs = InputsBehind(name);
-  for (const std::string& input : inputs) {
+  bool any = false;
+  for (const std::string& input : InputsBehind(name)) {
     if (!options_.bindable.contains(input)) return false;
+    any |= !options_.values.contains(input);
   }
-  return !inputs.empty();
+  return any;
 }
 
 bool GraphImporter::NeedsValues(const std::string& name) {

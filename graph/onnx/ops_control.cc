@@ -376,7 +376,7 @@ absl::Status ImportTopK(OnnxNode& n) {
   } else {
     TW_VALUE_OR_RETURN(const Exprs values, n.Values(1));
     if (values.size() != 1) return n.Error("k is not one number");
-    TW_VALUE_OR_RETURN(k, n.emit().View(n.In(1), {Extent(1)}));
+    TW_VALUE_OR_RETURN(k, n.emit().FromValues(DataType::Int(64), {Extent(1)}, values));
   }
   return n.Out(n.emit().Operator("host.top_k", {n.In(0).value, k.value},
                                  {{"axis", static_cast<int64_t>(axis)}, {"largest", n.Int("largest", 1) != 0}}));

@@ -74,7 +74,8 @@ absl::StatusOr<ops::SliceRange> CutDimension(OnnxNode& n, const Expr& extent, co
     return Select(bound < zero, bound + extent, bound);
   };
   const Expr low = step > 0 ? zero : Extent(-1), high = step > 0 ? extent : extent - one;
-  const Expr first = emit.Simplify(Max(Min(wrap(start), high), step > 0 ? zero : Extent(-1)));
+  // A start before the dimension is its first element, going backwards too.
+  const Expr first = emit.Simplify(step > 0 ? Max(Min(wrap(start), high), zero) : Min(Max(wrap(start), zero), high));
   const Expr last = emit.Simplify(Max(Min(wrap(end), high), low));
   const int64_t size = step > 0 ? step : -step;
   const Expr span = step > 0 ? last - first : first - last;

@@ -33,6 +33,34 @@ absl::Status ImportSize(OnnxNode& n) {
   return n.Out(n.emit().FromValues(kInt64, {}, {n.emit().Simplify(Count(n.In(0).shape))}));
 }
 
+// Elements of a shape that are read when the model runs may be 0, for the extent of the input, or -1, for what is left.
+void ResolveRead(OnnxNode& n, const Exprs& in, bool allow_zero, Exprs* wanted) {
+  const Expr zero = Extent(0), one = Extent(1);
+  // Symbols of extents are not negative.
+  const auto may_be_negative = [&](const Expr& e) {
+    const std::vector<Symbol> symbols = FreeSymbols(Exprs{e});
+    auto& analyzer = n.emit().builder().analyzer();
+    return std::any_of(symbols.begin(), symbols.end(),
+                       [&](const Symbol& s) { return !analyzer.CanProve(s >= zero); }) &&
+           !analyzer.CanProve(e >= zero);
+  };
+  if (std::none_of(wanted->begin(), wanted->end(), may_be_negative)) return;
+  Expr known = one;
+  for (size_t i = 0; i < wanted->size(); ++i) {
+    Expr& extent = (*wanted)[i];
+    if (!allow_zero && i < in.size() && (IsInt(extent, 0) || may_be_negative(extent))) {
+      extent = Select(extent == zero, in[i], extent);
+    }
+    known = known * (AsInt(extent) || may_be_negative(extent) ? Select(extent < zero, one, extent) : extent);
+  }
+  // No division by the extents that make the whole 0.
+  const Expr rest = FloorDiv(Count(in), Max(known, one));
+  for (Expr& extent : *wanted) {
+    if (IsInt(extent, -1) || may_be_negative(extent)) extent = Select(extent < zero, rest, extent);
+    extent = n.emit().Simplify(extent);
+  }
+}
+
 absl::Status ImportReshape(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
   Exprs wanted;
@@ -43,6 +71,7 @@ absl::Status ImportReshape(OnnxNode& n) {
   }
   const Exprs& in = n.In(0).shape;
   const bool allow_zero = n.opset() >= 14 && n.Int("allowzero", 0) != 0;
+  ResolveRead(n, in, allow_zero, &wanted);
   Exprs shape;
   std::optional<size_t> open;
   for (size_t i = 0; i < wanted.size(); ++i) {

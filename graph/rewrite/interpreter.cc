@@ -87,27 +87,15 @@ absl::Status Interpreter::MatchType(Frame& frame, const Type& type, const Runtim
   return frame.symbols.Match(*TensorType(DataType::Int(64), shape->values), value.shape, what);
 }
 
-absl::Status Interpreter::CheckReadyGuards(Frame& frame) {
-  std::vector<Expr> ready;
-  std::erase_if(frame.pending_guards, [&](const Expr& guard) {
-    const std::vector<Symbol> symbols = FreeSymbols(std::vector<Expr>{guard});
-    const bool known =
-        std::all_of(symbols.begin(), symbols.end(), [&](const Symbol& s) { return frame.symbols.Has(s); });
-    if (known) ready.push_back(guard);
-    return known;
-  });
-  return ready.empty() ? absl::OkStatus() : frame.symbols.CheckGuards(ready);
-}
-
 absl::Status Interpreter::Bind(Frame& frame, const Var& var, RuntimeValue value) {
   TW_RETURN_IF_ERROR(MatchType(frame, var->type, value, var->name));
   frame.values[var.get()] = std::move(value);
-  return CheckReadyGuards(frame);
+  return frame.symbols.CheckReadyGuards(&frame.pending_guards);
 }
 
 absl::StatusOr<RuntimeValue> Interpreter::RunSeq(Frame& frame, const SeqNode& seq) {
   frame.pending_guards.insert(frame.pending_guards.end(), seq.guards.begin(), seq.guards.end());
-  TW_RETURN_IF_ERROR(CheckReadyGuards(frame));
+  TW_RETURN_IF_ERROR(frame.symbols.CheckReadyGuards(&frame.pending_guards));
   for (const BindingBlock& block : seq.blocks) {
     for (const Binding& binding : block.bindings) {
       absl::StatusOr<RuntimeValue> value = Evaluate(frame, binding.value);

@@ -60,7 +60,6 @@ class Interpreter {
 
   absl::Status Bind(Frame& frame, const Var& var, RuntimeValue value);
   absl::Status MatchType(Frame& frame, const Type& type, const RuntimeValue& value, const std::string& what);
-  absl::Status CheckReadyGuards(Frame& frame);
   absl::StatusOr<RuntimeValue> RunSeq(Frame& frame, const SeqNode& seq);
   absl::StatusOr<RuntimeValue> Evaluate(Frame& frame, const Value& value);
   absl::StatusOr<std::vector<RuntimeValue>> EvaluateAll(Frame& frame, const std::vector<Value>& values);
