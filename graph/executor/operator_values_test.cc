@@ -2,6 +2,7 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -243,6 +244,21 @@ TEST(OperatorValues, WrappedAroundWhatNegativePadsLeave) {
   ExpectNear(Values(R"(op_type: "Pad" output: "y" attribute { name: "mode" type: STRING s: "wrap" })",
                     {{"x", kFloat, {1, 4}, {1, 2, 3, 4}}, {"p", kLong, {4}, {0, -1, 0, 4}}}, 19),
              {2, 3, 4, 2, 3, 4, 2});
+}
+
+// What is beyond the largest float of eight bits becomes that one, unless the node says otherwise.
+TEST(OperatorValues, CastsToFloatsOfEightBits) {
+  constexpr int kE4m3 = 17, kE5m2 = 19;  // as ONNX numbers them
+  const auto values = [](int to, int saturate) {
+    return Values(R"(op_type: "Cast" output: "y" attribute { name: "saturate" type: INT i: )" +
+                      std::to_string(saturate) + " } attribute { name: \"to\" type: INT i: " + std::to_string(to) +
+                      " }",
+                  {{"x", kFloat, {4}, {1.1, 500, -1e9, 16}}}, 19);
+  };
+  ExpectNear(values(kE4m3, 1), {1.125, 448, -448, 16});
+  ExpectNear(values(kE5m2, 1), {1, 512, -57344, 16});
+  EXPECT_TRUE(std::isnan(values(kE4m3, 0)[1]));
+  EXPECT_TRUE(std::isinf(values(kE5m2, 0)[2]));
 }
 
 TEST(OperatorValues, CoupledGatesOfAnLstm) {

@@ -365,7 +365,11 @@ absl::Status ImportClip(OnnxNode& n) {
 
 absl::Status CastItem(OnnxNode& n, const Item& x, DataType to) {
   if (x.dtype == to) return n.Out(x);
-  return n.MapOf("cast", {x}, [&](const Exprs& e) { return Convert(to, e[0]); });
+  const bool saturates = to.is_float() && to.bits() == 8 && n.Int("saturate", 1) != 0;
+  return n.MapOf("cast", {x}, [&](const Exprs& e) {
+    if (!saturates) return Convert(to, e[0]);
+    return CastTo(to, ops::Limited(to, x.dtype.is_float() ? e[0] : Convert(DataType::Float(32), e[0])));
+  });
 }
 absl::Status ImportCast(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));

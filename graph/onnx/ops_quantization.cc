@@ -50,12 +50,13 @@ absl::Status ImportQuantizeLinear(OnnxNode& n) {
   if (!n.Has(2) && n.Int("output_dtype", 0) != 0) {
     TW_VALUE_OR_RETURN(to, ElementType(static_cast<int32_t>(n.Int("output_dtype", 0))));
   }
+  const bool saturates = n.Int("saturate", 1) != 0;
   return n.Out(n.Program("quantize", n.in(), [&](ProgramParts& p) {
     return Buffers{p.f.Compute("quantize", p.in[0]->shape, [&](const std::vector<Symbol>& v) {
       const ops::Indices at(v.begin(), v.end());
       const Expr scale = CastTo(kF32, ParameterAt(p.in[1], at, how.axis, how.block));
       const Expr scaled = Div(CastTo(kF32, p.in[0].Load(at)), scale);
-      if (to.is_float()) return CastTo(to, scaled);
+      if (to.is_float()) return CastTo(to, saturates ? ops::Limited(to, scaled) : scaled);
       const Expr rounded = ops::Unary("nearbyint", scaled);
       if (p.in.size() < 3) return ops::RoundAndSaturate(to, rounded);
       return ops::RoundAndSaturate(to, rounded + CastTo(kF32, ParameterAt(p.in[2], at, how.axis, how.block)));

@@ -114,6 +114,11 @@ Expr Convert(DataType to, const Expr& x) {
   return CastTo(to, cut);
 }
 
+Expr Limited(DataType to, const Expr& x) {
+  const Expr low = CastTo(x.dtype(), LeastValue(to)), high = CastTo(x.dtype(), GreatestValue(to));
+  return MinOrNan(MaxOrNan(x, low), high);
+}
+
 Expr RoundAndSaturate(DataType to, const Expr& x) {
   const DataType type = x.dtype();
   const Expr low = Const(type, MinValue(to)), high = Const(type, MaxValue(to));

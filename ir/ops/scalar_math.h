@@ -35,6 +35,8 @@ Expr IntegerModulo(const Expr& a, const Expr& b);
 // A conversion between numbers, defined for every value: to bool `x != 0`; floats to integers cut the fraction off, and
 // what is outside of the range of int64, or NaN, gives its least value; wider integers wrap.
 Expr Convert(DataType to, const Expr& x);
+// A float limited to the finite values of the floating-point type `to`; NaN stays.
+Expr Limited(DataType to, const Expr& x);
 // A float rounded half to even and limited to the range of the integer type `to`.
 Expr RoundAndSaturate(DataType to, const Expr& x);
 
