@@ -74,8 +74,7 @@ TEST_F(ReadValues, SlicesThatGoBackwards) {
 // What is left, and the input's own extent.
 TEST_F(ReadValues, ShapesOfReshape) {
   m_.Int64s("two", {2});
-  m_.Node("Concat", {"s", "two"}, {"shape"})->add_attribute()->set_name("axis");
-  m_.graph().mutable_node(m_.graph().node_size() - 1)->mutable_attribute(0)->set_type(onnx::AttributeProto::INT);
+  ModelWriter::SetInt(m_.Node("Concat", {"s", "two"}, {"shape"}), "axis", 0);
   m_.Node("Reshape", {"z", "shape"}, {"r"});
   m_.Node("Neg", {"r"}, {"y"});
   for (const int given : {-1, 0, 3}) {
@@ -88,11 +87,21 @@ TEST_F(ReadValues, ShapesOfReshape) {
 
 // The pads before and behind are two numbers of one name.
 TEST_F(ReadValues, Pads) {
-  m_.Node("Concat", {"s", "s"}, {"pads"})->add_attribute()->set_name("axis");
-  m_.graph().mutable_node(m_.graph().node_size() - 1)->mutable_attribute(0)->set_type(onnx::AttributeProto::INT);
+  ModelWriter::SetInt(m_.Node("Concat", {"s", "s"}, {"pads"}), "axis", 0);
   m_.Node("Pad", {"z", "pads"}, {"y"});
   EXPECT_EQ(Run(1, {4}), (Numbers{6, 0, 0, 1, 2, 3, 0}));
   EXPECT_EQ(Run(-1, {4}), (Numbers{2, 1, 2}));
+}
+
+TEST_F(ReadValues, SizesOfResize) {
+  m_.Int64s("outer", {1, 1});
+  ModelWriter::SetInt(m_.Node("Concat", {"outer", "s"}, {"sizes"}), "axis", 0);
+  auto* mode = m_.Node("Resize", {"z", "", "", "sizes"}, {"y"})->add_attribute();
+  mode->set_name("mode");
+  mode->set_type(onnx::AttributeProto::STRING);
+  mode->set_s("linear");
+  EXPECT_EQ(Run(4, {1, 1, 2}), (Numbers{1, 1, 4, 0, 0.25, 0.75, 1}));
+  EXPECT_EQ(Run(1, {1, 1, 2}), (Numbers{1, 1, 1, 0.5}));
 }
 
 TEST_F(ReadValues, NumbersOfTheLargest) {

@@ -19,28 +19,32 @@ Expr Fun(const char* name, const Expr& x) { return tilewright::Call(kF32, name, 
 // How positions of the output map to those of the input.
 struct Transformation {
   std::string mode;
-  double scale = 1;  // output extent / input extent, as given
-  Expr in, out;      // the extents, in the program
+  double scale =
+      1;         // output extent / input extent, as given; 0: of the extents, which are not known before the model runs
+  Expr in, out;  // the extents, in the program
   double roi_start = 0, roi_end = 1;
   double out_extent = 0, in_extent = 0;  // as numbers, where they are known
 
   Expr operator()(const Expr& p) const {
-    const Expr s = Real(scale), half = Real(0.5), one = Real(1);
     const Expr n = CastTo(kF32, in), m = CastTo(kF32, out);
-    const bool single = IsInt(out, 1);
+    const Expr s = scale == 0 ? Div(m, n) : Real(scale), half = Real(0.5), one = Real(1);
+    // An output of one position has a place of its own.
+    const auto single = [&](const Expr& place, const Expr& otherwise) -> Expr {
+      if (AsInt(out)) return IsInt(out, 1) ? place : otherwise;
+      return Select(out == Const(out.dtype(), 1), place, otherwise);
+    };
     if (mode == "asymmetric") return Div(p, s);
     if (mode == "align_corners") {
-      if (single) return Real(0) * p;
-      return Div(p * (n - one), Max(m - one, one));
+      return single(Real(0) * p, Div(p * (n - one), Max(m - one, one)));
     }
-    if (mode == "pytorch_half_pixel" && single) return Real(0) * p;
+    if (mode == "pytorch_half_pixel") return single(Real(0) * p, Div(p + half, s) - half);
     if (mode == "tf_half_pixel_for_nn") return Div(p + half, s);
     if (mode == "tf_crop_and_resize") {
       const Expr start = Real(roi_start), end = Real(roi_end);
-      if (single) return half * (start + end) * (n - one);
-      return start * (n - one) + Div(p * (end - start) * (n - one), Max(m - one, one));
+      return single(half * (start + end) * (n - one),
+                    start * (n - one) + Div(p * (end - start) * (n - one), Max(m - one, one)));
     }
-    if (mode == "half_pixel_symmetric") {
+    if (mode == "half_pixel_symmetric" && scale != 0) {
       // Adjusted by how much of the output's exact extent was cut off.
       const double adjustment = out_extent / (scale * in_extent);
       const double center = in_extent / 2, offset = center * (1 - adjustment);
@@ -82,7 +86,12 @@ absl::StatusOr<ResizeTarget> TargetOf(OnnxNode& n, const std::vector<int>& axes,
         ratios.push_back(1);
         continue;
       }
-      if (!in || !out || *in == 0) return n.Unsupported("a size of a symbolic extent");
+      if (!in || !out) {
+        if (policy != "stretch" || n.Int("antialias", 0) != 0) return n.Unsupported("a size of a symbolic extent");
+        target.scales[a] = 0;
+        continue;
+      }
+      if (*in == 0) return n.Error("a dimension without elements is resized");
       target.scales[a] = static_cast<double>(static_cast<float>(*out) / static_cast<float>(*in));
       ratios.push_back(static_cast<double>(*out) / static_cast<double>(*in));
     }
