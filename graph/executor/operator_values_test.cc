@@ -306,6 +306,36 @@ TEST(OperatorValues, OperatorsOnQuantizedTensors) {
              {1});
 }
 
+// Two rows of 20 weights in blocks of 16; bytes hold the weight of lower number in the lower half.
+TEST(OperatorValues, ProductsWithWeightsOfFourBits) {
+  std::vector<double> a(20), b(32);
+  a[0] = 1, a[1] = 2, a[16] = 1, a[17] = -1;
+  b[0] = 0x21, b[8] = 0x0b, b[16] = 0xf3, b[24] = 0x90;
+  const std::string node = R"(op_type: "MatMulNBits" domain: "com.microsoft" output: "y"
+                              attribute { name: "K" type: INT i: 20 } attribute { name: "N" type: INT i: 2 }
+                              attribute { name: "bits" type: INT i: 4 }
+                              attribute { name: "block_size" type: INT i: 16 })";
+  std::vector<Input> inputs = {
+      {"a", kFloat, {1, 20}, a}, {"b", kByte, {2, 2, 8}, b}, {"s", kFloat, {2, 2}, {1, 2, 0.5, 4}}};
+  ExpectNear(Values(node, inputs), {3, -31.5});
+  inputs.push_back({"z", kByte, {2, 1}, {0x31, 0x52}});
+  ExpectNear(Values(node, inputs), {24, -22.5});
+}
+
+TEST(OperatorValues, RotatedHeads) {
+  const auto values = [](int interleaved) {
+    return Values(R"(op_type: "RotaryEmbedding" domain: "com.microsoft" output: "y"
+                     attribute { name: "interleaved" type: INT i: )" +
+                      std::to_string(interleaved) + " }",
+                  {{"x", kFloat, {1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}},
+                   {"p", kLong, {1}, {1}},
+                   {"c", kFloat, {3, 2}, {1, 1, 0.5, 0.25, 0, 1}},
+                   {"s", kFloat, {3, 2}, {0, 0, 1, 2, 1, 0}}});
+  };
+  ExpectNear(values(0), {-2.5, -7.5, 2.5, 5, -7, 6, 5, 8});
+  ExpectNear(values(1), {-1.5, 2, -7.25, 7, -6, 5, 7, 8});
+}
+
 TEST(OperatorValues, FusedOperatorsOfLanguageModels) {
   ExpectNear(Values(R"(op_type: "FusedMatMul" domain: "com.microsoft" output: "y"
                        attribute { name: "transBatchA" type: INT i: 1 })",

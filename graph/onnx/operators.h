@@ -21,6 +21,7 @@ struct OnnxOperator {
 using OnnxOperators = std::vector<OnnxOperator>;
 
 // The rows of each file.
+OnnxOperators AttentionOperators();
 OnnxOperators ElementwiseOperators();
 OnnxOperators ShapeOperators();
 OnnxOperators MovementOperators();
