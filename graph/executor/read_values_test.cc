@@ -109,6 +109,19 @@ TEST_F(ReadValues, NumbersOfTheLargest) {
   EXPECT_EQ(Run(2, {4}), (Numbers{2, 3, 2}));
 }
 
+// Two equal operators name the number of places by symbols of their own.
+TEST_F(ReadValues, PlacesThatAreLookedForTwice) {
+  for (const std::string side : {"a", "b"}) {
+    m_.Node("NonZero", {"x"}, {side + "_places"});
+    m_.Node("Transpose", {side + "_places"}, {side + "_rows"});
+    m_.Node("GatherND", {"x", side + "_rows"}, {side});
+  }
+  m_.Node("Add", {"a", "b"}, {"ab"});
+  m_.Node("Add", {"ab", "z"}, {"y"});
+  EXPECT_EQ(Run(4, {1}), (Numbers{1, 8}));
+  EXPECT_EQ(Run(0, {1}), (Numbers{0}));
+}
+
 // Each iteration of a loop reads its own numbers: row i of z.
 TEST_F(ReadValues, InBodiesOfLoops) {
   m_.Int64s("zero", {0});

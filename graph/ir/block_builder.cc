@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "graph/ir/call_types.h"
+#include "graph/ir/functor.h"
 #include "graph/ir/infer.h"
 #include "graph/ir/status_macros.h"
 #include "graph/ir/structural.h"
@@ -464,7 +465,8 @@ absl::StatusOr<Var> BlockBuilder::EmitAs(const Value& value, const Type& written
     return Var(var);
   }
   const bool pure = IsPure(normal);
-  const bool share = options_.cse && pure;
+  // Each that defines symbols has its own.
+  const bool share = options_.cse && pure && !DefinesSymbols(normal);
   const uint64_t hash = share ? HashValue(normal) : 0;
   if (share) {
     if (Var bound = FindBound(normal, hash)) return bound;
