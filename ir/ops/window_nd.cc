@@ -43,16 +43,14 @@ Place PlaceOf(const Buffer& x, const std::vector<Span>& spans, const Indices& at
   return place;
 }
 
-// The position of a window whose kernel element `k` lies at `at`, if there is one.
-struct Position {
-  Expr index, exists;
-};
-Position PositionOf(const Span& span, const Expr& at, const Expr& k, const Expr& positions) {
+// The position of a window whose kernel element `k` lies at `at`; whether there is one is added to `exists`.
+Expr PositionOf(const Span& span, const Expr& at, const Expr& k, const Expr& positions, Expr* exists) {
   const Expr stretched = at + Number(at, span.before) - Scaled(k, span.dilation);
   const Expr stride = Number(stretched, span.stride), zero = Number(stretched, 0);
   const Expr index = span.stride == 1 ? stretched : FloorDiv(stretched, stride);
-  const Expr exists = And(stretched >= zero, index < positions);
-  return {index, span.stride == 1 ? exists : And(FloorMod(stretched, stride) == zero, exists)};
+  if (span.stride != 1) *exists = And(*exists, FloorMod(stretched, stride) == zero);
+  *exists = And(*exists, And(stretched >= zero, index < positions));
+  return index;
 }
 
 std::vector<int> KernelAxes(size_t dims) {
@@ -154,9 +152,7 @@ Buffer ConvTransposeNd(FunctionBuilder& f, const Buffer& x, const Buffer& weight
     Indices at = {v[0], channel}, weight_at = {channel, out};
     Expr inside = True();
     for (size_t i = 0; i < dims; ++i) {
-      const Position position = PositionOf(options.spans[i], v[2 + i], axes[1 + i], x->shape[2 + i]);
-      inside = And(inside, position.exists);
-      at.push_back(position.index);
+      at.push_back(PositionOf(options.spans[i], v[2 + i], axes[1 + i], x->shape[2 + i], &inside));
       weight_at.push_back(axes[1 + i]);
     }
     inside = arith::Simplify(inside);
@@ -183,10 +179,8 @@ Buffer FoldWindows(FunctionBuilder& f, const Buffer& x, const std::vector<Span>&
     Indices row = {v[1]}, column;
     Expr inside = True();
     for (size_t i = 0; i < dims; ++i) {
-      const Position position = PositionOf(spans[i], v[2 + i], axes[i], positions[i]);
-      inside = And(inside, position.exists);
       row.push_back(axes[i]);
-      column.push_back(position.index);
+      column.push_back(PositionOf(spans[i], v[2 + i], axes[i], positions[i], &inside));
     }
     inside = arith::Simplify(inside);
     const Expr value = CastTo(sum, x(v[0], Flatten(all_kernel, row), Flatten(positions, column)));
