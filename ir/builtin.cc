@@ -63,6 +63,7 @@ constexpr Builtin kBuiltins[] = {
     {"bitwise_xor", 2, 2, kPure},
     {"bitwise_not", 1, 1, kPure},
     {kFlipSignBit, 1, 1, kPure},
+    {kLookup, 2, 2, kPure},
     {"popcount", 1, 1, kPure},
     {"clz", 1, 1, kPure},
     {"reinterpret", 1, 1, kPure},  // the same bits as another type of the same width

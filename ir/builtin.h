@@ -36,6 +36,8 @@ inline constexpr std::string_view kDotAdd = "dot_add";
 // (a): an integer with its highest bit flipped, of the same type. Signed bytes become unsigned ones that are 128 more,
 // once they are reinterpreted: what instructions that multiply unsigned by signed bytes need.
 inline constexpr std::string_view kFlipSignBit = "flip_sign_bit";
+// (table, i): lane j is table[i[j] mod n], n the lanes of the table, a power of two; the low bits of i are what counts.
+inline constexpr std::string_view kLookup = "lookup";
 inline constexpr std::string_view kTypeAnnotation = "type_annotation";  // (): only its type matters
 
 // What kFlipSignBit makes of a number of an integer type.

@@ -19,11 +19,31 @@ Expr MultiplyAndShift(const Expr& x, const Expr& y, const Expr& left, const Expr
   return CastTo(x.dtype(), Shift("shift_right", product + half, bits));
 }
 
+Expr ChooseByNumber(const CallNode* call) {
+  const DataType type = call->args[0].dtype();
+  const int lanes = call->dtype().lanes(), entries = type.lanes();
+  const DataType number = call->args[1].dtype();
+  const bool power_of_two = (entries & (entries - 1)) == 0;
+  if (!power_of_two || type.element() != call->dtype().element() || !number.is_integer() || number.lanes() != lanes) {
+    return {};
+  }
+  const Var table("table", type), i("i", number);
+  const auto entry = [&](int n) {
+    return lanes == 1 && entries == 1 ? Expr(table)
+                                      : Expr(new ShuffleNode({table}, std::vector<int>(static_cast<size_t>(lanes), n)));
+  };
+  Expr chosen = entry(0);
+  for (int n = 1; n < entries; ++n) chosen = Select(i == Const(number, n), entry(n), chosen);
+  const Expr in_table = Call(number, "bitwise_and", {call->args[1], Const(number, entries - 1)});
+  return Expr(new LetNode(table, call->args[0], Expr(new LetNode(i, in_table, chosen))));
+}
+
 }  // namespace
 
 Expr ExpandCall(const CallNode* call) {
   const bool says_something_of_it = call->op == "tvm_thread_invariant" || call->op == "ignore_loop_partition";
   if (says_something_of_it && call->args.size() == 1) return call->args[0];
+  if (call->op == kLookup && call->args.size() == 2) return ChooseByNumber(call);
   const bool per_axis = call->op == "q_multiply_shift_per_axis";
   if (!per_axis && call->op != "q_multiply_shift") return {};
   if (call->args.size() != (per_axis ? 7U : 4U)) return {};

@@ -9,13 +9,18 @@
 //   tvm_thread_invariant(x), ignore_loop_partition(x)    ->    x
 //
 // What programs say of an expression to passes of the peer's.
+//
+//   lookup(table, i)    ->    T.Select(i & n - 1 == 1, table[1], T.Select(... table[0])), n the table's lanes
+//
+// Engines that have an instruction for it do not ask.
 #pragma once
 
 #include "ir/expr.h"
 
 namespace tilewright {
 
-// Null where `call` is no such call, or has operands of other types than 32-bit integers.
+// Null where `call` is no such call, or has operands of other types: 32-bit integers to be multiplied, a table of 2^k lanes
+// of the result's elements.
 Expr ExpandCall(const CallNode* call);
 
 }  // namespace tilewright

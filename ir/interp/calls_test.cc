@@ -170,6 +170,18 @@ TEST(DotAdd, RefusesLanesThatDoNotFit) {
             "INVALID_ARGUMENT: dot_add of int32x4, int8x6 and int8x6");
 }
 
+// Calls that are expanded while a statement is compiled do not answer for each other.
+TEST(Lookup, PicksEntriesOfEachTable) {
+  const DataType type = DataType::Int(32, 4);
+  const auto lookup = [&](int first, int number) {
+    return Call(type, "lookup", {Ramp(Expr(first), Expr(1), 2), Ramp(Expr(number), Expr(1), 4)});
+  };
+  const auto value = ValueOf(lookup(10, 0) * lookup(20, 3) + lookup(5, -1));
+  ASSERT_TRUE(value.ok()) << value.status();
+  const int64_t expected[] = {10 * 21 + 6, 11 * 20 + 5, 10 * 21 + 6, 11 * 20 + 5};
+  for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(value->GetInt(i), expected[i]) << i;
+}
+
 TEST(SubBuffers, TakeStridesAndOffsetFromTheirSource) {
   FunctionBuilder f;
   Buffer a = f.Input("A", {4, 8, 6}, kI32);

@@ -16,7 +16,7 @@ Lanes Compiler::Value(const Expr& e) {
   if (const auto* imm = dyn_cast<IntImmNode>(e)) return {Constant(imm->value)};
   if (const auto* imm = dyn_cast<FloatImmNode>(e)) return {FloatConstant(imm->value)};
   for (auto it = cache_.rbegin(); it != cache_.rend(); ++it) {
-    if (it->first == e.get()) return it->second;
+    if (it->first.same_as(e)) return it->second;
   }
   Lanes lanes = NewValue(e);
   if (lanes.size() != static_cast<size_t>(e.dtype().lanes())) {
@@ -24,7 +24,7 @@ Lanes Compiler::Value(const Expr& e) {
         absl::StrCat("a value of ", lanes.size(), " lanes where ", e.dtype().ToString(), " is needed")));
     lanes.resize(static_cast<size_t>(e.dtype().lanes()), 0);
   }
-  cache_.emplace_back(e.get(), lanes);
+  cache_.emplace_back(e, lanes);
   return lanes;
 }
 

@@ -140,7 +140,7 @@ class Compiler {
     std::vector<Reg> indices;
     Reg offset;
   };
-  std::vector<std::pair<const ExprNode*, Lanes>> cache_;
+  std::vector<std::pair<Expr, Lanes>> cache_;
   std::vector<CachedOffset> offset_cache_;
   std::vector<BlockFrame> blocks_;
   std::vector<std::pair<std::string, int>> loops_;  // names and registers of the loops around

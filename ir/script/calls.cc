@@ -60,6 +60,7 @@ constexpr CallSpelling kSpellings[] = {
     {"bitwise_xor", "bitwise_xor", R::kInteger, 2, 2},
     {"bitwise_not", "bitwise_not", R::kInteger, 1, 1},
     {"flip_sign_bit", "flip_sign_bit", R::kInteger, 1, 1},
+    {"lookup", "lookup", R::kTypeFirst, 2, 2},
     {"popcount", "popcount", R::kInteger, 1, 1},
     {"clz", "clz", R::kInteger, 1, 1},
     {"q_multiply_shift", "q_multiply_shift", R::kFirst, 4, 4},
