@@ -93,7 +93,8 @@ Text KernelEmitter::Call(const CallNode* op) {
   if (MathCall(op, &result)) return Rounded(op->dtype(), result);
   if (BitCall(op, &result)) return result;
   if (const Expr whole = ExpandCall(op)) return Value(whole);
-  if (name == kDotAdd && op->args.size() == 3) return Value(CallLanes(op)[0]);
+  if ((name == kDotAdd && op->args.size() == 3) || (name == kLookup && op->args.size() == 2))
+    return Value(CallLanes(op)[0]);
   const auto* callee = op->args.empty() ? nullptr : dyn_cast<StringImmNode>(op->args[0]);
   return Fail(absl::StrCat("no CUDA code for calls of ", callee != nullptr ? callee->value : op->op));
 }

@@ -316,6 +316,23 @@ std::vector<Expr> KernelEmitter::CallLanes(const CallNode* op) {
     }
     return result;
   }
+  if (op->op == kLookup) {
+    const std::vector<Expr>& table = args[0];
+    const auto entries = static_cast<int64_t>(table.size());
+    if ((entries & (entries - 1)) != 0 || args[1].size() != count) {
+      Fail(absl::StrCat("lookup in ", op->args[0].dtype().ToString(), " by ", op->args[1].dtype().ToString()));
+    }
+    for (const Expr& number : args[1]) {
+      const DataType of = number.dtype();
+      const Expr entry = tilewright::Call(of, "bitwise_and", {number, Const(of, entries - 1)});
+      Expr chosen = table[0];
+      for (int64_t i = 1; i < entries; ++i) {
+        chosen = Select(entry == Const(of, i), table[static_cast<size_t>(i)], chosen);
+      }
+      result.push_back(chosen);
+    }
+    return result;
+  }
   if (op->op == "reinterpret") {
     // Patterns of bits, the lowest first.
     const DataType from = op->args[0].dtype().element();

@@ -165,6 +165,18 @@ def main(A: T.Buffer((40,), "float16"), C: T.Buffer((40,), "float16"), B: T.Buff
   EXPECT_THAT(program->text, HasSubstr("? tw::f16(A[i]) : tw::f16(C[i])")) << program->text;
 }
 
+TEST(Emulation, LooksUpLaneByLane) {
+  const std::string lookup = R"(
+@T.prim_func
+def main(A: T.Buffer((4,), "float16"), I: T.Buffer((64,), "int32"), C: T.Buffer((64,), "float16")):
+    for i in T.thread_binding(16, thread="threadIdx.x"):
+        with T.block("C"):
+            v = T.axis.spatial(16, i)
+            C[v * 4:v * 4 + 4] = T.lookup("float16x4", A[0:4], I[v * 4:v * 4 + 4])
+)";
+  EXPECT_EQ(testing::CompareWithInterpreter(lookup, {.target = Gpu(), .low = -50, .high = 50}), "");
+}
+
 TEST(Emulation, KernelsRunInOrderWithTemporariesBetween) {
   EXPECT_EQ(Compare(R"(
 @T.prim_func
