@@ -214,6 +214,24 @@ constexpr MachineInstruction Dp4a(std::string_view types, DataType a, DataType b
           .ptx = ptx};
 }
 
+// Takes a table in a register and numbers in it.
+constexpr MachineInstruction Lookup(std::string_view name, std::string_view suffix, int lanes, int registers,
+                                    std::string_view feature, std::string_view llvm) {
+  return {.name = name,
+          .types = "f32",
+          .family = "lookup",
+          .suffix = suffix,
+          .m = 1,
+          .n = lanes,
+          .k = 1,
+          .a = {kF32},
+          .b = {kS32, "register"},
+          .c = {kF32},
+          .features = {{feature}},
+          .registers = registers,
+          .llvm = llvm};
+}
+
 // vpdpbusd and vpdpwssd do not saturate: they are the sum modulo 2^32.
 constexpr auto kFlips = InstructionIdentity::kFlipsSignOfA;
 constexpr MachineInstruction kRows[] = {
@@ -221,6 +239,8 @@ constexpr MachineInstruction kRows[] = {
     Fma("vfmadd231ps", "f32", kF32, "avx2", 8, 16, {{"avx2", "fma"}}),
     Fma("fmla", "f32", kF32, "neon", 4, 32, {{"neon"}}, "register"),
     Fma("fmla", "f16", kF16, "fullfp16", 8, 32, {{"neon", "fullfp16"}}, "register"),
+    Lookup("vpermps", "avx512", 16, 32, "avx512f", "llvm.x86.avx512.permvar.sf.512"),
+    Lookup("vpermps", "avx2", 8, 16, "avx2", "llvm.x86.avx2.permps"),
     Dot("vdpbf16ps", "bf16", kBF16, kBF16, kF32, 16, "avx512bf16", "llvm.x86.avx512bf16.dpbf16ps.512"),
     Dot("vpdpbusd", "u8s8", kU8, kS8, kS32, 16, "avx512vnni", "llvm.x86.avx512.vpdpbusd.512"),
     Dot("vpdpbusd", "u8s8", kU8, kS8, kS32, 8, "avxvnni", "llvm.x86.avx512.vpdpbusd.256"),
@@ -366,7 +386,7 @@ const MachineInstruction* InstructionNamed(std::string_view family, std::string_
 
 double StartsPerCycle(const MachineInstruction& instruction, const Target& target) {
   if (instruction.family == "fma") return std::max<double>(1, target.FmaPerCycle());
-  if (instruction.moves()) return 1;
+  if (instruction.moves() || instruction.family == "lookup") return 1;
   const DataType type = instruction.a.type;
   const std::string_view operand = type.is_float() ? "bfloat16" : type.bits() == 16 ? "int16" : "int8";
   const double products = ProductsPerCycle(target, instruction.IsVector() ? "dot" : "matrix", operand);

@@ -7,6 +7,7 @@
 //   vpdpbusd    u8s8   dot     1  16  4   row, broadcast   groups of k      vector registers   avx512vnni  llvm.x86...
 //   sdot        s8s8   dot     1  4   4   row, broadcast   groups of k      vector registers   dotprod     llvm.aarch64...
 //   smmla       s8s8   mmla    2  2   8   row pairs        groups of k      vectors of 2 x 2   i8mm       llvm.aarch64...
+//   vpermps     f32    lookup  1  16  1   table            numbers          vector registers   avx512f     llvm.x86...
 //   tdpbf16ps   bf16   amx     16 16  32  memory           groups of 2      tile registers     amx-bf16    llvm.x86...
 //   wgmma       f16    wgmma   64 256 16  shared memory    shared memory    128 lanes          wgmma       PTX
 //   mma.sync    f16    mma     16 8   16  32 lanes         32 lanes         32 lanes           mma         PTX
@@ -66,7 +67,7 @@ struct MachineInstruction {
   std::array<std::string_view, 2> features;  // of the target, as it spells them; an empty one is none
   int registers;                             // that hold C, and others beside it: how many there are
   InstructionIdentity identity = InstructionIdentity::kNone;
-  std::string_view llvm = {};  // the LLVM intrinsic: (C, A, B) to C
+  std::string_view llvm = {};  // the LLVM intrinsic: (C, A, B) to C; of a lookup (A, B)
   std::string_view ptx = {};   // the PTX instruction, without operands; "nN" stands for the columns
   // An instruction with fewer columns than `n` has a multiple of this; 0: there is none.
   int n_step = 0;

@@ -8,6 +8,8 @@ bool HasArithmeticOf(const Target& target, std::string_view type) {
   return type == "float16" && (target.has("avx512fp16") || target.has("fullfp16"));
 }
 
+bool ShiftsBytes(const Target& target) { return target.has("neon"); }
+
 bool HasGatherOf(const Target& target, int bits) { return target.has("avx2") && bits >= 32; }
 
 }  // namespace tilewright

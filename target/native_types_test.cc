@@ -25,5 +25,10 @@ TEST(NativeTypes, GathersOfWholeWords) {
   EXPECT_FALSE(HasGatherOf(*NamedTarget("arm-neoverse-v1"), 32));
 }
 
+TEST(NativeTypes, BytesAreShiftedOneByOneByNeon) {
+  EXPECT_TRUE(ShiftsBytes(*NamedTarget("arm-neoverse-n1")));
+  EXPECT_FALSE(ShiftsBytes(*NamedTarget("x86-znver4")));
+}
+
 }  // namespace
 }  // namespace tilewright

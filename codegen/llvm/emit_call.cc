@@ -23,6 +23,9 @@ llvm::Value* FunctionEmitter::EmitCall(const CallNode* op) {
   if (op->op == kCallExtern || op->op == kCallPureExtern) return EmitExternCall(op);
   if (op->op == "call_llvm_pure_intrin" || op->op == "call_llvm_intrin") return EmitLlvmIntrinsic(op);
   if (op->op == kDotAdd) return EmitDotAdd(op);
+  if (op->op == kLookup) {
+    if (llvm::Value* value = EmitLookup(op)) return value;
+  }
   if (op->op == "amx_dot_add") return EmitAmxDotAdd(op);
   if (op->op == "amx_zero") return EmitAmxZero(op);
   if (llvm::Value* value = EmitAddressCall(op)) return value;

@@ -118,6 +118,7 @@ llvm::Value* FunctionEmitter::Emit(const Expr& e) {
       const auto* op = cast<CastNode>(e);
       if (llvm::Value* rounded = EmitRounding(op)) return rounded;
       if (llvm::Value* exact = EmitNarrowCast(op)) return exact;
+      if (llvm::Value* bytes = EmitWidenedBytes(op)) return bytes;
       return Convert(builder_, op->value.dtype(), type, Emit(op->value));
     }
     case Kind::kLoad:

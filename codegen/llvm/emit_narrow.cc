@@ -4,6 +4,7 @@
 //   (T.Cast("float16", w & T.uint32(15)) - T.float16(7)) * scale      the difference is a whole number: the product alone
 //                                                                     is rounded
 #include "codegen/llvm/emitter.h"
+#include "ir/builtin.h"
 #include "ir/whole_numbers.h"
 #include "target/native_types.h"
 
@@ -12,6 +13,17 @@ namespace {
 
 bool IsHalf(DataType type) { return type.element() == DataType::Float(16); }
 
+// A half that is looked up among floats (codegen/lower/cpu/tabulate.h); null when `e` is no such thing.
+const CallNode* LookedUpHalf(const Expr& e) {
+  const auto* half = IsHalf(e.dtype()) ? dyn_cast<CastNode>(e) : nullptr;
+  const auto* lookup = half == nullptr ? nullptr : dyn_cast<CallNode>(half->value);
+  const auto* table = lookup == nullptr || lookup->op != kLookup ? nullptr : dyn_cast<CastNode>(lookup->args[0]);
+  return table != nullptr && IsHalf(table->value.dtype()) ? lookup : nullptr;
+}
+
+// A half that is made as a float and then converted.
+bool IsFloatFirst(const Expr& e) { return WholeMagnitude(e) || LookedUpHalf(e) != nullptr; }
+
 }  // namespace
 
 bool FunctionEmitter::HasHalves() const { return HasArithmeticOf(context_.target, "float16"); }
@@ -19,6 +31,7 @@ bool FunctionEmitter::HasHalves() const { return HasArithmeticOf(context_.target
 llvm::Value* FunctionEmitter::EmitWide(const Expr& e) {
   const DataType type = e.dtype(), wide = DataType::Float(32, type.lanes());
   if (!IsHalf(type)) return Emit(e);
+  if (const CallNode* lookup = LookedUpHalf(e)) return Emit(Expr(lookup));
   if (const auto* broadcast = dyn_cast<BroadcastNode>(e); broadcast != nullptr && WholeMagnitude(e)) {
     return builder_.CreateVectorSplat(static_cast<unsigned>(type.lanes()), EmitWide(broadcast->value));
   }
@@ -51,8 +64,8 @@ llvm::Value* FunctionEmitter::EmitNarrowBinary(const BinaryNode* op) {
     llvm::Value* a = Emit(op->a);
     return EmitFloatBinary(op->op, a, Emit(op->b));
   }
-  // Without a whole number every conversion is needed; LLVM makes them.
-  if (!IsHalf(type) || HasHalves() || !(WholeMagnitude(op->a) || WholeMagnitude(op->b))) return nullptr;
+  // Where neither is a float first every conversion is needed; LLVM makes them.
+  if (!IsHalf(type) || HasHalves() || !(IsFloatFirst(op->a) || IsFloatFirst(op->b))) return nullptr;
   if (op->op != BinaryOp::kAdd && op->op != BinaryOp::kSub && op->op != BinaryOp::kMul) return nullptr;
   llvm::Value* a = EmitWide(op->a);
   llvm::Value* result = EmitFloatBinary(op->op, a, EmitWide(op->b));

@@ -99,6 +99,8 @@ class FunctionEmitter {
   llvm::Value* EmitExternCall(const CallNode* op);
   llvm::Value* EmitLlvmIntrinsic(const CallNode* op);
   llvm::Value* EmitDotAdd(const CallNode* op);
+  llvm::Value* EmitLookup(const CallNode* op);        // null where the target has no instruction for it
+  llvm::Value* EmitWidenedBytes(const CastNode* op);  // of few bytes that are repeated; null when it is no such cast
   llvm::Value* EmitDotInstruction(const MachineInstruction& instruction, llvm::Value* sum, const Expr& a,
                                   const Expr& b);
   llvm::Value* EmitAmxDotAdd(const CallNode* op);

@@ -34,9 +34,11 @@
 #include "codegen/lower/cpu/signed_dots.h"
 #include "codegen/lower/cpu/skip_padding.h"
 #include "codegen/lower/cpu/symbolic_edges.h"
+#include "codegen/lower/cpu/tabulate.h"
 #include "codegen/lower/cpu/threads_from.h"
 #include "codegen/lower/cpu/trim_windows.h"
 #include "codegen/lower/cpu/widen_bytes.h"
+#include "codegen/lower/cpu/widen_shifts.h"
 #include "codegen/lower/gpu/async_copies.h"
 #include "codegen/lower/gpu/bulk_barriers.h"
 #include "codegen/lower/gpu/bulk_copies.h"
@@ -105,6 +107,8 @@ constexpr Pass kCpu[] = {
     {"hoist_conditions", [](const Function& f, const Context&) -> Result { return HoistConditions(f); }},
     {"skip_padding", [](const Function& f, const Context&) -> Result { return SkipPadding(f); }},
     {"shuffle_overlaps", [](const Function& f, const Context& c) -> Result { return ShuffleOverlaps(f, c.target); }},
+    {"tabulate", [](const Function& f, const Context& c) -> Result { return Tabulate(f, c.target); }},
+    {"widen_shifts", [](const Function& f, const Context& c) -> Result { return WidenShifts(f, c.target); }},
     {"widen_bytes", [](const Function& f, const Context& c) -> Result { return WidenBytes(f, c.target); }},
     {"insert_cache_hints", [](const Function& f, const Context& c) -> Result { return InsertCacheHints(f, c.target); }},
     {"mask_late", [](const Function& f, const Context&) -> Result { return MaskLate(f); }},

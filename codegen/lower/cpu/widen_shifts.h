@@ -1,0 +1,20 @@
+// Bytes whose lanes are shifted by different amounts are shifted in the lanes of 32 bits that they are converted to.
+//
+//   T.Cast("float32x16", A[0:16] >> s & T.Broadcast(T.uint8(15), 16))    where s are 0, 4, 0, 4, ...
+//
+// =>
+//
+//   T.Cast("float32x16", T.Cast("int32x16", A[0:16]) >> T.Cast("int32x16", s) & T.Cast("int32x16", T.Broadcast(15, 16)))
+//
+// Processors of x86 shift such bytes in words of 16 bits, which have to be widened and narrowed again. For elements of 8
+// and 16 bits that are converted to 32, on targets that do not shift bytes (ShiftsBytes).
+#pragma once
+
+#include "ir/function.h"
+#include "target/target.h"
+
+namespace tilewright {
+
+Function WidenShifts(const Function& function, const Target& target);
+
+}  // namespace tilewright
