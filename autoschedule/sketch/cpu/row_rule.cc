@@ -212,7 +212,8 @@ class RowSchedule {
     const std::vector<LoopRv> rows(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(rows_));
     if (rows.empty()) return Refusal{kName, "{block0} has no rows", {RealizeOf(sch_, stages_[0].block).block->id}};
     row_loops_ = rows;
-    row_ = rows.back();
+    TW_RETURN_IF_REFUSED(ChooseRowsAtOnce());
+    row_ = row_loops_.back();
     std::vector<BlockRv> left;
     for (size_t i = 1; i < stages_.size(); ++i) {
       if (!sch_.ReverseComputeAt(stages_[i].block, row_).ok()) left.push_back(stages_[i].block);
@@ -222,6 +223,54 @@ class RowSchedule {
       TW_RETURN_IF_REFUSED(sch_.ComputeAt(left[i], row_));
     }
     return Done();
+  }
+
+  // Rows that multiply the same vector, each of which would load it again.
+  Outcome<Done> ChooseRowsAtOnce() {
+    const Block block = RealizeOf(sch_, stages_[0].block).block;
+    const std::optional<int64_t> extent = ExtentOf(sch_, row_loops_.back());
+    const bool only_sums =
+        std::ranges::all_of(stages_, [](const Stage& stage) { return stage.partial || stage.lanes < 0; });
+    if (!stages_[0].partial || !only_sums || !extent || !SharesWhatItReads(*block, stages_[0].lanes)) {
+      return Done();
+    }
+    const int64_t lanes = Lanes(*block), vectors = (*ExtentOf(block->iter_vars[0]) + lanes - 1) / lanes;
+    const int registers = target_.cpu_part().vector_registers;
+    std::vector<int64_t> counts = {1, 2, 4, 8};
+    std::erase_if(counts, [&](int64_t count) {
+      const bool fits = count == 1 || count * vectors < registers;
+      return !fits || *extent % count != 0 || *extent / count < target_.cores;
+    });
+    if (counts.size() < 2) return Done();
+    size_t preferred = 0;
+    for (size_t i = 0; i < counts.size(); ++i) {
+      if (counts[i] * vectors <= registers / 2) preferred = i;
+    }
+    TW_ASSIGN_OR_RETURN(const Choices::Pick rows, choices_.Take(sch_, name_ + ".rows", counts, preferred));
+    if (rows.value == 1) return Done();
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch_.Split(row_loops_.back(), {Value(), rows}));
+    row_loops_.back() = parts[0];
+    rows_at_once_ = rows.value;
+    return Done();
+  }
+
+  // The iterator of the innermost loop over rows.
+  static int RowIterator(const BlockNode& node, int lanes) {
+    int row = -1;
+    for (size_t i = 0; i < node.iter_vars.size(); ++i) {
+      const bool is_row = node.iter_vars[i].kind == IterKind::kSpatial && static_cast<int>(i) != lanes;
+      if (is_row) row = static_cast<int>(i);
+    }
+    return row;
+  }
+
+  // Whether some operand has the same elements in all rows.
+  static bool SharesWhatItReads(const BlockNode& node, int lanes) {
+    const int row = RowIterator(node, lanes);
+    return row >= 0 && std::ranges::any_of(AccessesOf(node), [&](const Access& access) {
+             return !access.store && access.strides[static_cast<size_t>(row)] == 0 &&
+                    access.strides[static_cast<size_t>(lanes)] != 0;
+           });
   }
 
   // The loop inside of a row that the iterator is bound to, if it has one.
@@ -242,14 +291,17 @@ class RowSchedule {
     if (small) (void)sch_.SetScope(stage.block, 0, "register").ok();
     if (stage.lanes < 0) {
       TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch_, stage.block, row_));
-      if (loops.size() == 1 && ExtentOf(sch_, loops[0]).value_or(kLastLanes + 1) <= kLastLanes) {
-        return sch_.Unroll(loops[0]);
+      const size_t small_loops = rows_at_once_ > 1 ? 2 : 1;
+      for (const LoopRv& loop : loops) {
+        const int64_t extent = ExtentOf(sch_, loop).value_or(INT64_MAX);
+        if (loops.size() > small_loops || extent > std::max(kLastLanes, rows_at_once_)) return Done();
       }
+      for (const LoopRv& loop : loops) TW_RETURN_IF_REFUSED(sch_.Unroll(loop));
       return Done();
     }
     TW_ASSIGN_OR_RETURN(const std::optional<LoopRv> lanes, LoopOfIterator(stage.block, stage.lanes));
     if (!lanes) return Done();
-    if (stage.partial) return WritePartial(stage.block, *lanes);
+    if (stage.partial) return WritePartial(stage.block, stage.lanes, *lanes);
     const std::vector<int64_t> widths = {1, 2, 4, 8};
     TW_ASSIGN_OR_RETURN(const Choices::Pick vectors, choices_.Take(sch_, node->name + ".row_vectors", widths, 2));
     const int64_t width = vectors.value * Lanes(*node);
@@ -259,21 +311,30 @@ class RowSchedule {
     return sch_.Vectorize(parts[1]);
   }
 
-  Outcome<Done> WritePartial(BlockRv block, LoopRv lanes) {
+  Outcome<Done> WritePartial(BlockRv block, int lane_iterator, LoopRv lanes) {
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch_, block, row_));
-    std::vector<LoopRv> order;
-    for (const LoopRv& loop : loops) {
-      if (sch_.Get(loop).As<LoopRef>()->id != sch_.Get(lanes).As<LoopRef>()->id) order.push_back(loop);
+    std::optional<LoopRv> rows;
+    if (rows_at_once_ > 1) {
+      const int iterator = RowIterator(*RealizeOf(sch_, block).block, lane_iterator);
+      TW_ASSIGN_OR_RETURN(rows, LoopOfIterator(block, iterator));
     }
-    if (!order.empty() && RealizeOf(sch_, block).block->init) {
-      order.push_back(lanes);
+    const auto same = [&](const LoopRv& a, const LoopRv& b) { return &LoopOf(sch_, a) == &LoopOf(sch_, b); };
+    std::vector<LoopRv> summed;
+    for (const LoopRv& loop : loops) {
+      if (!same(loop, lanes) && !(rows && same(loop, *rows))) summed.push_back(loop);
+    }
+    std::vector<LoopRv> order = summed;
+    if (rows) order.push_back(*rows);
+    order.push_back(lanes);
+    if (!summed.empty() && RealizeOf(sch_, block).block->init) {
       TW_RETURN_IF_REFUSED(sch_.Reorder(order));
       TW_ASSIGN_OR_RETURN(const BlockRv init, sch_.DecomposeReduction(block, order[0]));
       TW_RETURN_IF_REFUSED(WriteOut(sch_, init, row_, true));
     }
-    if (order.size() == 2 && ExtentOf(sch_, order[0]).value_or(kLastLanes * 2 + 1) <= kLastLanes * 2) {
-      TW_RETURN_IF_REFUSED(sch_.Unroll(order[0]));
+    if (summed.size() == 1 && ExtentOf(sch_, summed[0]).value_or(kLastLanes * 2 + 1) <= kLastLanes * 2) {
+      TW_RETURN_IF_REFUSED(sch_.Unroll(summed[0]));
     }
+    if (rows) TW_RETURN_IF_REFUSED(sch_.Unroll(*rows));
     return sch_.Vectorize(lanes);
   }
 
@@ -288,6 +349,7 @@ class RowSchedule {
   int64_t plane_step_ = 0;        // elements of it that are summed at once
   std::vector<LoopRv> row_loops_;
   LoopRv row_;  // the innermost of them
+  int64_t rows_at_once_ = 1;
 };
 
 }  // namespace

@@ -17,6 +17,7 @@
 //
 // Choices, each after the block's name:
 //   NAME.lanes           partial results; a reduction of less than 4 elements has none
+//   NAME.rows            rows that are summed at once, where an operand is the same in all of them: a product with a vector
 //   NAME.row_vectors     vectors of one iteration of an elementwise stage
 //   NAME.parallel        1: rows run in parallel
 //   NAME.stream, NAME.prefetch   of autoschedule/movement/cpu/bypass_caches.h
