@@ -82,6 +82,13 @@ bool IsEpilogue(const BlockScope& scope, const ScopeChild& child) {
   });
 }
 
+// Whether every instance of the consumer uses an element of its own: what a matrix that meets one vector is read from.
+bool UsesElementsOnce(const BlockNode& consumer, const Buffer& buffer) {
+  const bool constant =
+      std::ranges::all_of(consumer.iter_vars, [](const IterVar& iter) { return ExtentOf(iter).has_value(); });
+  return constant && !UsesElementsAgain(consumer, buffer);
+}
+
 bool IsWorthInlining(const BlockScope& scope, const ScopeChild& child) {
   const BlockNode& block = *child.realize->block;
   if (block.init || !isa<StoreNode>(block.body) || block.writes.size() != 1) return false;
@@ -92,7 +99,8 @@ bool IsWorthInlining(const BlockScope& scope, const ScopeChild& child) {
   for (uint32_t id : consumers) {
     const BlockNode& consumer = *scope.Find(id)->realize->block;
     again |= UsesElementsAgain(consumer, block.writes[0].buffer);
-    if (consumer.init && consumer.reads.size() > 1) return false;
+    const bool product = consumer.init && consumer.reads.size() > 1;
+    if (product && !UsesElementsOnce(consumer, block.writes[0].buffer)) return false;
     if (GrowsTooMuch(block, consumer)) return false;
   }
   return !dear || !again;

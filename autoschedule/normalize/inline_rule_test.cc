@@ -53,6 +53,32 @@ TEST(InlineRule, KeepsWhatContractionsRead) {
   EXPECT_EQ(left, Names({"pad_temp", "conv2d_nhwc"}));
 }
 
+// A matrix by one vector uses each element once, by several vectors again.
+TEST(InlineRule, ComputesWhatAProductUsesOnceThere) {
+  const auto product = [](const std::string& vectors) {
+    return ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((8, 16), "float32"), x: T.Buffer(()" +
+                              vectors + R"(, 16), "float32"), y: T.Buffer(()" + vectors +
+                              R"(, 8), "float32")):
+    B = T.alloc_buffer((8, 16))
+    for i, k in T.grid(8, 16):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SS", [i, k])
+            B[vi, vk] = A[vi, vk] * T.float32(2)
+    for n, i, k in T.grid()" + vectors +
+                              R"(, 8, 16):
+        with T.block("y"):
+            vn, vi, vk = T.axis.remap("SSR", [n, i, k])
+            with T.init():
+                y[vn, vi] = T.float32(0)
+            y[vn, vi] = y[vn, vi] + B[vi, vk] * x[vn, vk]
+)");
+  };
+  EXPECT_EQ(Left(product("1")), Names({"y"}));
+  EXPECT_EQ(Left(product("2")), Names({"B", "y"}));
+}
+
 // Residual and norm after a product: the sum is read by the mean and by the result.
 TEST(InlineRule, KeepsAnEpilogueThatSeveralBlocksRead) {
   const Names left = Left(ParseFunctionOrDie(R"(

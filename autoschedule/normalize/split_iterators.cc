@@ -4,7 +4,10 @@
 #include <optional>
 #include <vector>
 
+#include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
+#include "autoschedule/program/row_chain.h"
+#include "ir/analysis.h"
 #include "ir/arith/linear.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
@@ -18,9 +21,57 @@ struct Division {
   int64_t divisor;
 };
 
-// The first iterator that the block divides by a divisor of its extent.
+// Whether a remainder of the iterator is part of an index.
+bool HasRemainderInIndex(const BlockNode& block, const Var& iterator) {
+  bool found = false;
+  PreOrderExprs(block.body, [&](const Expr& e) {
+    const auto* load = dyn_cast<LoadNode>(e);
+    if (load == nullptr) return !found;
+    for (const Expr& index : load->indices) {
+      PreOrder(index, [&](const Expr& part) {
+        const auto* remainder = dyn_cast<BinaryNode>(part);
+        found |= remainder != nullptr && remainder->op == BinaryOp::kFloorMod && remainder->a.same_as(iterator);
+        return !found;
+      });
+    }
+    return !found;
+  });
+  return found;
+}
+
+// Whether some operand has an element for each instance of the block: nothing that is loaded could be used again.
+bool LoadsForEachInstance(const BlockNode& block) {
+  bool found = false;
+  PreOrderExprs(block.body, [&](const Expr& e) {
+    if (!isa<LoadNode>(e) || cast<LoadNode>(e)->buffer.same_as(block.writes[0].buffer)) return !found;
+    found |= std::ranges::all_of(block.iter_vars,
+                                 [&](const IterVar& iter) { return ExtentOf(iter) == 1 || UsesVar(e, iter.var); });
+    return !found;
+  });
+  return found;
+}
+
+// The iterator along which a block without reuse works on neighbours, which become vectors: that of a sum along them,
+// or of what is stored, unless its parts are dimensions of what is loaded. Words of packed bits and scales of groups are
+// not such dimensions. -1: there is none.
+int NeighboursOf(const BlockNode& block) {
+  if (block.writes.size() != 1 || !LoadsForEachInstance(block)) return -1;
+  if (const int lanes = LaneIterator(block); lanes >= 0) return lanes;
+  for (const Access& access : AccessesOf(block)) {
+    for (size_t i = 0; access.store && i < block.iter_vars.size(); ++i) {
+      const IterVar& iter = block.iter_vars[i];
+      if (access.strides[i] == 1 && ExtentOf(iter) != 1 && !HasRemainderInIndex(block, iter.var)) {
+        return static_cast<int>(i);
+      }
+    }
+  }
+  return -1;
+}
+
+// The first iterator that the block divides by a divisor of its extent, if its parts are of use.
 std::optional<Division> FindDivision(const BlockNode& block) {
   std::optional<Division> found;
+  const int neighbours = NeighboursOf(block);
   PreOrderExprs(block.body, [&](const Expr& e) {
     const auto* division = dyn_cast<BinaryNode>(e);
     if (found || division == nullptr || division->op != BinaryOp::kFloorDiv) return !found;
@@ -28,7 +79,8 @@ std::optional<Division> FindDivision(const BlockNode& block) {
     for (size_t i = 0; i < block.iter_vars.size(); ++i) {
       const auto extent = ExtentOf(block.iter_vars[i]);
       const bool divides = divisor && extent && *divisor > 1 && *extent > *divisor && *extent % *divisor == 0;
-      if (divides && division->a.same_as(block.iter_vars[i].var)) found = Division{i, *divisor};
+      const bool whole = static_cast<int>(i) == neighbours;
+      if (divides && !whole && division->a.same_as(block.iter_vars[i].var)) found = Division{i, *divisor};
     }
     return !found;
   });

@@ -4,10 +4,25 @@
 
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
+#include "ir/analysis.h"
 #include "ir/structural.h"
 
 namespace tilewright {
 namespace {
+
+// Whether vectors along the iterator would have to be gathered from an operand that has an element for each instance: its
+// neighbours lie far apart, or in dimensions before the last one.
+bool IsGathered(const std::vector<Access>& accesses, const BlockNode& block, size_t iterator) {
+  return std::ranges::any_of(accesses, [&](const Access& access) {
+    const std::optional<int64_t>& stride = access.strides[iterator];
+    bool for_each = !access.store && (stride ? *stride > kLongestStride
+                                             : !UsesVar(access.indices.back(), block.iter_vars[iterator].var));
+    for (size_t i = 0; for_each && i < block.iter_vars.size(); ++i) {
+      for_each = access.strides[i] != 0 || ExtentOf(block.iter_vars[i]) == 1;
+    }
+    return for_each;
+  });
+}
 
 // The reduce iterator along which the block reads neighbouring elements, when no spatial one does; else -1.
 int NeighbouringIterator(const BlockNode& block) {
@@ -23,7 +38,7 @@ int NeighbouringIterator(const BlockNode& block) {
       return a.strides[i] == 1 || (!a.store && a.strides[i] == 0);
     });
     if (iter.kind == IterKind::kSpatial && whole) return -1;
-    if (iter.kind == IterKind::kReduce && along) lanes = static_cast<int>(i);
+    if (iter.kind == IterKind::kReduce && along && !IsGathered(accesses, block, i)) lanes = static_cast<int>(i);
   }
   return lanes;
 }

@@ -164,7 +164,8 @@ class RunLoader : public Mutator {
     }
     if (op->predicate || isa<BroadcastNode>(op->indices[0])) return self;
     const std::optional<Lanes> lanes = FindLanes(op->indices[0]);
-    if (!lanes) return self;
+    // Positions that are loaded themselves may be runs.
+    if (!lanes) return Mutator::MutateLoad(op, self);
     const std::vector<Run> runs = RunsOf(lanes->offsets);
     const bool same = std::ranges::all_of(runs, [&](const Run& run) { return run.count == runs[0].count; });
     const int64_t least = op->buffer->scope.kind() == MemoryKind::kRegister ? kLeastInRegisters : kLeastLanes;
