@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "intrin/instructions.h"
-#include "ir/analysis.h"
 #include "ir/arith/linear.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
@@ -168,18 +167,24 @@ class Tabulator : public Mutator {
     return values.kind == Values::kFew && FirstEntry(op->indices[0]) ? values : Values();
   }
 
-  // The index of the element that the digit 0 picks, where the digit is added to it; null for other indices.
+  // Whether the values are those of a digit, in whatever type.
+  bool IsConvertedDigit(const Expr& e) const {
+    const auto* conversion = dyn_cast<CastNode>(e);
+    return IsDigit(e) || (conversion != nullptr && e.dtype().bits() >= 8 && IsConvertedDigit(conversion->value));
+  }
+
+  // The index of the element that the digit 0 picks, where the digit is added to it; nothing for other indices. Sums of
+  // few bits wrap.
   std::optional<Expr> FirstEntry(const Expr& index) const {
-    if (const auto* conversion = dyn_cast<CastNode>(index); conversion != nullptr) return FirstEntry(conversion->value);
-    if (IsDigit(index)) return Expr(0);
+    if (IsConvertedDigit(index)) return Expr(0);
+    if (index.dtype().bits() < kS32.bits()) return std::nullopt;
+    if (const auto* conversion = dyn_cast<CastNode>(index)) return FirstEntry(conversion->value);
     const auto* sum = dyn_cast<BinaryNode>(index);
     if (sum == nullptr || sum->op != BinaryOp::kAdd) return std::nullopt;
     for (const auto& [first, digit] : {std::pair(sum->a, sum->b), std::pair(sum->b, sum->a)}) {
       const auto* broadcast = dyn_cast<BroadcastNode>(first);
-      const auto rest = FirstEntry(digit);
-      if (broadcast != nullptr && rest && IsZero(*rest) && arith::WrittenDivisor(broadcast->value) % entries_ == 0) {
-        return broadcast->value;
-      }
+      const bool aligned = broadcast != nullptr && arith::WrittenDivisor(broadcast->value) % entries_ == 0;
+      if (aligned && IsConvertedDigit(digit)) return broadcast->value;
     }
     return std::nullopt;
   }
@@ -194,7 +199,8 @@ class Tabulator : public Mutator {
     }
     if (IsDigit(e)) return CastTo(type, Ramp(Expr(0), Expr(1), entries_));
     if (const auto* load = dyn_cast<LoadNode>(e)) {
-      return load->buffer.Load({Ramp(*FirstEntry(load->indices[0]), Expr(1), entries_)});
+      const Expr first = *FirstEntry(load->indices[0]);
+      return load->buffer.Load({Ramp(first, Const(first.dtype(), 1), entries_)});
     }
     if (const auto* conversion = dyn_cast<CastNode>(e)) return CastTo(type, Table(conversion->value));
     if (const auto* select = dyn_cast<SelectNode>(e)) {

@@ -113,6 +113,10 @@ TEST(Tabulate, Codebooks) {
     EXPECT_THAT(Body(after), HasSubstr("T.lookup(\"float32x16\", L[")) << first;
     ExpectSameAtAllSizes(before, after);
   }
+  // 48 + 208 is 0 in a byte.
+  const Function wraps =
+      OfDigit(R"(L[T.Cast("int32x16", {D} + T.Broadcast(T.uint8(48), 16) + T.Broadcast(T.uint8(208), 16))] * X[0:16])");
+  ExpectSameAtAllSizes(wraps, Tabulated(wraps));
   // Entries that a digit does not name may lie outside of the buffer.
   const Function odd = OfDigit(R"(L[T.Cast("int32x16", {D}) + T.Broadcast(40, 16)] * X[0:16])");
   EXPECT_EQ(Body(Tabulated(odd)), Body(odd));
