@@ -60,7 +60,7 @@ class Campaign {
   }
 
  private:
-  static constexpr const char* kResults[] = {"right", "refuted", "refused", "wrong"};
+  static constexpr const char* kResults[] = {"right", "refuted", "refused", "wrong", "unfinished"};
   std::string file_;
   uint64_t next_;
   std::map<std::string, uint64_t> counts_;

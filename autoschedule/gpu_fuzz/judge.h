@@ -31,9 +31,10 @@ std::string ToString(const GpuCase& each);
 
 enum class CaseResult : uint8_t {
   kRight,
-  kRefuted,  // verification refuses the schedule
-  kRefused,  // code generation refuses it
-  kWrong     // an unequal result, a fault in the emulator
+  kRefuted,    // verification refuses the schedule
+  kRefused,    // code generation refuses it
+  kWrong,      // an unequal result, a fault in the emulator
+  kUnfinished  // the emulator ended it after its budget of instructions and had found nothing
 };
 
 struct Judged {
