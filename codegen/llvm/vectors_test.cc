@@ -221,5 +221,25 @@ def main(A: T.Buffer((65,), "float32"), B: T.Buffer((65,), "float32"), flag: T.B
   }
 }
 
+// Tables of any power of two entries, by an instruction where the target has one for them; numbers wrap.
+TEST(Vectors, LookupsPickEntriesByTheirLowBits) {
+  for (const char* type : {"float32", "bfloat16", "float16", "int32", "uint8"}) {
+    for (const int entries : {2, 8, 16, 32}) {
+      for (const char* number : {"int32", "uint8"}) {
+        EXPECT_EQ(CompareWithInterpreter(Substitute(R"(
+@T.prim_func
+def main(A: T.Buffer(($1,), "$0"), I: T.Buffer((32,), "$2"), C: T.Buffer((32,), "$0")):
+    with T.block("C"):
+        C[0:32] = T.lookup("$0x32", A[0:$1], I[0:32])
+)",
+                                                    type, entries, number),
+                                         {.low = 0, .high = 100}),
+                  "")
+            << type << " " << entries << " " << number;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tilewright

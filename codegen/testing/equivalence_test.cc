@@ -253,26 +253,6 @@ def main(A: T.Buffer((64,), "$0"), B: T.Buffer((64,), "$0"), C: T.Buffer((9, 64)
   }
 }
 
-// Tables of any power of two entries, by an instruction where the target has one for them; numbers wrap.
-TEST(Lookup, PicksEntriesByTheirLowBits) {
-  for (const char* type : {"float32", "bfloat16", "float16", "int32", "uint8"}) {
-    for (const int entries : {2, 8, 16, 32}) {
-      for (const char* number : {"int32", "uint8"}) {
-        EXPECT_EQ(CompareWithInterpreter(absl::Substitute(R"(
-@T.prim_func
-def main(A: T.Buffer(($1,), "$0"), I: T.Buffer((32,), "$2"), C: T.Buffer((32,), "$0")):
-    with T.block("C"):
-        C[0:32] = T.lookup("$0x32", A[0:$1], I[0:32])
-)",
-                                                          type, entries, number),
-                                         {.low = 0, .high = 100}),
-                  "")
-            << type << " " << entries << " " << number;
-      }
-    }
-  }
-}
-
 // ---- Statements
 
 TEST(Statements, BranchesLoopsAndLets) {
