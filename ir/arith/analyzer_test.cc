@@ -187,6 +187,17 @@ TEST_F(AnalyzerTest, KeepsUnsignedAndNarrowIntegers) {
   Simplifies(CastTo(i8, CastTo(DataType::Int(32), x)), CastTo(i8, CastTo(DataType::Int(32), x)));
 }
 
+// 2^64 - 2 is more than a byte, although it is held as -2.
+TEST_F(AnalyzerTest, WrapsUnsignedNumbersOf64Bits) {
+  const DataType u64 = DataType::UInt(64);
+  const Expr byte = CastTo(u64, Var("b", DataType::UInt(8)));
+  const Expr wrapped = Const(u64, 0) - Const(u64, 2);
+  EXPECT_FALSE(analyzer_.CanProve(wrapped < byte));
+  EXPECT_NE(AsInt(analyzer_.Simplify(wrapped >= byte)), 0);
+  EXPECT_NE(AsInt(analyzer_.Simplify(Max(wrapped, byte) >= Const(u64, 300))), 0);
+  EXPECT_TRUE(analyzer_.CanProve(byte < Const(u64, 300)));
+}
+
 TEST_F(AnalyzerTest, LeavesWhatDoesNotFit) {
   Expr large(int64_t{1} << 30);
   Simplifies(i * large * 4, i * large * 4);

@@ -45,8 +45,11 @@ int64_t Context::SymbolicQuotientMax(const Expr& a, const Expr& b) const {
 Bounds Context::BoundsOf(const Expr& e) const {
   DataType dtype = e.dtype();
   switch (e->kind()) {
-    case Kind::kIntImm:
-      return Bounds::Point(cast<IntImmNode>(e)->value);
+    case Kind::kIntImm: {
+      // Numbers of uint64 beyond those of int64 are held as negative ones.
+      const int64_t value = cast<IntImmNode>(e)->value;
+      return dtype.is_uint() && value < 0 ? TypeBounds(dtype) : Bounds::Point(value);
+    }
     case Kind::kVar: {
       const Binding* binding = Find(cast<VarNode>(e));
       return binding != nullptr ? Intersect(binding->bounds, TypeBounds(dtype)) : TypeBounds(dtype);
