@@ -64,7 +64,7 @@ llvm::Value* FunctionEmitter::EmitNarrowBinary(const BinaryNode* op) {
     llvm::Value* a = Emit(op->a);
     return EmitFloatBinary(op->op, a, Emit(op->b));
   }
-  // Where neither is a float first every conversion is needed; LLVM makes them.
+  // LLVM makes the conversions, all of which are needed where neither operand is a float first.
   if (!IsHalf(type) || HasHalves() || !(IsFloatFirst(op->a) || IsFloatFirst(op->b))) return nullptr;
   if (op->op != BinaryOp::kAdd && op->op != BinaryOp::kSub && op->op != BinaryOp::kMul) return nullptr;
   llvm::Value* a = EmitWide(op->a);

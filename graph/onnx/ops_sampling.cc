@@ -174,7 +174,7 @@ struct Regions {
   int64_t cells[2] = {1, 1};
   DataType real;
 
-  // Where region r begins, and the extent of a cell of it.
+  // The start of region r, and the extent of one of its cells.
   Expr Start(const Buffer& rois, const Expr& r, int d) const { return Corner(rois, r, 1 - d); }
   Expr Cell(const Buffer& rois, const Expr& r, int d) const {
     const Expr size = Corner(rois, r, 3 - d) - Corner(rois, r, 1 - d);
