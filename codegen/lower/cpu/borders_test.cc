@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "codegen/lower/common/loop_partition.h"
 #include "codegen/lower/common/pass_testing.h"
 #include "codegen/lower/cpu/hoist_conditions.h"
@@ -283,6 +284,31 @@ def main(A: T.Buffer((64,), "float32"), C: T.Buffer((64,), "float32")):
 )")));
   EXPECT_THAT(body, HasSubstr("R[1] = A[i]"));
   EXPECT_THAT(body, Not(HasSubstr("if_then_else")));
+}
+
+// A chain of choices (the operands of a concatenation) is cut twice at most, so that its text grows fourfold at most.
+TEST(HoistConditions, ChainsOfChoicesDoNotMultiply) {
+  constexpr int kOperands = 24;
+  std::string choice = "T.float32(0)";
+  for (int k = kOperands; k > 0; --k) {
+    choice = absl::StrCat("T.if_then_else(i * i % 32 < ", k, ", A[i + ", k, "], ", choice, ")");
+  }
+  const Function function = Opaque(absl::StrCat(R"(
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), C: T.Buffer((64,), "float32")):
+    for i in range(32):
+        with T.block("root"):
+            C[i] = )",
+                                                choice, R"(
+            C[i + 32] = )",
+                                                choice, "\n"));
+  const auto count = [](const std::string& text) {
+    int found = 0;
+    for (size_t at = text.find("if_then_else"); at != std::string::npos; at = text.find("if_then_else", at + 1))
+      ++found;
+    return found;
+  };
+  EXPECT_LE(count(Body(HoistConditions(function))), 4 * count(Body(function)));
 }
 
 TEST(HoistConditions, LeavesSingleOnes) {

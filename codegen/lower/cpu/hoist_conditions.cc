@@ -12,8 +12,8 @@
 namespace tilewright {
 namespace {
 
-// A sequence becomes at most 2^kMostCuts, but for conditions of all its values, which leave nothing to cut on the other
-// side.
+// A sequence becomes at most 2^kMostCuts. A condition of all its values costs no cut where nothing is left to decide on
+// the other side.
 constexpr int kMostCuts = 2;
 constexpr int kLeastUses = 2;
 
@@ -60,6 +60,7 @@ class TermCounter : public Visitor {
   bool is_in_all() const {
     return std::ranges::any_of(uses_, [&](const auto& use) { return use.second.second == conditional_stores_; });
   }
+  bool has_conditions() const { return conditional_stores_ > 0; }
   // The term that most stores depend on, if any is worth it.
   Expr Most() const {
     const std::pair<Expr, int>* best = nullptr;
@@ -165,10 +166,19 @@ class Hoister : public Mutator {
     TermCounter counter;
     counter.Visit(straight);
     const Expr term = counter.Most();
-    const bool in_all = counter.is_in_all();
-    if (!term || (cuts == 0 && !in_all)) return straight;
-    auto branch = [&](bool holds) { return Cut(TermDecider(term, holds).Mutate(straight), in_all ? cuts : cuts - 1); };
-    return If(term, branch(true), branch(false));
+    if (!term || (cuts == 0 && !counter.is_in_all())) return straight;
+    const Stmt otherwise = TermDecider(term, false).Mutate(straight);
+    const bool is_free = counter.is_in_all() && !HasConditions(otherwise);
+    if (cuts == 0 && !is_free) return straight;
+    const int cuts_left = is_free ? cuts : cuts - 1;
+    return If(term, Cut(TermDecider(term, true).Mutate(straight), cuts_left),
+              is_free ? otherwise : Cut(otherwise, cuts_left));
+  }
+
+  static bool HasConditions(const Stmt& straight) {
+    TermCounter counter;
+    counter.Visit(straight);
+    return counter.has_conditions();
   }
 };
 
