@@ -4,8 +4,12 @@
 //   compile_kernels --target=cuda-sm80,cuda-sm90a --ops=all --batch=1,16 --dtype=f16,f16f32,bf16,s8s8,int8,f32
 //
 // Prints each kernel that is refused, with its reason, and how many there were of each target.
+//
+// With --text=FOLDER it compiles nothing and needs no NVRTC: it writes the CUDA text of each program into a file, behind
+// the choices that made it (tools/compare_cuda_text.sh).
 #include <cstdint>
 #include <cstdio>
+#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
@@ -14,6 +18,7 @@
 #include "absl/flags/parse.h"
 #include "absl/flags/usage.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "autoschedule/sketch/auto_schedule.h"
 #include "bench/operators/program.h"
@@ -27,6 +32,7 @@ ABSL_FLAG(std::string, ops, "", "Operators, such as GMM,C2D, or all: each at its
 ABSL_FLAG(std::string, shape, "", "Shapes, such as GMM:1,512,512,512.");
 ABSL_FLAG(std::string, batch, "", "Sizes of batches, such as 1,16.");
 ABSL_FLAG(std::string, dtype, "f16", "Data types, as bench/operators names them.");
+ABSL_FLAG(std::string, text, "", "Folder into which the text of each program is written; nothing is compiled.");
 ABSL_FLAG(bool, print, false, "Whether to print the counters of each kernel.");
 
 namespace tilewright::bench {
@@ -54,6 +60,21 @@ absl::StatusOr<std::vector<Shape>> ShapesOfFlags() {
   return WithBatches(shapes, absl::GetFlag(FLAGS_batch));
 }
 
+// The CUDA text of what the rules make, behind the choices that made it.
+std::string TextOf(const Workload& workload, const Target& target) {
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  Choices choices = Choices::Preferred();
+  const AutoScheduled scheduled = AutoSchedule(Module(MakeProgram(workload).function), target, &intrins, choices);
+  std::string text;
+  for (const Choice& choice : choices.made()) {
+    const std::string_view label = choice.label();
+    absl::StrAppend(&text, "// ", choice.name, "=", label.empty() ? absl::StrCat(choice.value) : std::string(label),
+                    "\n");
+  }
+  const auto artifact = Compile(scheduled.schedule.module(), target, {.format = "cu"});
+  return text + (artifact.ok() ? artifact->bytes : artifact.status().ToString());
+}
+
 // What the compiler counts in the kernels that the rules make.
 absl::StatusOr<Counters> CountersOf(const Workload& workload, const Target& target) {
   IntrinRegistry intrins = IntrinRegistry::Builtin();
@@ -75,6 +96,11 @@ void Check(const Workload& workload, const Target& target, Counted& counted) {
   const std::string name = absl::StrCat(target.name, " ", std::string(Name(workload.shape.op)), ":",
                                         NumbersText(workload.shape), " ", std::string(Name(workload.dtype)));
   ++counted.compiled;
+  if (const std::string folder = absl::GetFlag(FLAGS_text); !folder.empty()) {
+    std::ofstream(absl::StrCat(folder, "/", absl::StrReplaceAll(name, {{" ", "_"}, {":", "_"}}), ".cu"))
+        << TextOf(workload, target);
+    return;
+  }
   const auto counters = CountersOf(workload, target);
   const std::optional<std::string> reason =
       counters.ok() ? ExceededLimit(*counters, GpuLimits()) : std::optional(std::string(counters.status().message()));
@@ -90,7 +116,7 @@ void Check(const Workload& workload, const Target& target, Counted& counted) {
 }
 
 int Main() {
-  if (!cuda::NvrtcIsInstalled()) return Fail("NVRTC is not installed");
+  if (absl::GetFlag(FLAGS_text).empty() && !cuda::NvrtcIsInstalled()) return Fail("NVRTC is not installed");
   const auto shapes = ShapesOfFlags();
   if (!shapes.ok()) return Fail(std::string(shapes.status().message()));
   if (shapes->empty()) return Fail("no shape given: --ops or --shape");
