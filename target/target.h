@@ -55,15 +55,60 @@ struct CpuTarget {
   bool operator==(const CpuTarget&) const = default;
 };
 
+// A core is a streaming multiprocessor, a cycle one of its clock. Figures of presets: target/README.md.
+//
+// The defaults of warp_size and warpgroup_size are what a program for GPUs is read by where no target is given:
+// verification without one, the interpreter. No other limit holds there.
 struct GpuTarget {
-  int warp_size = 0;
+  // Threads.
+  int warp_size = 32;
+  int warpgroup_size = 128;  // threads that start an instruction of a warpgroup together
   int max_threads_per_block = 0;
   int max_threads_per_core = 0;
-  int64_t max_shared_bytes_per_block = 0;  // opt-in limit
-  int64_t shared_bytes_per_core = 0;
+  int max_blocks_per_core = 0;  // at the same time
+  std::array<int, 3> max_block_dims = {0, 0, 0};
+  std::array<int, 3> max_grid_dims = {0, 0, 0};  // blocks of a launch
+  int max_cluster_blocks = 0;                    // that every kernel may have; 1 without clusters
+  // Cores that clusters of more than two blocks can use at once, where a core has one block: cores are neighbours in
+  // groups whose sizes are not all multiples of four.
+  int cluster_cores = 0;
+
+  // Memory.
   int registers_per_core = 0;  // 32-bit
   int max_registers_per_thread = 0;
-  std::array<int, 3> max_block_dims = {0, 0, 0};
+  int64_t max_shared_bytes_per_block = 0;       // opt-in limit
+  int64_t default_shared_bytes_per_block = 0;   // without asking for more
+  int64_t reserved_shared_bytes_per_block = 0;  // taken by the system
+  int64_t shared_bytes_per_core = 0;
+  int64_t max_local_bytes_per_thread = 0;  // memory of a thread that does not fit into registers
+  int max_access_bytes = 0;                // the widest load or store of a thread
+  int sector_bytes = 0;                    // of global memory that a request fetches at least
+  int fetched_bytes = 0;                   // of global memory that are fetched together
+  int min_async_copy_bytes = 0;            // that a thread copies asynchronously (cp.async)
+  int max_swizzle_bytes = 0;               // a row of the widest swizzle of shared memory
+
+  // Bulk copies by the engine (TMA), and the tensor maps that describe them.
+  int bulk_alignment = 0;         // of rows in global memory, in bytes
+  int bulk_shared_alignment = 0;  // of boxes in shared memory, in bytes
+  int max_map_rank = 0;
+  int max_map_box = 0;     // elements of a box along each dimension
+  int max_map_pixels = 0;  // of a box of an im2col map
+  int max_map_step = 0;
+
+  // Rates per cycle and core; the first level's bytes_per_cycle is that of shared memory, too.
+  double warp_instructions_per_cycle = 0;  // one by each scheduler
+  double special_per_cycle = 0;            // exponentials, roots and quotients
+  double shared_fill_bytes_per_cycle = 0;  // that bulk copies bring into shared memory; 0 without them
+
+  // Cycles.
+  double memory_latency = 0, shared_latency = 0;  // until a load arrives
+  double barrier_cycles = 0;                      // of a block
+  double shuffle_cycles = 0;                      // an exchange between lanes
+  // Until the first operands of a product's tile arrive from memory, and until its last results have left.
+  double tile_fill_cycles = 0, tile_drain_cycles = 0;
+
+  // Steps of a pipeline from which on a warpgroup of its own that copies pixels pays (measured).
+  int min_producer_steps = 0;
   double launch_seconds = 0;  // to start a kernel
 
   bool operator==(const GpuTarget&) const = default;
@@ -93,8 +138,8 @@ struct Target {
   // What only GPUs have; GpuTarget() for a CPU.
   const GpuTarget& gpu_part() const;
 
-  // The first level; the second, which a core has for itself, or the last where there is one; and the last. Of a target
-  // with levels.
+  // The first level, which each core of a GPU has for itself (L1, one memory with shared memory there); the second, or the
+  // last where there is one; and the last. Every description has levels.
   const MemoryLevel& Nearest() const { return levels.front(); }
   const MemoryLevel& Near() const { return levels[levels.size() > 1 ? 1 : 0]; }
   const MemoryLevel& Farthest() const { return levels.back(); }

@@ -62,13 +62,42 @@ void ForMembers(Part& part, const F& f)
   requires std::is_same_v<std::remove_const_t<Part>, GpuTarget>
 {
   f("warp_size", part.warp_size);
+  f("warpgroup_size", part.warpgroup_size);
   f("max_threads_per_block", part.max_threads_per_block);
   f("max_threads_per_core", part.max_threads_per_core);
-  f("max_shared_bytes_per_block", part.max_shared_bytes_per_block);
-  f("shared_bytes_per_core", part.shared_bytes_per_core);
+  f("max_blocks_per_core", part.max_blocks_per_core);
+  f("max_block_dims", part.max_block_dims);
+  f("max_grid_dims", part.max_grid_dims);
+  f("max_cluster_blocks", part.max_cluster_blocks);
+  f("cluster_cores", part.cluster_cores);
   f("registers_per_core", part.registers_per_core);
   f("max_registers_per_thread", part.max_registers_per_thread);
-  f("max_block_dims", part.max_block_dims);
+  f("max_shared_bytes_per_block", part.max_shared_bytes_per_block);
+  f("default_shared_bytes_per_block", part.default_shared_bytes_per_block);
+  f("reserved_shared_bytes_per_block", part.reserved_shared_bytes_per_block);
+  f("shared_bytes_per_core", part.shared_bytes_per_core);
+  f("max_local_bytes_per_thread", part.max_local_bytes_per_thread);
+  f("max_access_bytes", part.max_access_bytes);
+  f("sector_bytes", part.sector_bytes);
+  f("fetched_bytes", part.fetched_bytes);
+  f("min_async_copy_bytes", part.min_async_copy_bytes);
+  f("max_swizzle_bytes", part.max_swizzle_bytes);
+  f("bulk_alignment", part.bulk_alignment);
+  f("bulk_shared_alignment", part.bulk_shared_alignment);
+  f("max_map_rank", part.max_map_rank);
+  f("max_map_box", part.max_map_box);
+  f("max_map_pixels", part.max_map_pixels);
+  f("max_map_step", part.max_map_step);
+  f("warp_instructions_per_cycle", part.warp_instructions_per_cycle);
+  f("special_per_cycle", part.special_per_cycle);
+  f("shared_fill_bytes_per_cycle", part.shared_fill_bytes_per_cycle);
+  f("memory_latency", part.memory_latency);
+  f("shared_latency", part.shared_latency);
+  f("barrier_cycles", part.barrier_cycles);
+  f("shuffle_cycles", part.shuffle_cycles);
+  f("tile_fill_cycles", part.tile_fill_cycles);
+  f("tile_drain_cycles", part.tile_drain_cycles);
+  f("min_producer_steps", part.min_producer_steps);
   f("launch_seconds", part.launch_seconds);
 }
 // Those of a target beside its kind, its lists of parts and the part of its kind.
@@ -154,6 +183,27 @@ class Reader {
   }
 };
 
+void CheckGpu(const Target& target, Reader& reader) {
+  if (!target.levels.empty() && target.Nearest().shared_by != 1) {
+    reader.Fail(target.Nearest().name + ".shared_by", "must be 1: the first level of a GPU is that of each core");
+  }
+  ForMembers(target.gpu_part(), [&](const std::string& name, const auto& member) {
+    bool positive = false;
+    if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(member)>>) {
+      positive = member > 0;
+    } else {
+      positive = std::ranges::min(member) > 0;
+    }
+    // What the system of old GPUs does not take, and what is brought only where there are bulk copies.
+    const bool may_be_zero = name == "reserved_shared_bytes_per_block" || name == "shared_fill_bytes_per_cycle";
+    if (!positive && !may_be_zero) reader.Fail(absl::StrCat(kGpuPart, ".", name), "must be positive");
+  });
+  const GpuTarget& gpu = target.gpu_part();
+  if (gpu.warp_size > 0 && gpu.warpgroup_size % gpu.warp_size != 0) {
+    reader.Fail("gpu_part.warpgroup_size", "must be a multiple of warp_size");
+  }
+}
+
 // What code that reads targets relies on.
 void CheckConsistent(const Target& target, Reader& reader) {
   const auto positive = [&](const std::string& where, double number) {
@@ -171,9 +221,12 @@ void CheckConsistent(const Target& target, Reader& reader) {
     if (level.usable_bytes > level.bytes) reader.Fail(level.name + ".usable_bytes", "is more than its bytes");
     if (level.bytes / std::max(level.ways, 1) < level.line_bytes) reader.Fail(level.name + ".ways", "is too many");
   }
-  if (target.is_gpu()) return positive("gpu_part.warp_size", target.gpu_part().warp_size);
+  if (target.levels.empty()) {
+    reader.Fail("levels",
+                target.is_gpu() ? "is empty: a GPU has the level of each core, L1, and those behind it" : "is empty");
+  }
+  if (target.is_gpu()) return CheckGpu(target, reader);
   const CpuTarget& cpu = target.cpu_part();
-  if (target.levels.empty()) reader.Fail("levels", "is empty");
   if (cpu.vector_bits < 64 || cpu.vector_bits > 2048 || (cpu.vector_bits & (cpu.vector_bits - 1)) != 0) {
     reader.Fail("cpu_part.vector_bits", "must be a power of two from 64 to 2048");
   }
@@ -194,6 +247,11 @@ std::string Members(const Json& object, const char* between) {
   return text;
 }
 
+// The many members of a GPU in a line each.
+std::string PartText(const Json& part, bool gpu) {
+  return gpu ? absl::StrCat("\n    ", Members(part, ",\n    "), "\n  ") : Members(part, ", ");
+}
+
 template <class Part>
 std::string Lines(const std::vector<Part>& parts) {
   return absl::StrJoin(parts, ",\n", [](std::string* out, const Part& part) {
@@ -208,7 +266,7 @@ std::string TargetToJson(const Target& target) {
   return absl::StrCat("{\n  \"kind\": \"", kKinds[static_cast<size_t>(target.kind)], "\",\n  ",
                       Members(ToJson(target), ",\n  "), ",\n  \"levels\": [\n", Lines(target.levels),
                       "\n  ],\n  \"units\": [\n", Lines(target.units), "\n  ],\n  \"",
-                      target.is_gpu() ? kGpuPart : kCpuPart, "\": {", Members(part, ", "), "}\n}\n");
+                      target.is_gpu() ? kGpuPart : kCpuPart, "\": {", PartText(part, target.is_gpu()), "}\n}\n");
 }
 
 absl::StatusOr<Target> TargetFromJson(std::string_view text) {

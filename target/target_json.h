@@ -17,7 +17,8 @@ namespace tilewright {
 std::string TargetToJson(const Target& target);
 
 // An error names the member that is missing, unknown or of a wrong value. A target that is read is consistent: features
-// are sorted, sizes and rates are no negative numbers, a CPU has levels and vectors.
+// are sorted, sizes and rates are not negative, there are memory levels, the first one of a GPU is that of a core, a CPU
+// has vectors.
 absl::StatusOr<Target> TargetFromJson(std::string_view json);
 
 }  // namespace tilewright

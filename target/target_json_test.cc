@@ -63,6 +63,21 @@ TEST(TargetJson, MistakesAreNamed) {
             "target description: \"units\" has no unit for a vector of float32");
   EXPECT_EQ(MessageOf("\"warp_size\": 32", "\"warp_size\": 0", "cuda-sm90"),
             "target description: \"gpu_part.warp_size\" must be positive");
+  EXPECT_EQ(MessageOf("\"warpgroup_size\": 128", "\"warpgroup_size\": 100", "cuda-sm90"),
+            "target description: \"gpu_part.warpgroup_size\" must be a multiple of warp_size");
+  EXPECT_EQ(MessageOf("[2147483647,65535,65535]", "[2147483647,0,65535]", "cuda-sm90"),
+            "target description: \"gpu_part.max_grid_dims\" must be positive");
+}
+
+// What rules read of the nearest level and of the farthest one.
+TEST(TargetJson, GpusHaveLevels) {
+  Target target = *NamedTarget("cuda-sm90");
+  target.levels.erase(target.levels.begin());
+  EXPECT_EQ(TargetFromJson(TargetToJson(target)).status().message(),
+            "target description: \"L2.shared_by\" must be 1: the first level of a GPU is that of each core");
+  target.levels.clear();
+  EXPECT_EQ(TargetFromJson(TargetToJson(target)).status().message(),
+            "target description: \"levels\" is empty: a GPU has the level of each core, L1, and those behind it");
 }
 
 TEST(TargetJson, FilesAreTargets) {

@@ -31,6 +31,15 @@ TEST(Target, PresetsAreComplete) {
     if (target->is_gpu()) {
       EXPECT_GE(target->gpu_part().max_shared_bytes_per_block, 64 << 10) << name;
       EXPECT_EQ(target->gpu_part().warp_size, 32);
+      EXPECT_EQ(target->gpu_part().warpgroup_size, 128);
+      EXPECT_EQ(target->Nearest().name, "L1") << name;
+      EXPECT_EQ(target->Nearest().shared_by, 1) << name;
+      EXPECT_EQ(target->Farthest().name, "L2") << name;
+      EXPECT_EQ(target->Farthest().shared_by, target->cores) << name;
+      // L1 and shared memory are one memory.
+      EXPECT_GT(target->Nearest().bytes, target->gpu_part().shared_bytes_per_core) << name;
+      EXPECT_EQ(target->gpu_part().max_cluster_blocks > 1, target->has("cluster")) << name;
+      EXPECT_EQ(target->gpu_part().shared_fill_bytes_per_cycle > 0, target->has("tma")) << name;
       EXPECT_GT(target->gpu_part().launch_seconds, 0) << name;
       EXPECT_EQ(target->cpu_part(), CpuTarget()) << name;
     } else {

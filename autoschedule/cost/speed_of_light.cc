@@ -41,6 +41,8 @@ double ParameterBytes(const ProgramFacts& facts) {
 
 void FindSource(const Target& target, SpeedOfLight* limit) {
   for (const MemoryLevel& level : target.levels) {
+    // A core's own level is empty when a kernel of a GPU begins.
+    if (target.is_gpu() && level.shared_by == 1) continue;
     const double copies = std::max(1.0, static_cast<double>(target.cores) / level.shared_by);
     if (limit->bytes > static_cast<double>(level.bytes) * copies || level.bytes_per_cycle == 0) continue;
     limit->from = level.name;

@@ -191,7 +191,7 @@ class RowThreads {
       const bool idle = rows * preferred < target_.cores * gpu.max_threads_per_core / 2;
       const bool long_rows = units_ > preferred * kMostLoads;
       const bool leaves_cache =
-          passes_ > 1 && gpu.max_threads_per_core / preferred * bytes_ > target_.Nearest().bytes / kPartOfCache;
+          passes_ > 1 && gpu.max_threads_per_core / preferred * bytes_ > target_.Farthest().bytes / kPartOfCache;
       return idle || long_rows || leaves_cache;
     };
     while (preferred < most && more()) preferred *= 2;
