@@ -25,6 +25,7 @@
 #include "absl/strings/str_split.h"
 #include "autoschedule/cost/speed_of_light.h"
 #include "autoschedule/tune/list_candidates.h"
+#include "base/status_macros.h"
 #include "bench/harness/bandwidth.h"
 #include "bench/harness/kept_workspace.h"
 #include "bench/harness/machine.h"
@@ -178,16 +179,15 @@ class OwnRunner : public TensorsRunner {
   static absl::StatusOr<std::unique_ptr<OwnRunner>> Make(const Module& original, const Module& scheduled,
                                                          const Target& target, const std::vector<NDArray>& arrays,
                                                          runtime::ThreadPool& pool) {
-    auto code = CompileAndLoad(scheduled, target);
-    if (!code.ok()) return code.status();
-    std::unique_ptr<OwnRunner> runner(new OwnRunner(*std::move(code), arrays, pool));
+    TW_ASSIGN_OR_RETURN(auto code, CompileAndLoad(scheduled, target));
+    std::unique_ptr<OwnRunner> runner(new OwnRunner(std::move(code), arrays, pool));
     const Function main = original.Find("main");
     for (size_t i = 0; i < main->params.size(); ++i) {
       const NDArray& array = arrays[i];
       runner->tensors_.emplace(main->params[i].buffer->name,
                                runtime::Tensor::Borrow(runner->data(i), AbiType(array.dtype()), array.shape()));
     }
-    if (absl::Status status = PackConstants(*runner->code_, scheduled, runner->tensors_); !status.ok()) return status;
+    TW_RETURN_IF_ERROR(PackConstants(*runner->code_, scheduled, runner->tensors_));
     for (const Param& param : scheduled.Find("main")->params) {
       runner->args_.push_back(runner->tensors_.at(param.buffer->name).abi());
     }
@@ -231,41 +231,38 @@ class ExampleRun {
     std::ifstream file(path);
     std::stringstream text;
     text << file.rdbuf();
-    const auto module = ParseModule(text.str(), path);
-    if (!module.ok()) return module.status();
-    const Function main = module->Find("main");
+    TW_ASSIGN_OR_RETURN(const auto module, ParseModule(text.str(), path));
+    const Function main = module.Find("main");
     if (!main) return absl::InvalidArgumentError("there is no function main");
-    auto arrays = MakeArrays(main);
-    if (!arrays.ok()) return arrays.status();
+    TW_ASSIGN_OR_RETURN(auto arrays, MakeArrays(main));
 
     IntrinRegistry intrins = IntrinRegistry::Builtin();
     const double measure_seconds = std::min(4.0, absl::GetFlag(FLAGS_seconds) / 6);
     const bool tune = absl::GetFlag(FLAGS_tune);
-    const auto tuned = ChooseSchedule(*module, target_, &intrins,
-                                      {.seconds = tune ? absl::GetFlag(FLAGS_seconds) - measure_seconds : 0,
-                                       .database = AbsolutePath(absl::GetFlag(FLAGS_db)),
-                                       .seed = absl::GetFlag(FLAGS_seed),
-                                       .caches = Caches::kWarm},
-                                      cpus_);
-    if (!tuned.ok()) return tuned.status();
-    row.trials = tuned->trials;
-    auto own = OwnRunner::Make(*module, tuned->module, target_, *arrays, pool_);
-    if (!own.ok()) return own.status();
-    if (absl::Status status = (*own)->TryRun(); !status.ok()) return status;
-    std::vector<Runner*> runners = {own->get()};
+    TW_ASSIGN_OR_RETURN(const auto tuned,
+                        ChooseSchedule(module, target_, &intrins,
+                                       {.seconds = tune ? absl::GetFlag(FLAGS_seconds) - measure_seconds : 0,
+                                        .database = AbsolutePath(absl::GetFlag(FLAGS_db)),
+                                        .seed = absl::GetFlag(FLAGS_seed),
+                                        .caches = Caches::kWarm},
+                                       cpus_));
+    row.trials = tuned.trials;
+    TW_ASSIGN_OR_RETURN(auto own, OwnRunner::Make(module, tuned.module, target_, arrays, pool_));
+    TW_RETURN_IF_ERROR(own->TryRun());
+    std::vector<Runner*> runners = {own.get()};
     std::vector<std::unique_ptr<CRunner>> c;
     if (const std::string source = std::filesystem::path(path).replace_extension(".c");
         std::filesystem::exists(source)) {
       for (const char* flags : {"", kFastMath}) {
-        auto code = PlainC::Compile(source, absl::StrCat(absl::GetFlag(FLAGS_cc), " ", kPlainCFlags, " ", flags));
-        if (!code.ok()) return code.status();
-        c.push_back(std::make_unique<CRunner>(*std::move(code), *arrays, pool_));
+        TW_ASSIGN_OR_RETURN(
+            auto code, PlainC::Compile(source, absl::StrCat(absl::GetFlag(FLAGS_cc), " ", kPlainCFlags, " ", flags)));
+        c.push_back(std::make_unique<CRunner>(std::move(code), arrays, pool_));
         c.back()->Run(0);
-        if (absl::Status status = Compare(main, **own, *c.back(), row); !status.ok()) return status;
+        TW_RETURN_IF_ERROR(Compare(main, *own, *c.back(), row));
         runners.push_back(c.back().get());
       }
     }
-    TrafficRunner traffic(TrafficOf(main, *arrays), pool_);
+    TrafficRunner traffic(TrafficOf(main, arrays), pool_);
     runners.push_back(&traffic);
     const std::vector<Timing> timings = MeasureAlternating(runners, {.seconds = measure_seconds});
     row.own_ms = timings[0].median_ms;
@@ -274,9 +271,9 @@ class ExampleRun {
       row.c_ms = timings[1].median_ms;
       row.fast_c_ms = timings[2].median_ms;
     }
-    const auto plain = BlocksWithoutIntrinsic(*module, target_, &intrins);
-    row.tensorized = HasTensorBlock(*module, intrins, plain.size());
-    Describe(main, *arrays, row);
+    const auto plain = BlocksWithoutIntrinsic(module, target_, &intrins);
+    row.tensorized = HasTensorBlock(module, intrins, plain.size());
+    Describe(main, arrays, row);
     return absl::OkStatus();
   }
 

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 
 namespace tilewright {
 
@@ -29,16 +30,14 @@ absl::StatusOr<const Backend*> BackendRegistry::For(const Target& target) const 
 
 absl::StatusOr<Artifact> BackendRegistry::Compile(const Module& module, const Target& target,
                                                   const CompileOptions& options) const {
-  const absl::StatusOr<const Backend*> backend = For(target);
-  if (!backend.ok()) return backend.status();
-  const std::vector<std::string> formats = (*backend)->formats();
+  TW_ASSIGN_OR_RETURN(const Backend* backend, For(target));
+  const std::vector<std::string> formats = backend->formats();
   if (std::ranges::find(formats, options.format) == formats.end()) {
     return absl::InvalidArgumentError(absl::StrCat("code for ", target.name, " is written as one of .",
                                                    absl::StrJoin(formats, ", ."), ", not as .", options.format));
   }
-  absl::StatusOr<Artifact> artifact = (*backend)->Compile(module, target, options);
-  if (!artifact.ok()) return artifact.status();
-  for (const Function& function : module.functions()) artifact->entry_points.push_back(function->name);
+  TW_ASSIGN_OR_RETURN(Artifact artifact, backend->Compile(module, target, options));
+  for (const Function& function : module.functions()) artifact.entry_points.push_back(function->name);
   return artifact;
 }
 

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "intrin/amx_tile.h"
 #include "intrin/cuda/dp4a.h"
 #include "intrin/cuda/mma_sync.h"
@@ -93,7 +94,7 @@ absl::Status IntrinRegistry::Add(TensorIntrin intrin) {
   if (intrins_.find(intrin.name) != intrins_.end()) {
     return absl::AlreadyExistsError(absl::StrCat("there is an intrinsic ", intrin.name, " already"));
   }
-  if (absl::Status status = CheckParams(intrin); !status.ok()) return status;
+  TW_RETURN_IF_ERROR(CheckParams(intrin));
   std::string name = intrin.name;
   intrins_.emplace(std::move(name), std::make_unique<TensorIntrin>(std::move(intrin)));
   return absl::OkStatus();
@@ -136,11 +137,10 @@ absl::Status IntrinRegistry::LoadScript(std::string_view text, std::string_view 
                                                      description ? pair.implementation : pair.description,
                                                      " for the intrinsic ", pair.name));
     }
-    absl::Status added = Add({.name = pair.name,
-                              .description = description,
-                              .implementation = implementation,
-                              .features = FeaturesOf(implementation)});
-    if (!added.ok()) return added;
+    TW_RETURN_IF_ERROR(Add({.name = pair.name,
+                            .description = description,
+                            .implementation = implementation,
+                            .features = FeaturesOf(implementation)}));
   }
   return absl::OkStatus();
 }

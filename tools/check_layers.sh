@@ -62,7 +62,7 @@ for line in open(sys.argv[1]):
         if floor[used][1] >= floor[user][1]:
             wrong.add(f"{user} uses {used}: the room is not below")
 
-# Rooms hold at most 30 headers with their sources, and a BUILD file of at most 300 lines. These have outgrown that and
+# Rooms hold at most 30 headers with their sources, and a BUILD file of at most 300 lines, those that name base aside.
 # wait to be divided; they may not grow further.
 OUTGROWN = {"ir/ops": 373}
 for folder, _, files in os.walk("."):
@@ -73,7 +73,7 @@ for folder, _, files in os.walk("."):
     if len(headers) > 30:
         wrong.add(f"{folder} holds {len(headers)} headers, more than 30")
     if "BUILD" in files:
-        lines = sum(1 for _ in open(os.path.join(folder, "BUILD")))
+        lines = sum('"//base:' not in line for line in open(os.path.join(folder, "BUILD")))
         most = OUTGROWN.get(folder, 300)
         if lines > most:
             wrong.add(f"{folder}/BUILD has {lines} lines, more than {most}")

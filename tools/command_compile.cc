@@ -3,6 +3,7 @@
 #include <iterator>
 #include <ostream>
 
+#include "base/status_macros.h"
 #include "codegen/abi/c_header.h"
 #include "codegen/backend.h"
 #include "codegen/lower/pipeline.h"
@@ -37,10 +38,9 @@ std::string HeaderPath(const std::string& path) { return path.substr(0, path.rfi
 // Writes the code, and for objects and libraries a C header beside it.
 absl::Status Write(const CommandArguments& args, const Module& module, const Target& target, const std::string& path,
                    const CompileOptions& options) {
-  const auto artifact = Compile(module, target, options);
-  if (!artifact.ok()) return artifact.status();
-  if (!WriteFile(args, path, artifact->bytes)) return absl::UnknownError("");
-  for (const auto& [name, count] : artifact->counters) args.out() << name << ": " << count << "\n";
+  TW_ASSIGN_OR_RETURN(const auto artifact, Compile(module, target, options));
+  if (!WriteFile(args, path, artifact.bytes)) return absl::UnknownError("");
+  for (const auto& [name, count] : artifact.counters) args.out() << name << ": " << count << "\n";
   const bool callable = options.format == "o" || options.format == "so";
   if (callable && !WriteFile(args, HeaderPath(path), EmitHeader(module))) return absl::UnknownError("");
   return absl::OkStatus();

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "autoschedule/measure/reference/reference_program.h"
+#include "base/status_macros.h"
 #include "codegen/abi/abi_type.h"
 #include "codegen/backend.h"
 #include "codegen/runtime/tensor.h"
@@ -84,10 +85,9 @@ absl::StatusOr<std::vector<Call>> Calls(const Module& module, const Function& or
       if (known != names.end()) continue;
       std::vector<int64_t> shape;
       for (const Expr& extent : param.buffer->shape) shape.push_back(AsInt(extent).value_or(0));
-      auto array = AllocateArray(of, param.buffer->dtype, shape);
-      if (!array.ok()) return array.status();
+      TW_ASSIGN_OR_RETURN(auto array, AllocateArray(of, param.buffer->dtype, shape));
       names.push_back(of);
-      arguments.emplace_back(*std::move(array));
+      arguments.emplace_back(std::move(array));
     }
     calls.push_back(std::move(call));
   }
@@ -106,12 +106,11 @@ absl::Status RunCompiled(const CompiledModule& code, const Function& function,
     arrays.push_back(param.buffer ? arguments[i].array : ScalarArray(param.var.dtype(), arguments[i]));
     const NDArray& array = arrays.back();
     const std::string name = param.buffer ? param.buffer->name : param.var.name();
-    auto guarded =
-        GuardedArray::Allocate(name, array.bytes(), std::max(64, param.buffer ? param.buffer->alignment : 0));
-    if (!guarded.ok()) return guarded.status();
-    std::memcpy(guarded->data(), array.data(), static_cast<size_t>(array.bytes()));
-    tensors.push_back(runtime::Tensor::Borrow(guarded->data(), AbiType(array.dtype()), array.shape()));
-    memory.push_back(*std::move(guarded));
+    TW_ASSIGN_OR_RETURN(auto guarded, GuardedArray::Allocate(name, array.bytes(),
+                                                             std::max(64, param.buffer ? param.buffer->alignment : 0)));
+    std::memcpy(guarded.data(), array.data(), static_cast<size_t>(array.bytes()));
+    tensors.push_back(runtime::Tensor::Borrow(guarded.data(), AbiType(array.dtype()), array.shape()));
+    memory.push_back(std::move(guarded));
   }
   for (runtime::Tensor& tensor : tensors) pointers.push_back(tensor.abi());
   runtime::ThreadPool pool;
@@ -159,25 +158,21 @@ Target TargetOf(const CommandArguments& args, std::string_view engine) {
 absl::Status RunWith(const CommandArguments& args, const std::string& engine, const Module& module,
                      const Function& original, const std::vector<interp::Argument>& arguments) {
   std::vector<interp::Argument> all = arguments;
-  const auto calls = Calls(module, original, all);
-  if (!calls.ok()) return calls.status();
+  TW_ASSIGN_OR_RETURN(const auto calls, Calls(module, original, all));
   std::unique_ptr<CompiledModule> code;
   if (engine != "interp") {
     CompileOptions options;
     options.libraries = ExternLibraries(args);
     options.emulate = engine == "cuda-emulation";
     options.launcher = args.Get("--launcher").value_or("");
-    auto compiled = CompileAndLoad(module, TargetOf(args, engine), options);
-    if (!compiled.ok()) return compiled.status();
-    code = *std::move(compiled);
+    TW_ASSIGN_OR_RETURN(auto compiled, CompileAndLoad(module, TargetOf(args, engine), options));
+    code = std::move(compiled);
   }
   const FaultReport report(absl::StrCat(args.operands()[0], ": error: "));
-  for (const Call& call : *calls) {
+  for (const Call& call : calls) {
     std::vector<interp::Argument> taken;
     for (size_t position : call.positions) taken.push_back(all[position]);
-    const absl::Status status =
-        code ? RunCompiled(*code, call.function, taken) : RunInterpreted(args, call.function, taken);
-    if (!status.ok()) return status;
+    TW_RETURN_IF_ERROR(code ? RunCompiled(*code, call.function, taken) : RunInterpreted(args, call.function, taken));
   }
   return absl::OkStatus();
 }

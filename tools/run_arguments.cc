@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "autoschedule/measure/reference/input_ranges.h"
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
@@ -71,7 +72,7 @@ absl::StatusOr<Dims> ReadDims(const CommandArguments& args, const Function& func
       return absl::InvalidArgumentError(
           absl::StrCat("--dim ", text, ": ", function->name, " has no extent or scalar parameter ", parts[0]));
     }
-    if (absl::Status fits = CheckFits(parts[0], value, *type); !fits.ok()) return fits;
+    TW_RETURN_IF_ERROR(CheckFits(parts[0], value, *type));
   }
   return dims;
 }
@@ -97,7 +98,7 @@ class Maker {
       : function_(function), dims_(std::move(dims)), inputs_(std::move(inputs)), seed_(seed) {}
 
   absl::StatusOr<std::vector<interp::Argument>> Make() {
-    if (absl::Status status = ReadScalars(); !status.ok()) return status;
+    TW_RETURN_IF_ERROR(ReadScalars());
     VarMap known;
     ForEachVariable(function_, [&](const VarNode* var) {
       const auto dim = dims_.find(var->name);
@@ -106,9 +107,8 @@ class Maker {
     ranges_ = InputRanges(function_, known);
     std::vector<interp::Argument> arguments;
     for (size_t i = 0; i < function_->params.size(); ++i) {
-      auto argument = function_->params[i].buffer ? Array(i) : Scalar(i);
-      if (!argument.ok()) return argument.status();
-      arguments.push_back(*std::move(argument));
+      TW_ASSIGN_OR_RETURN(auto argument, function_->params[i].buffer ? Array(i) : Scalar(i));
+      arguments.push_back(std::move(argument));
     }
     return arguments;
   }
@@ -136,11 +136,10 @@ class Maker {
         return absl::InvalidArgumentError(
             absl::StrCat("parameter ", param.var.name(), " is a pointer without a buffer, which run cannot give"));
       }
-      auto array = Read(param.var.name(), param.var.dtype(), {});
-      if (!array.ok()) return array.status();
-      if (!*array) continue;
-      scalars_.emplace(param.var.name(), **array);
-      if (!param.var.dtype().is_float()) dims_[param.var.name()] = (*array)->GetInt(0);
+      TW_ASSIGN_OR_RETURN(auto array, Read(param.var.name(), param.var.dtype(), {}));
+      if (!array) continue;
+      scalars_.emplace(param.var.name(), *array);
+      if (!param.var.dtype().is_float()) dims_[param.var.name()] = array->GetInt(0);
     }
     return absl::OkStatus();
   }
@@ -177,17 +176,15 @@ class Maker {
     }
     std::vector<int64_t> shape;
     for (const Expr& extent : buffer->shape) {
-      auto value = Evaluate(extent, dims_, absl::StrCat("the shape of ", buffer->name));
-      if (!value.ok()) return value.status();
-      shape.push_back(*value);
+      TW_ASSIGN_OR_RETURN(auto value, Evaluate(extent, dims_, absl::StrCat("the shape of ", buffer->name)));
+      shape.push_back(value);
     }
-    auto read = Read(buffer->name, buffer->dtype, shape);
-    if (!read.ok()) return read.status();
-    if (*read) return interp::Argument(**read);
-    auto array = AllocateArray(buffer->name, buffer->dtype, shape);
-    if (!array.ok()) return array.status();
-    Fill(*array, position);
-    return interp::Argument(*std::move(array));
+    TW_ASSIGN_OR_RETURN(auto read, Read(buffer->name, buffer->dtype, shape));
+    if (read)
+      return interp::Argument(*read);
+    TW_ASSIGN_OR_RETURN(auto array, AllocateArray(buffer->name, buffer->dtype, shape));
+    Fill(array, position);
+    return interp::Argument(std::move(array));
   }
 
   void Fill(const NDArray& array, size_t position) const {
@@ -212,8 +209,7 @@ class Maker {
 }  // namespace
 
 absl::StatusOr<std::vector<interp::Argument>> MakeArguments(const CommandArguments& args, const Function& function) {
-  auto dims = ReadDims(args, function);
-  if (!dims.ok()) return dims.status();
+  TW_ASSIGN_OR_RETURN(auto dims, ReadDims(args, function));
   int64_t seed = 0;
   if (const auto text = args.Get("--seed"); text && !absl::SimpleAtoi(*text, &seed)) {
     return absl::InvalidArgumentError(absl::StrCat("--seed ", *text, " is no number"));
@@ -222,7 +218,7 @@ absl::StatusOr<std::vector<interp::Argument>> MakeArguments(const CommandArgumen
   if (inputs && !std::filesystem::is_directory(*inputs)) {
     return absl::InvalidArgumentError(absl::StrCat("--inputs ", *inputs, " is no directory"));
   }
-  return Maker(function, *std::move(dims), inputs, static_cast<uint64_t>(seed)).Make();
+  return Maker(function, std::move(dims), inputs, static_cast<uint64_t>(seed)).Make();
 }
 
 absl::StatusOr<NDArray> AllocateArray(const std::string& name, DataType dtype, const std::vector<int64_t>& shape) {

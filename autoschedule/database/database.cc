@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "autoschedule/database/statement.h"
+#include "base/status_macros.h"
 
 namespace tilewright {
 namespace {
@@ -158,25 +159,23 @@ absl::StatusOr<Database> Database::Open(const std::string& path, Mode mode) {
   Database database(path, std::unique_ptr<sqlite3, Close>(connection));
   if (code != SQLITE_OK) return database.Error(code, "cannot open the database");
   sqlite3_busy_timeout(connection, kBusyMilliseconds);
-  if (absl::Status status = database.Prepare(); !status.ok()) return status;
+  TW_RETURN_IF_ERROR(database.Prepare());
   return database;
 }
 
 absl::Status Database::Prepare() {
   // In this order: another process may be creating the tables, which commits them together with the id.
-  const auto tables = QueryInteger("SELECT count(*) FROM sqlite_master");
-  if (!tables.ok()) return tables.status();
-  const auto id = QueryInteger("PRAGMA application_id");
-  if (!id.ok()) return id.status();
-  if (*id != kApplicationId) {
-    if (*id != 0 || *tables != 0) {
+  TW_ASSIGN_OR_RETURN(const auto tables, QueryInteger("SELECT count(*) FROM sqlite_master"));
+  TW_ASSIGN_OR_RETURN(const auto id, QueryInteger("PRAGMA application_id"));
+  if (id != kApplicationId) {
+    if (id != 0 || tables != 0) {
       return absl::FailedPreconditionError(absl::StrCat(path_, ": this SQLite database is not one of tuning records"));
     }
-    if (absl::Status status = CreateTables(); !status.ok()) return status;
+    TW_RETURN_IF_ERROR(CreateTables());
   }
   auto version = QueryInteger("PRAGMA user_version");
   while (version.ok() && *version > 0 && *version < kSchemaVersion) {
-    if (absl::Status status = Upgrade(*version); !status.ok()) return status;
+    TW_RETURN_IF_ERROR(Upgrade(*version));
     version = QueryInteger("PRAGMA user_version");
   }
   if (!version.ok()) return version.status();
@@ -185,7 +184,7 @@ absl::Status Database::Prepare() {
                                                       " of the format; this program reads version ", kSchemaVersion));
   }
   // Durable against the end of the process and of the machine: every commit is synchronized.
-  if (absl::Status status = Execute("PRAGMA synchronous=FULL"); !status.ok()) return status;
+  TW_RETURN_IF_ERROR(Execute("PRAGMA synchronous=FULL"));
   Statement check(connection_.get(), "PRAGMA quick_check(1)");
   if (const int code = check.Step(); code != SQLITE_ROW) return Error(code, "cannot check the database");
   if (check.Bytes(0) != "ok") {
@@ -207,7 +206,7 @@ absl::Status Database::CreateTables() {
   return Transaction([&]() -> absl::Status {
     const auto tables = QueryInteger("SELECT count(*) FROM sqlite_master");
     if (!tables.ok() || *tables > 0) return tables.status();
-    if (absl::Status status = Execute(absl::StrCat(kTables, kIndex, kFeatures).c_str()); !status.ok()) return status;
+    TW_RETURN_IF_ERROR(Execute(absl::StrCat(kTables, kIndex, kFeatures).c_str()));
     return Execute(
         absl::StrCat("PRAGMA application_id=", kApplicationId, "; PRAGMA user_version=", kSchemaVersion).c_str());
   });
@@ -235,7 +234,7 @@ absl::StatusOr<int64_t> Database::QueryInteger(const char* sql) const {
 }
 
 absl::Status Database::Transaction(const std::function<absl::Status()>& body) {
-  if (absl::Status status = Execute("BEGIN IMMEDIATE"); !status.ok()) return status;
+  TW_RETURN_IF_ERROR(Execute("BEGIN IMMEDIATE"));
   absl::Status status = body();
   if (status.ok()) status = Execute("COMMIT");
   if (!status.ok()) sqlite3_exec(connection_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
@@ -340,10 +339,9 @@ absl::StatusOr<std::vector<TuningRecord>> Database::BestOfEach() const {
   // The next record of a task takes the place of a damaged one.
   bool damaged = true;
   for (int64_t place = 1; damaged; ++place) {
-    absl::Status status =
+    TW_RETURN_IF_ERROR(
         Visit(absl::StrCat("JOIN (", kStandings, ") s USING (id) WHERE s.place = ", place, " ORDER BY r.id"), {}, add,
-              &damaged);
-    if (!status.ok()) return status;
+              &damaged));
   }
   return best;
 }
@@ -386,14 +384,12 @@ absl::Status Database::VisitFeatures(
 }
 
 absl::StatusOr<int64_t> Database::Merge(const Database& other) {
-  const auto records = other.All();
-  if (!records.ok()) return records.status();
+  TW_ASSIGN_OR_RETURN(const auto records, other.All());
   int64_t added = 0;
   absl::Status status = Transaction([&]() -> absl::Status {
-    for (const TuningRecord& record : *records) {
-      const auto inserted = Insert(record);
-      if (!inserted.ok()) return inserted.status();
-      added += *inserted ? 1 : 0;
+    for (const TuningRecord& record : records) {
+      TW_ASSIGN_OR_RETURN(const auto inserted, Insert(record));
+      added += inserted ? 1 : 0;
     }
     return absl::OkStatus();
   });

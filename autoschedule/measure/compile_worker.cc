@@ -11,6 +11,7 @@
 #include "autoschedule/measure/protocol/serve.h"
 #include "autoschedule/measure/reference/reference.h"
 #include "autoschedule/measure/reference/run_reference.h"
+#include "base/status_macros.h"
 #include "codegen/backend.h"
 #include "codegen/remote/projection.h"
 #include "codegen/runtime/timer.h"
@@ -22,14 +23,12 @@ namespace {
 
 absl::StatusOr<WorkerAnswer> CompileForGpu(const CompileRequest& request, const Module& module) {
   const int64_t start = runtime::NowNanoseconds();
-  auto kernels = Compile(module, request.target, {.format = "cubin", .count = true});
-  if (!kernels.ok()) return kernels.status();
+  TW_ASSIGN_OR_RETURN(auto kernels, Compile(module, request.target, {.format = "cubin", .count = true}));
   WorkerAnswer answer{.ok = true};
-  answer.counters = std::move(kernels->counters);
-  answer.code_bytes = static_cast<int64_t>(kernels->bytes.size());
-  const GpuCandidate candidate{
-      .target = request.target, .program = request.program, .cubin = std::move(kernels->bytes)};
-  if (absl::Status status = WriteGpuCandidate(candidate, request.library); !status.ok()) return status;
+  answer.counters = std::move(kernels.counters);
+  answer.code_bytes = static_cast<int64_t>(kernels.bytes.size());
+  const GpuCandidate candidate{.target = request.target, .program = request.program, .cubin = std::move(kernels.bytes)};
+  TW_RETURN_IF_ERROR(WriteGpuCandidate(candidate, request.library));
   answer.seconds = static_cast<double>(runtime::NowNanoseconds() - start) * 1e-9;
   return answer;
 }
@@ -37,21 +36,18 @@ absl::StatusOr<WorkerAnswer> CompileForGpu(const CompileRequest& request, const 
 absl::StatusOr<WorkerAnswer> CompileCandidate(const CompileRequest& request, const Module& module) {
   if (request.target.is_gpu()) return CompileForGpu(request, module);
   const int64_t start = runtime::NowNanoseconds();
-  auto library = Compile(module, request.target, {.format = "so", .count = true});
-  if (!library.ok()) return library.status();
+  TW_ASSIGN_OR_RETURN(auto library, Compile(module, request.target, {.format = "so", .count = true}));
   std::ofstream file(request.library, std::ios::binary);
-  file << library->bytes;
+  file << library.bytes;
   if (!file.flush()) return absl::InternalError(absl::StrCat(request.library, " cannot be written"));
   WorkerAnswer answer{.ok = true};
-  answer.counters = std::move(library->counters);
+  answer.counters = std::move(library.counters);
   if (request.project) {
-    const auto assembly = Compile(module, request.target, {.format = "s"});
-    if (!assembly.ok()) return assembly.status();
-    const auto loop = remote::ProjectInnerLoop(assembly->bytes, request.target);
-    if (!loop.ok()) return loop.status();
-    remote::CountInnerLoop(*loop, &answer.counters);
+    TW_ASSIGN_OR_RETURN(const auto assembly, Compile(module, request.target, {.format = "s"}));
+    TW_ASSIGN_OR_RETURN(const auto loop, remote::ProjectInnerLoop(assembly.bytes, request.target));
+    remote::CountInnerLoop(loop, &answer.counters);
   }
-  answer.code_bytes = static_cast<int64_t>(library->bytes.size());
+  answer.code_bytes = static_cast<int64_t>(library.bytes.size());
   answer.seconds = static_cast<double>(runtime::NowNanoseconds() - start) * 1e-9;
   return answer;
 }
@@ -89,15 +85,13 @@ absl::StatusOr<WorkerAnswer> ComputeReference(const CompileRequest& request, con
 }
 
 absl::StatusOr<WorkerAnswer> Answer(const std::string& line) {
-  const auto request = ReadCompileRequest(line);
-  if (!request.ok()) return request.status();
-  const auto module = ParseModule(request->program, "candidate");
-  if (!module.ok()) return module.status();
+  TW_ASSIGN_OR_RETURN(const auto request, ReadCompileRequest(line));
+  TW_ASSIGN_OR_RETURN(const auto module, ParseModule(request.program, "candidate"));
   // What is measured is what was asked for, or the record of it would be about another program.
-  if (StructuralHash(*module) != request->hash) {
+  if (StructuralHash(module) != request.hash) {
     return absl::InternalError("the program's text does not read back as the program");
   }
-  return request->reference ? ComputeReference(*request, *module) : CompileCandidate(*request, *module);
+  return request.reference ? ComputeReference(request, module) : CompileCandidate(request, module);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "autoschedule/measure/protocol/protocol.h"
 #include "autoschedule/measure/protocol/serve.h"
 #include "autoschedule/measure/reference/reference.h"
+#include "base/status_macros.h"
 #include "codegen/abi/abi_type.h"
 #include "codegen/backend.h"
 #include "codegen/cuda/graph_runs.h"
@@ -78,14 +79,12 @@ struct Code {
   std::string function;
 
   static absl::StatusOr<Code> Load(const std::string& path, const std::string& function, bool emulate) {
-    const auto candidate = ReadGpuCandidate(path);
-    if (!candidate.ok()) return candidate.status();
-    const auto program = ParseModule(candidate->program, "candidate");
-    if (!program.ok()) return program.status();
-    auto code = CompileAndLoad(*program, candidate->target, {.emulate = emulate, .cubin = candidate->cubin});
-    if (!code.ok()) return code.status();
-    if ((*code)->Find(function) == nullptr) return absl::NotFoundError(absl::StrCat("there is no function ", function));
-    return Code{*std::move(code), function};
+    TW_ASSIGN_OR_RETURN(const auto candidate, ReadGpuCandidate(path));
+    TW_ASSIGN_OR_RETURN(const auto program, ParseModule(candidate.program, "candidate"));
+    TW_ASSIGN_OR_RETURN(auto code,
+                        CompileAndLoad(program, candidate.target, {.emulate = emulate, .cubin = candidate.cubin}));
+    if (code->Find(function) == nullptr) return absl::NotFoundError(absl::StrCat("there is no function ", function));
+    return Code{std::move(code), function};
   }
 
   absl::Status Call(const std::vector<int64_t>& positions, const std::vector<runtime::Tensor*>& tensors,

@@ -10,6 +10,7 @@
 #include "autoschedule/measure/protocol/run_folder.h"
 #include "autoschedule/measure/reference/param_specs.h"
 #include "autoschedule/measure/runner.h"
+#include "base/status_macros.h"
 #include "base/worker_path.h"
 #include "codegen/cuda/gpu_device.h"
 #include "codegen/cuda/nvrtc.h"
@@ -73,12 +74,11 @@ absl::StatusOr<std::unique_ptr<Runner>> StartOnGpu(const Module& program, const 
     return std::unique_ptr<Runner>(
         new Projecting(target, function, std::move(builder), std::move(folder), std::move(kept)));
   }
-  const auto measuring_worker = WorkerPath("autoschedule/measure/gpu_measuring_worker");
-  if (!measuring_worker.ok()) return measuring_worker.status();
+  TW_ASSIGN_OR_RETURN(const auto measuring_worker, WorkerPath("autoschedule/measure/gpu_measuring_worker"));
   options.threads = 1;  // of the host
   auto runner = std::make_unique<Local>(target, options, std::move(folder), std::move(lock), function, params,
-                                        compile_worker, *measuring_worker, std::vector<std::string>());
-  if (absl::Status status = runner->ComputeReference(program); !status.ok()) return status;
+                                        compile_worker, measuring_worker, std::vector<std::string>());
+  TW_RETURN_IF_ERROR(runner->ComputeReference(program));
   return std::unique_ptr<Runner>(std::move(runner));
 }
 
@@ -114,27 +114,23 @@ absl::StatusOr<std::unique_ptr<Runner>> LocalRunner::Start(const Module& program
                                                            const RunnerOptions& options) {
   const Function main = program.Main();
   if (!main) return absl::InvalidArgumentError("which function? there are several, and none is main");
-  auto params = ParamSpecs(main);
-  if (!params.ok()) return params.status();
+  TW_ASSIGN_OR_RETURN(auto params, ParamSpecs(main));
   const auto compile_worker = WorkerPath("autoschedule/measure/compile_worker"),
              measuring_worker = WorkerPath("autoschedule/measure/measuring_worker");
   if (!compile_worker.ok()) return compile_worker.status();
   if (!measuring_worker.ok()) return measuring_worker.status();
-  auto lock = MachineLock::Open();
-  if (!lock.ok()) return lock.status();
-  auto folder = RunFolder::Make();
-  if (!folder.ok()) return folder.status();
+  TW_ASSIGN_OR_RETURN(auto lock, MachineLock::Open());
+  TW_ASSIGN_OR_RETURN(auto folder, RunFolder::Make());
   RunnerOptions complete = options;
   if (target.is_gpu()) {
-    return StartOnGpu(program, target, complete, *std::move(folder), *std::move(lock), *params, *compile_worker);
+    return StartOnGpu(program, target, complete, std::move(folder), std::move(lock), params, *compile_worker);
   }
   if (complete.threads <= 0) complete.threads = target.cores;
-  const auto command = CommandFor(target, options);
-  if (!command.ok()) return command.status();
+  TW_ASSIGN_OR_RETURN(const auto command, CommandFor(target, options));
   // Instructions of several threads are not counted exactly.
   if (IsEmulated(target, options.launcher)) complete.threads = 1;
   if (const size_t cpus = runtime::AffinityCpus().size();
-      command->empty() && static_cast<size_t>(complete.threads) > cpus) {
+      command.empty() && static_cast<size_t>(complete.threads) > cpus) {
     return absl::FailedPreconditionError(absl::StrCat("candidates are to use ", complete.threads,
                                                       " threads, and workers that start here may use ", cpus, " CPUs"));
   }
@@ -145,11 +141,11 @@ absl::StatusOr<std::unique_ptr<Runner>> LocalRunner::Start(const Module& program
     library = path;
   }
   if (complete.compile_workers <= 0) {
-    complete.compile_workers = command->empty() ? target.cores : static_cast<int>(runtime::AffinityCpus().size());
+    complete.compile_workers = command.empty() ? target.cores : static_cast<int>(runtime::AffinityCpus().size());
   }
-  auto runner = std::make_unique<Local>(target, complete, *std::move(folder), *std::move(lock), main->name, *params,
-                                        *compile_worker, *measuring_worker, *command);
-  if (absl::Status status = runner->ComputeReference(program); !status.ok()) return status;
+  auto runner = std::make_unique<Local>(target, complete, std::move(folder), std::move(lock), main->name, params,
+                                        *compile_worker, *measuring_worker, command);
+  TW_RETURN_IF_ERROR(runner->ComputeReference(program));
   return std::unique_ptr<Runner>(std::move(runner));
 }
 

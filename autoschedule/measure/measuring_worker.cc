@@ -25,6 +25,7 @@
 #include "autoschedule/measure/protocol/protocol.h"
 #include "autoschedule/measure/protocol/serve.h"
 #include "autoschedule/measure/reference/reference.h"
+#include "base/status_macros.h"
 #include "codegen/abi/abi_type.h"
 #include "codegen/runtime/available_cpus.h"
 #include "codegen/runtime/tensor.h"
@@ -274,10 +275,10 @@ class MeasuringWorker {
     std::vector<int64_t> samples;
     int64_t spent = 0;
     while (spent < request.most_nanoseconds && static_cast<int64_t>(samples.size()) < request.most_samples) {
-      const auto more = candidate.library->elsewhere()->TimeAgain(kCallsElsewhere, request.most_nanoseconds - spent);
-      if (!more.ok()) return more.status();
-      samples.insert(samples.end(), more->begin(), more->end());
-      for (const int64_t time : *more) spent += time;
+      TW_ASSIGN_OR_RETURN(const auto more,
+                          candidate.library->elsewhere()->TimeAgain(kCallsElsewhere, request.most_nanoseconds - spent));
+      samples.insert(samples.end(), more.begin(), more.end());
+      for (const int64_t time : more) spent += time;
       const bool slow = request.give_up_nanoseconds > 0 && std::ranges::min(samples) > request.give_up_nanoseconds;
       if (slow || (spent >= request.least_nanoseconds && MedianIsKnown(samples, request.half_width))) break;
     }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "autoschedule/program/sizes.h"
+#include "base/status_macros.h"
 
 namespace tilewright {
 namespace {
@@ -79,9 +80,8 @@ absl::StatusOr<std::unique_ptr<Runner>> StartAtSizes(const Module& program, cons
   for (const auto& size : sizes) ++counts[size];
   auto result = std::make_unique<SizesRunner>();
   for (const auto& [size, count] : counts) {
-    auto runner = LocalRunner::Start(ModuleAtSizes(program, size), target, options);
-    if (!runner.ok()) return runner.status();
-    result->Add(*std::move(runner), count);
+    TW_ASSIGN_OR_RETURN(auto runner, LocalRunner::Start(ModuleAtSizes(program, size), target, options));
+    result->Add(std::move(runner), count);
   }
   return std::unique_ptr<Runner>(std::move(result));
 }

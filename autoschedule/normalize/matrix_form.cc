@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "autoschedule/program/block_loops.h"
+#include "base/status_macros.h"
 #include "ir/analysis.h"
-#include "schedule/core/assign_or_return.h"
 
 namespace tilewright {
 namespace {
@@ -56,8 +56,8 @@ Outcome<BlockRv> MakeCopy(Schedule& sch, BlockRv block, const Buffer& buffer, bo
   const Value which(Value::List{Value(written ? "write" : "read"), Value(static_cast<int>(region - regions.begin()))});
   TW_ASSIGN_OR_RETURN(const BlockRv copy, sch.Reindex(block, which, Value::List{}, /*skip_simplify=*/true));
   const Value copied(Value::List{Value(written ? "read" : "write"), Value(0)});
-  TW_RETURN_IF_REFUSED(sch.TransformLayout(copy, copied, layout));
-  TW_RETURN_IF_REFUSED(sch.TransformBlockLayout(copy, layout));
+  TW_RETURN_IF_ERROR(sch.TransformLayout(copy, copied, layout));
+  TW_RETURN_IF_ERROR(sch.TransformBlockLayout(copy, layout));
   return copy;
 }
 
@@ -94,7 +94,7 @@ Outcome<MatrixForm> BringIntoMatrixForm(Schedule& sch, BlockRv block, const Cont
   TW_ASSIGN_OR_RETURN(form.columns, MakeCopy(sch, block, contraction.column_operand, false, with_batch(columns)));
   TW_ASSIGN_OR_RETURN(form.output, MakeCopy(sch, block, contraction.output, true, with_batch({&m, &n})));
   const Fusion fusion(*RealizeOf(sch, block).block);
-  TW_RETURN_IF_REFUSED(
+  TW_RETURN_IF_ERROR(
       sch.TransformBlockLayout(block, IndexMap(fusion.vars(), fusion.Outputs(with_batch({&m, &n, &k})))));
   const Block product = RealizeOf(sch, block).block;
   Value::List padding;
@@ -104,7 +104,7 @@ Outcome<MatrixForm> BringIntoMatrixForm(Schedule& sch, BlockRv block, const Cont
     padding.emplace_back(i < batches ? int64_t{1} : multiples[i - batches]);
     pads |= *ExtentOf(product->iter_vars[i]) % *padding.back().As<int64_t>() != 0;
   }
-  if (pads) TW_RETURN_IF_REFUSED(sch.PadEinsumInPlace(block, padding));
+  if (pads) TW_RETURN_IF_ERROR(sch.PadEinsumInPlace(block, padding));
   return form;
 }
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "autoschedule/program/sizes.h"
-#include "schedule/core/assign_or_return.h"
+#include "base/status_macros.h"
 
 namespace tilewright {
 namespace {
@@ -119,9 +119,9 @@ Outcome<std::monostate> WriteOut(Schedule& sch, BlockRv block, LoopRv outer, boo
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch, block, outer));
   for (size_t i = loops.size(); i-- > 0;) {
     if (vector && i + 1 == loops.size()) {
-      TW_RETURN_IF_REFUSED(sch.Vectorize(loops[i]));
+      TW_RETURN_IF_ERROR(sch.Vectorize(loops[i]));
     } else {
-      TW_RETURN_IF_REFUSED(sch.Unroll(loops[i]));
+      TW_RETURN_IF_ERROR(sch.Unroll(loops[i]));
     }
   }
   return std::monostate();

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_split.h"
 #include "base/check.h"
+#include "base/status_macros.h"
 
 namespace tilewright {
 namespace {
@@ -95,14 +96,13 @@ Outcome<Choices::Pick> Choices::Take(Schedule& sch, std::string name, std::vecto
     weights[i] = pick.meanings[i].weight / Total(pick.meanings);
     labels += (i == 0 ? "" : kBetweenLabels) + pick.meanings[i].label;
   }
-  const Outcome<std::vector<Rv>> rv =
-      sch.Apply("sample_categorical",
-                {std::vector<Value>(pick.candidates.begin(), pick.candidates.end()), std::move(weights), pick.name,
-                 pick.meanings.empty() ? Value() : Value(labels)},
-                static_cast<int64_t>(index));
-  if (!rv.ok()) return rv.refusal();
+  TW_ASSIGN_OR_RETURN(const std::vector<Rv> rv,
+                      sch.Apply("sample_categorical",
+                                {std::vector<Value>(pick.candidates.begin(), pick.candidates.end()), std::move(weights),
+                                 pick.name, pick.meanings.empty() ? Value() : Value(labels)},
+                                static_cast<int64_t>(index)));
   made_.push_back(std::move(pick));
-  return Pick{IntRv{rv->front()}, made_.back().value};
+  return Pick{IntRv{rv.front()}, made_.back().value};
 }
 
 }  // namespace tilewright

@@ -21,6 +21,7 @@
 #include "autoschedule/cost/rank_correlation.h"
 #include "autoschedule/cost/speed_of_light.h"
 #include "autoschedule/sketch/space.h"
+#include "base/status_macros.h"
 #include "codegen/backend.h"
 #include "codegen/runtime/tensor.h"
 #include "codegen/runtime/thread_pool.h"
@@ -84,9 +85,8 @@ struct Compiled {
 
 absl::StatusOr<Compiled> Compile(const Candidate& candidate, const Function& main, const Target& target) {
   Compiled compiled;
-  auto module = CompileAndLoad(candidate.schedule.module(), target);
-  if (!module.ok()) return module.status();
-  compiled.module = *std::move(module);
+  TW_ASSIGN_OR_RETURN(auto module, CompileAndLoad(candidate.schedule.module(), target));
+  compiled.module = std::move(module);
   compiled.function = compiled.module->Find(main->name);
   for (const Param& param : main->params) {
     std::vector<int64_t> shape;

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "ir/functor.h"
 #include "ir/script/parser.h"
 #include "schedule/script/trace_text.h"
@@ -50,11 +51,10 @@ absl::StatusOr<std::vector<Choices>> GoodChoices(const Database& database, const
     return good.size() < kOwnStarts;
   });
   if (!visited.ok()) return visited;
-  const auto best = database.BestOfEach();
-  if (!best.ok()) return best.status();
+  TW_ASSIGN_OR_RETURN(const auto best, database.BestOfEach());
   const std::vector<std::string> blocks = BlockNames::Of(program);
   size_t others = 0;
-  for (auto record = best->rbegin(); record != best->rend() && others < kOtherStarts; ++record) {
+  for (auto record = best.rbegin(); record != best.rend() && others < kOtherStarts; ++record) {
     if (record->workload == query.workload || record->target != query.target || record->threads != query.threads ||
         record->caches != query.caches) {
       continue;

@@ -17,6 +17,7 @@
 #include "autoschedule/search/measured_record.h"
 #include "autoschedule/search/warm_start.h"
 #include "autoschedule/sketch/space.h"
+#include "base/status_macros.h"
 #include "ir/structural.h"
 #include "verify/verify.h"
 
@@ -93,10 +94,9 @@ absl::StatusOr<TuneResult> Tune(const Module& program, const Target& given, Intr
                                 const TuneOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   if (!program.Main()) return absl::InvalidArgumentError("which function? there are several, and none is main");
-  const auto sizes = SizesToMeasure(program.Main(), options.sizes);
-  if (!sizes.ok()) return sizes.status();
+  TW_ASSIGN_OR_RETURN(const auto sizes, SizesToMeasure(program.Main(), options.sizes));
   Module module = program;
-  if (!sizes->empty()) module.Set(WithLikelySizes(program.Main(), options.sizes));
+  if (!sizes.empty()) module.Set(WithLikelySizes(program.Main(), options.sizes));
   const Function main = module.Main();
   const RunnerOptions measuring = {.threads = given.cores,
                                    .compile_timeout = std::clamp(options.seconds, kLeastCompileSeconds, 30.0),
@@ -112,13 +112,11 @@ absl::StatusOr<TuneResult> Tune(const Module& program, const Target& given, Intr
     return absl::InvalidArgumentError("cold caches are measured on this machine only");
   }
   const Caches caches = elsewhere ? Caches::kWarm : options.caches;
-  if (absl::Status status = CheckMeasures(target, options.launcher); !status.ok()) return status;
+  TW_RETURN_IF_ERROR(CheckMeasures(target, options.launcher));
   const Space space(module, target, intrins);
-  auto runner = StartAtSizes(module, target, *sizes, measuring);
-  if (!runner.ok()) return runner.status();
-  absl::StatusOr<MachineLock> lock = MachineLock::Open();
-  if (!lock.ok()) return lock.status();
-  SharingRunner sharing(**runner, *std::move(lock), caches);
+  TW_ASSIGN_OR_RETURN(auto runner, StartAtSizes(module, target, sizes, measuring));
+  TW_ASSIGN_OR_RETURN(MachineLock lock, MachineLock::Open());
+  SharingRunner sharing(*runner, std::move(lock), caches);
 
   const RecordQuery query{.workload = StructuralHash(module),
                           .target = TargetKey(target, emulated),
@@ -128,18 +126,16 @@ absl::StatusOr<TuneResult> Tune(const Module& program, const Target& given, Intr
   SearchOptions search{.trials = options.trials,
                        .seed = options.seed,
                        // Times at several sizes have no bound that one of them has.
-                       .bound_seconds = sizes->size() > 1 ? 0 : BoundSeconds(main, preferred.module().Main(), target),
+                       .bound_seconds = sizes.size() > 1 ? 0 : BoundSeconds(main, preferred.module().Main(), target),
                        .on_progress = options.on_progress};
   absl::Status stored;
   const ProjectedModel projected(target);
   LearnedModel learned(target, {.seed = options.seed});
   if (options.database != nullptr) {
-    auto choices = GoodChoices(*options.database, query, module);
-    if (!choices.ok()) return choices.status();
-    search.warm_starts = *std::move(choices);
-    auto measured = MeasuredBefore(*options.database, query);
-    if (!measured.ok()) return measured.status();
-    search.prepare_model = [&learned, before = *std::move(measured)] { learned.LearnPrior(before); };
+    TW_ASSIGN_OR_RETURN(auto choices, GoodChoices(*options.database, query, module));
+    search.warm_starts = std::move(choices);
+    TW_ASSIGN_OR_RETURN(auto measured, MeasuredBefore(*options.database, query));
+    search.prepare_model = [&learned, before = std::move(measured)] { learned.LearnPrior(before); };
   }
   const auto put = [&](const Candidate& candidate, const Measurement& measurement, bool final) {
     if (options.database == nullptr || !stored.ok()) return;
@@ -185,7 +181,7 @@ absl::StatusOr<TuneResult> Tune(const Module& program, const Target& given, Intr
                     .statistics = std::move(found.statistics),
                     .failures = std::move(found.failures),
                     .left_alone = space.left_alone(),
-                    .caution = (*runner)->caution(),
+                    .caution = runner->caution(),
                     .emulated = emulated};
 }
 

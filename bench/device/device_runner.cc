@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "bench/device/device_sets.h"
 #include "bench/device/timed_graph.h"
 #include "bench/operators/program.h"
@@ -33,15 +34,13 @@ class DeviceRunner : public Runner {
   absl::Status Prepare(const cuda::Driver& driver, const Function& main, const std::string& output,
                        const std::map<std::string, Tensor>& constants, int num_sets) {
     for (const auto& [name, tensor] : constants) {
-      auto copy = ToDevice(driver, tensor);
-      if (!copy.ok()) return copy.status();
-      constants_.push_back(DeviceTensor(copy->data(), tensor.dtype(), {tensor.shape().begin(), tensor.shape().end()}));
+      TW_ASSIGN_OR_RETURN(auto copy, ToDevice(driver, tensor));
+      constants_.push_back(DeviceTensor(copy.data(), tensor.dtype(), {tensor.shape().begin(), tensor.shape().end()}));
       positions_.emplace(name, constants_.size() - 1);
-      memory_.push_back(*std::move(copy));
+      memory_.push_back(std::move(copy));
     }
-    auto workspace = cuda::DeviceArray::Allocate(driver, code_->WorkspaceBytes("main"));
-    if (!workspace.ok()) return workspace.status();
-    memory_.push_back(*std::move(workspace));
+    TW_ASSIGN_OR_RETURN(auto workspace, cuda::DeviceArray::Allocate(driver, code_->WorkspaceBytes("main")));
+    memory_.push_back(std::move(workspace));
     for (int set = 0; set < num_sets; ++set) AddArguments(main, output, set);
     auto runs = cuda::GraphRuns::Record(driver, num_sets, [&](int set, void* stream) { return Call(set, stream); });
     if (!runs.ok()) return runs.status();
@@ -105,11 +104,9 @@ absl::StatusOr<std::unique_ptr<Runner>> MakeDeviceRunner(std::shared_ptr<Compile
   std::string error;
   const cuda::Driver* driver = cuda::Driver::Open(&error);
   if (driver == nullptr) return absl::FailedPreconditionError(error);
-  auto sets = DeviceSets::Make(*driver, workload, operands, settings.num_sets);
-  if (!sets.ok()) return sets.status();
-  auto runner = std::make_unique<DeviceRunner>(std::move(code), *std::move(sets));
-  const absl::Status status = runner->Prepare(*driver, main, output, constants, settings.num_sets);
-  if (!status.ok()) return status;
+  TW_ASSIGN_OR_RETURN(auto sets, DeviceSets::Make(*driver, workload, operands, settings.num_sets));
+  auto runner = std::make_unique<DeviceRunner>(std::move(code), std::move(sets));
+  TW_RETURN_IF_ERROR(runner->Prepare(*driver, main, output, constants, settings.num_sets));
   return runner;
 }
 

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "base/status_macros.h"
+
 namespace tilewright::bench {
 namespace {
 
@@ -17,16 +19,13 @@ absl::StatusOr<cuda::DeviceArray> ToDevice(const cuda::Driver& driver, const run
 
 absl::StatusOr<DeviceSets> DeviceSets::Make(const cuda::Driver& driver, const Workload& workload,
                                             const Operands& operands, int num_sets) {
-  const absl::StatusOr<runtime::Tensor> output = MakeOutput(workload);
-  if (!output.ok()) return output.status();
+  TW_ASSIGN_OR_RETURN(const runtime::Tensor output, MakeOutput(workload));
   DeviceSets sets;
   for (int i = 0; i < num_sets; ++i) {
-    absl::StatusOr<cuda::DeviceArray> in = ToDevice(driver, operands.activation);
-    if (!in.ok()) return in.status();
-    absl::StatusOr<cuda::DeviceArray> out = cuda::DeviceArray::Allocate(driver, BytesOf(*output));
-    if (!out.ok()) return out.status();
-    sets.inputs_.push_back(*std::move(in));
-    sets.outputs_.push_back(*std::move(out));
+    TW_ASSIGN_OR_RETURN(cuda::DeviceArray in, ToDevice(driver, operands.activation));
+    TW_ASSIGN_OR_RETURN(cuda::DeviceArray out, cuda::DeviceArray::Allocate(driver, BytesOf(output)));
+    sets.inputs_.push_back(std::move(in));
+    sets.outputs_.push_back(std::move(out));
   }
   return sets;
 }

@@ -21,6 +21,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "autoschedule/sketch/auto_schedule.h"
+#include "base/status_macros.h"
 #include "bench/operators/program.h"
 #include "bench/operators/shapes.h"
 #include "codegen/backend.h"
@@ -46,16 +47,14 @@ int Fail(std::string_view message) {
 absl::StatusOr<std::vector<Shape>> ShapesOfFlags() {
   std::vector<Shape> shapes;
   if (const std::string ops = absl::GetFlag(FLAGS_ops); !ops.empty()) {
-    const auto operators = ParseOperators(ops);
-    if (!operators.ok()) return operators.status();
-    for (const Operator op : *operators) {
+    TW_ASSIGN_OR_RETURN(const auto operators, ParseOperators(ops));
+    for (const Operator op : operators) {
       for (Shape& shape : StandardShapes(op)) shapes.push_back(std::move(shape));
     }
   }
   if (const std::string text = absl::GetFlag(FLAGS_shape); !text.empty()) {
-    auto more = ParseShapes(text);
-    if (!more.ok()) return more.status();
-    for (Shape& shape : *more) shapes.push_back(std::move(shape));
+    TW_ASSIGN_OR_RETURN(auto more, ParseShapes(text));
+    for (Shape& shape : more) shapes.push_back(std::move(shape));
   }
   return WithBatches(shapes, absl::GetFlag(FLAGS_batch));
 }
@@ -83,9 +82,8 @@ absl::StatusOr<Counters> CountersOf(const Workload& workload, const Target& targ
     const VerifyResult verified = VerifyProgram(function, &target);
     if (verified.verdict() == Verdict::kRefuted) return absl::InternalError(Render(verified, function));
   }
-  auto artifact = Compile(scheduled.schedule.module(), target, {.format = "cubin", .count = true});
-  if (!artifact.ok()) return artifact.status();
-  return artifact->counters;
+  TW_ASSIGN_OR_RETURN(auto artifact, Compile(scheduled.schedule.module(), target, {.format = "cubin", .count = true}));
+  return artifact.counters;
 }
 
 struct Counted {

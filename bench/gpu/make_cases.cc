@@ -12,6 +12,7 @@
 #include <span>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "bench/gpu/case_file.h"
 #include "bench/gpu/recorder.h"
 #include "codegen/abi/abi_type.h"
@@ -32,10 +33,9 @@ namespace {
 
 absl::Status CompareWithInterpreter(const Function& function, const std::vector<NDArray>& inputs,
                                     const std::vector<NDArray>& outputs, double tolerance) {
-  auto program = interp::Compile(function);
-  if (!program.ok()) return program.status();
+  TW_ASSIGN_OR_RETURN(auto program, interp::Compile(function));
   std::vector<interp::Argument> arguments(inputs.begin(), inputs.end());
-  if (absl::Status status = program->Run(arguments); !status.ok()) return status;
+  TW_RETURN_IF_ERROR(program.Run(arguments));
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto difference =
         CompareArrays(inputs[i].dtype().ToString(), static_cast<const char*>(outputs[i].data()),
@@ -69,10 +69,9 @@ absl::StatusOr<Module> ReadPrograms(std::span<const std::string> paths) {
   Module module;
   for (const std::string& path : paths) {
     std::ifstream stream(path);
-    const auto parsed =
-        ParseModule(std::string{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()});
-    if (!parsed.ok()) return parsed.status();
-    FunctionNode::Fields fields = parsed->Main()->fields();
+    TW_ASSIGN_OR_RETURN(const auto parsed, ParseModule(std::string{std::istreambuf_iterator<char>(stream),
+                                                                   std::istreambuf_iterator<char>()}));
+    FunctionNode::Fields fields = parsed.Main()->fields();
     fields.name = NameOf(path);
     module.Set(Function(std::move(fields)));
   }
@@ -82,8 +81,7 @@ absl::StatusOr<Module> ReadPrograms(std::span<const std::string> paths) {
 // Runs the function on its device and writes what happened.
 absl::Status MakeCase(const Function& function, const cuda::Program& program, size_t number, size_t first_kernel,
                       cuda::Device& device, CaseFile file, const std::string& folder) {
-  const auto runner = cuda::FunctionRunner::Compile(program.functions[number], first_kernel);
-  if (!runner.ok()) return runner.status();
+  TW_ASSIGN_OR_RETURN(const auto runner, cuda::FunctionRunner::Compile(program.functions[number], first_kernel));
   file.name = function->name;
   file.tolerance = ToleranceOf(function);
   Recorder recorder(&device, program, &file.arrays, &file.launches);
@@ -107,7 +105,7 @@ absl::Status MakeCase(const Function& function, const cuda::Program& program, si
   for (runtime::Tensor& tensor : tensors) args.push_back(tensor.abi());
   char message[512] = "";
   const TwCall call = {.message = message, .message_bytes = sizeof(message)};
-  if ((*runner)->Run(recorder, &call, args.data(), static_cast<int32_t>(args.size())) != kTwOk) {
+  if (runner->Run(recorder, &call, args.data(), static_cast<int32_t>(args.size())) != kTwOk) {
     return absl::InternalError(message);
   }
   for (size_t i = 0; i < arrays.size(); ++i) {
@@ -115,8 +113,7 @@ absl::Status MakeCase(const Function& function, const cuda::Program& program, si
     file.arrays[i].expected = static_cast<int64_t>(file.data.size());
     file.data.append(static_cast<const char*>(arrays[i].data()), static_cast<size_t>(arrays[i].bytes()));
   }
-  const absl::Status same = CompareWithInterpreter(function, inputs, arrays, file.tolerance);
-  if (!same.ok()) return same;
+  TW_RETURN_IF_ERROR(CompareWithInterpreter(function, inputs, arrays, file.tolerance));
   return WriteCase(folder, file) ? absl::OkStatus() : absl::InternalError("cannot write the case");
 }
 

@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "autoschedule/sketch/space.h"
+#include "base/status_macros.h"
 #include "bench/gpu/case_file.h"
 #include "bench/gpu/recorder.h"
 #include "codegen/abi/abi_type.h"
@@ -113,18 +114,16 @@ absl::Status MakeCase(const std::string& name, const Function& scheduled, const 
   Module module;
   module.Set(Named(scheduled, "scheduled"));
   module.Set(Named(plain, "plain"));
-  const auto lowered = Lower(module, target);
-  if (!lowered.ok()) return lowered.status();
-  const auto program = cuda::EmitProgram(*lowered, target);
-  if (!program.ok()) return program.status();
-  const auto cubin = cuda::CompileWithNvrtc(cuda::PreambleFor(program->text) + program->text, target.cpu);
-  if (!cubin.ok()) return cubin.status();
-  for (const auto& [counter, value] : cuda::CountersOfLog(cubin->log))
+  TW_ASSIGN_OR_RETURN(const auto lowered, Lower(module, target));
+  TW_ASSIGN_OR_RETURN(const auto program, cuda::EmitProgram(lowered, target));
+  TW_ASSIGN_OR_RETURN(const auto cubin,
+                      cuda::CompileWithNvrtc(cuda::PreambleFor(program.text) + program.text, target.cpu));
+  for (const auto& [counter, value] : cuda::CountersOfLog(cubin.log))
     absl::StrAppend(counters, " ", counter, "=", value);
 
   CaseFile file;
   file.name = name;
-  file.cubin = cubin->binary;
+  file.cubin = cubin.binary;
   file.cubin_name = name;
   file.tolerance = ToleranceOf(scheduled);
   const Parameters parameters(scheduled);
@@ -144,16 +143,14 @@ absl::Status MakeCase(const std::string& name, const Function& scheduled, const 
     file.arrays[i].same_as = static_cast<int64_t>(others[i]);
     file.arrays.push_back({file.arrays[i].name + ".plain", file.arrays[i].type, file.arrays[i].bytes});
   }
-  Recorder recorder(nullptr, *program, &file.arrays, &file.launches);
+  Recorder recorder(nullptr, program, &file.arrays, &file.launches);
   for (size_t i = 0; i < file.arrays.size(); ++i) recorder.Know(Parameters::AddressOf(i));
   size_t first_kernel = 0;
   for (size_t i = 0; i < 2; ++i) {
-    const auto runner = cuda::FunctionRunner::Compile(program->functions[i], first_kernel);
-    if (!runner.ok()) return runner.status();
+    TW_ASSIGN_OR_RETURN(const auto runner, cuda::FunctionRunner::Compile(program.functions[i], first_kernel));
     if (i == 1) recorder.WriteTo(&file.reference);
-    const absl::Status ran = parameters.Run(**runner, recorder, scheduled, i == 0 ? own : others);
-    if (!ran.ok()) return ran;
-    first_kernel += program->functions[i].kernels.size();
+    TW_RETURN_IF_ERROR(parameters.Run(*runner, recorder, scheduled, i == 0 ? own : others));
+    first_kernel += program.functions[i].kernels.size();
   }
   return WriteCase(folder, file) ? absl::OkStatus() : absl::InternalError("cannot write the case");
 }
@@ -183,24 +180,21 @@ absl::StatusOr<Module> Read(const std::string& path) {
 absl::Status MakeCases(const std::string& paths, const Target& target, const std::string& folder, uint64_t draws) {
   const size_t equals = paths.find('=');
   const std::string path = paths.substr(0, equals);
-  const auto module = Read(path);
-  if (!module.ok()) return module.status();
+  TW_ASSIGN_OR_RETURN(const auto module, Read(path));
   const size_t slash = path.rfind('/');
   std::string base = path.substr(slash == std::string::npos ? 0 : slash + 1);
   base.resize(base.rfind('.'));
   IntrinRegistry intrins = IntrinRegistry::Builtin();
-  const Space space(*module, target, &intrins);
+  const Space space(module, target, &intrins);
   const auto preferred = space.Make(Choices::Preferred());
   if (!preferred.ok()) return absl::InternalError(preferred.refusal().reason);
   const auto plain = space.Make(PlainChoices(*preferred));
   if (!plain.ok()) return absl::InternalError(plain.refusal().reason);
-  const auto reference = OnlyFunction(plain->schedule.module());
-  if (!reference.ok()) return reference.status();
+  TW_ASSIGN_OR_RETURN(const auto reference, OnlyFunction(plain->schedule.module()));
   if (equals != std::string::npos) {
-    const auto scheduled = Read(paths.substr(equals + 1));
-    if (!scheduled.ok()) return scheduled.status();
+    TW_ASSIGN_OR_RETURN(const auto scheduled, Read(paths.substr(equals + 1)));
     std::string counters;
-    const absl::Status status = MakeCase(base + ".scheduled", scheduled->Main(), *reference, target, folder, &counters);
+    const absl::Status status = MakeCase(base + ".scheduled", scheduled.Main(), reference, target, folder, &counters);
     std::cout << base << ".scheduled: " << (status.ok() ? "ok" : std::string(status.message())) << counters
               << std::endl;
     return status;
@@ -213,7 +207,7 @@ absl::Status MakeCases(const std::string& paths, const Target& target, const std
     const std::string name = absl::StrCat(base, ".", draw);
     std::string counters;
     const absl::Status status =
-        function.ok() ? MakeCase(name, *function, *reference, target, folder, &counters) : function.status();
+        function.ok() ? MakeCase(name, *function, reference, target, folder, &counters) : function.status();
     std::cout << name << ": " << (status.ok() ? "ok" : std::string(status.message())) << counters << " | "
               << TextOf(candidate->choices) << std::endl;
   }

@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 #include "graph/onnx/model_file.h"
 #include "graph/onnx/model_inputs.h"
 
@@ -32,9 +33,8 @@ absl::StatusOr<ModelCase> ParseModelFlag(const std::string& text) {
 }
 
 absl::StatusOr<OnnxModel::Inputs> PrepareInputs(ModelCase& model, const std::string& given, const std::string& folder) {
-  const auto file = graph::ModelFile::Open(model.file);
-  if (!file.ok()) return file.status();
-  const onnx::GraphProto& graph = (*file)->model().graph();
+  TW_ASSIGN_OR_RETURN(const auto file, graph::ModelFile::Open(model.file));
+  const onnx::GraphProto& graph = file->model().graph();
   std::map<std::string, bool> initialized;
   for (const auto& tensor : graph.initializer()) initialized[tensor.name()] = true;
   OnnxModel::Inputs inputs;
@@ -51,8 +51,7 @@ absl::StatusOr<OnnxModel::Inputs> PrepareInputs(ModelCase& model, const std::str
     if (!array.ok()) {
       return absl::Status(array.status().code(), absl::StrCat("input ", input.name(), ": ", array.status().message()));
     }
-    const absl::Status written = WriteNpy(*array, ArrayPath(folder, input.name()));
-    if (!written.ok()) return written;
+    TW_RETURN_IF_ERROR(WriteNpy(*array, ArrayPath(folder, input.name())));
     inputs[input.name()] = {graph::Item::Kind::kTensor, {*std::move(array)}};
   }
   model.inputs_folder = folder;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "bench/peers/python_peer.h"
 
 namespace tilewright::bench {
@@ -18,23 +19,22 @@ constexpr double kLoadSeconds = 300;
 absl::StatusOr<std::unique_ptr<ModelPeer>> ModelPeer::Load(const std::string& name, const ModelCase& model,
                                                            bool optimize, int num_threads,
                                                            const std::vector<int>& cpus) {
-  const auto command = PythonPeerCommand(name);
-  if (!command.ok()) return command.status();
-  std::unique_ptr<ModelPeer> peer(new ModelPeer(std::make_unique<Worker>(*command, num_threads, cpus)));
-  const auto hello = peer->worker_->Ask(json{{"do", "hello"}}, kLoadSeconds);
-  if (!hello.ok()) return hello.status();
-  if (const auto version = hello->find("version"); version != hello->end() && version->is_string()) {
+  TW_ASSIGN_OR_RETURN(const auto command, PythonPeerCommand(name));
+  std::unique_ptr<ModelPeer> peer(new ModelPeer(std::make_unique<Worker>(command, num_threads, cpus)));
+  TW_ASSIGN_OR_RETURN(const auto hello, peer->worker_->Ask(json{{"do", "hello"}}, kLoadSeconds));
+  if (const auto version = hello.find("version"); version != hello.end() && version->is_string()) {
     peer->version_ = version->get<std::string>();
   }
-  const auto loaded = peer->worker_->Ask(
-      json{{"do", "prepare_model"}, {"file", model.file}, {"inputs", model.inputs_folder}, {"optimize", optimize}},
-      kLoadSeconds);
-  if (!loaded.ok()) return loaded.status();
-  const auto outputs = loaded->find("outputs");
-  if (outputs == loaded->end() || !outputs->is_array()) return absl::InternalError("the peer names no outputs");
+  TW_ASSIGN_OR_RETURN(
+      const auto loaded,
+      peer->worker_->Ask(
+          json{{"do", "prepare_model"}, {"file", model.file}, {"inputs", model.inputs_folder}, {"optimize", optimize}},
+          kLoadSeconds));
+  const auto outputs = loaded.find("outputs");
+  if (outputs == loaded.end() || !outputs->is_array()) return absl::InternalError("the peer names no outputs");
   peer->num_outputs_ = outputs->size();
-  peer->load_ms_ = static_cast<double>(NumberOf(*loaded, "load_ns")) * 1e-6;
-  peer->peak_mib_ = static_cast<double>(NumberOf(*loaded, "peak_kib")) / 1024;
+  peer->load_ms_ = static_cast<double>(NumberOf(loaded, "load_ns")) * 1e-6;
+  peer->peak_mib_ = static_cast<double>(NumberOf(loaded, "peak_kib")) / 1024;
   return peer;
 }
 
@@ -56,13 +56,11 @@ absl::Status ModelPeer::CopyOutput(int, runtime::Tensor&) {
 
 absl::StatusOr<graph::Arrays> ModelPeer::Outputs(const std::string& folder) {
   if (!status_.ok()) return status_;
-  const auto answer = worker_->Ask(json{{"do", "outputs"}, {"folder", folder}}, kLoadSeconds);
-  if (!answer.ok()) return answer.status();
+  TW_ASSIGN_OR_RETURN(const auto answer, worker_->Ask(json{{"do", "outputs"}, {"folder", folder}}, kLoadSeconds));
   graph::Arrays arrays;
   for (size_t i = 0; i < num_outputs_; ++i) {
-    auto array = ReadNpy(absl::StrCat(folder, "/", i, ".npy"));
-    if (!array.ok()) return array.status();
-    arrays.push_back(*std::move(array));
+    TW_ASSIGN_OR_RETURN(auto array, ReadNpy(absl::StrCat(folder, "/", i, ".npy")));
+    arrays.push_back(std::move(array));
   }
   return arrays;
 }

@@ -23,6 +23,7 @@
 #include "absl/strings/str_split.h"
 #include "autoschedule/measure/executor/speed_gauge.h"
 #include "autoschedule/measure/protocol/run_folder.h"
+#include "base/status_macros.h"
 #include "bench/harness/command_line.h"
 #include "bench/harness/machine.h"
 #include "bench/harness/measure.h"
@@ -86,13 +87,11 @@ absl::StatusOr<ModelCase> GeneratedCase(const std::string& name) {
   if (name.starts_with("bert")) result.below = {{"input_ids", 30522}};
   if (fs::exists(result.file)) return result;
   std::fprintf(stderr, "writing %s\n", result.file.c_str());
-  const auto model = GenerateModel(name, {});
-  if (!model.ok()) return model.status();
+  TW_ASSIGN_OR_RETURN(const auto model, GenerateModel(name, {}));
   std::error_code error;
   fs::create_directories(ModelsFolder(), error);
   const std::string temporary = absl::StrCat(result.file, ".", getpid());
-  const absl::Status written = WriteModel(model->proto, temporary);
-  if (!written.ok()) return written;
+  TW_RETURN_IF_ERROR(WriteModel(model.proto, temporary));
   fs::rename(temporary, result.file, error);
   if (error) return absl::UnavailableError(absl::StrCat("cannot write ", result.file, ": ", error.message()));
   return result;
@@ -102,18 +101,16 @@ absl::StatusOr<std::vector<ModelCase>> ChooseModels(const std::vector<std::strin
   std::vector<ModelCase> cases;
   const std::vector<std::string> onnx = absl::StrSplit(absl::GetFlag(FLAGS_onnx), ';', absl::SkipEmpty());
   for (const std::string& text : onnx) {
-    auto one = ParseModelFlag(text);
-    if (!one.ok()) return one.status();
-    one->file = AbsolutePath(one->file);
-    cases.push_back(*std::move(one));
+    TW_ASSIGN_OR_RETURN(auto one, ParseModelFlag(text));
+    one.file = AbsolutePath(one.file);
+    cases.push_back(std::move(one));
   }
   const bool asked = std::any_of(arguments.begin(), arguments.end(),
                                  [](const std::string& a) { return a.find("-models") != std::string::npos; });
   if (!cases.empty() && !asked) return cases;
   for (const std::string& name : absl::GetFlag(FLAGS_models)) {
-    auto one = GeneratedCase(name);
-    if (!one.ok()) return one.status();
-    cases.push_back(*std::move(one));
+    TW_ASSIGN_OR_RETURN(auto one, GeneratedCase(name));
+    cases.push_back(std::move(one));
   }
   return cases;
 }
@@ -217,19 +214,15 @@ class ModelRun {
 
   // Makes inputs, and the outputs to compare with: by our opt_level 0, and by ONNX Runtime without optimizations.
   absl::Status Prepare() {
-    auto folder = RunFolder::Make();
-    if (!folder.ok()) return folder.status();
-    folder_.emplace(*std::move(folder));
-    auto inputs = PrepareInputs(model_, AbsolutePath(absl::GetFlag(FLAGS_inputs)), folder_->path());
-    if (!inputs.ok()) return inputs.status();
-    inputs_ = *std::move(inputs);
-    const auto plain = OwnModel::Load(model_, inputs_, 0, "", pool_, cpus_);
-    if (!plain.ok()) return plain.status();
-    auto outputs = (*plain)->Outputs();
-    if (!outputs.ok()) return outputs.status();
-    own_reference_ = *std::move(outputs);
-    flops_ = (*plain)->Flops();
-    bytes_ = static_cast<double>((*plain)->Bytes());
+    TW_ASSIGN_OR_RETURN(auto folder, RunFolder::Make());
+    folder_.emplace(std::move(folder));
+    TW_ASSIGN_OR_RETURN(auto inputs, PrepareInputs(model_, AbsolutePath(absl::GetFlag(FLAGS_inputs)), folder_->path()));
+    inputs_ = std::move(inputs);
+    TW_ASSIGN_OR_RETURN(const auto plain, OwnModel::Load(model_, inputs_, 0, "", pool_, cpus_));
+    TW_ASSIGN_OR_RETURN(auto outputs, plain->Outputs());
+    own_reference_ = std::move(outputs);
+    flops_ = plain->Flops();
+    bytes_ = static_cast<double>(plain->Bytes());
     const auto peer = ModelPeer::Load("onnxruntime", model_, /*optimize=*/false, static_cast<int>(cpus_.size()), cpus_);
     auto other = peer.ok() ? (*peer)->Outputs(folder_->path()) : absl::StatusOr<Arrays>(peer.status());
     if (!other.ok()) {

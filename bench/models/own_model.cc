@@ -6,6 +6,7 @@
 
 #include "autoschedule/cost/speed_of_light.h"
 #include "autoschedule/program/sizes.h"
+#include "base/status_macros.h"
 #include "bench/models/bound_to.h"
 #include "codegen/runtime/timer.h"
 #include "graph/executor/kernel_cache.h"
@@ -23,26 +24,25 @@ absl::StatusOr<std::unique_ptr<OwnModel>> OwnModel::Load(const ModelCase& model,
   const BoundTo bound(cpus);
   const int64_t start = runtime::NowNanoseconds();
   const std::unique_ptr<graph::KernelCache> cache = graph::KernelCache::Default();
-  auto file = graph::ModelFile::Open(model.file);
-  if (!file.ok()) return file.status();
+  TW_ASSIGN_OR_RETURN(auto file, graph::ModelFile::Open(model.file));
   graph::PassContext passes;
   passes.opt_level = opt_level;
-  auto loaded = OnnxModel::Load(*std::move(file), {.dims = model.dims,
-                                                   .inputs = &inputs,
-                                                   .executor = {.kernels = {.database = database, .cache = cache.get()},
-                                                                .num_threads = pool.num_threads()},
-                                                   .passes = std::move(passes)});
-  if (!loaded.ok()) return loaded.status();
-  own->model_ = *std::move(loaded);
+  TW_ASSIGN_OR_RETURN(
+      auto loaded,
+      OnnxModel::Load(std::move(file), {.dims = model.dims,
+                                        .inputs = &inputs,
+                                        .executor = {.kernels = {.database = database, .cache = cache.get()},
+                                                     .num_threads = pool.num_threads()},
+                                        .passes = std::move(passes)}));
+  own->model_ = std::move(loaded);
   own->inputs_ = inputs;
   own->hook_ = pool.hook();
   own->load_ms_ = static_cast<double>(runtime::NowNanoseconds() - start) * 1e-6;
   for (const graph::ModelValue& input : own->model_->imported().inputs) {
     if (!input.bound) own->arguments_.push_back(inputs.at(input.name).arrays[0]);
   }
-  auto first = own->Outputs();
-  if (!first.ok()) return first.status();
-  own->results_ = *std::move(first);
+  TW_ASSIGN_OR_RETURN(auto first, own->Outputs());
+  own->results_ = std::move(first);
   return own;
 }
 

@@ -8,6 +8,7 @@
 #include "autoschedule/program/choices.h"
 #include "autoschedule/sketch/auto_schedule.h"
 #include "autoschedule/tune/tune.h"
+#include "base/status_macros.h"
 #include "bench/operators/program.h"
 #include "codegen/abi/abi_type.h"
 #include "codegen/runtime/available_cpus.h"
@@ -37,25 +38,23 @@ absl::StatusOr<Tuned> ChooseSchedule(const Module& module, const Target& target,
                                      const TuningSettings& tuning, const std::vector<int>& cpus) {
   std::optional<Database> database;
   if (!tuning.database.empty()) {
-    auto opened = Database::Open(tuning.database);
-    if (!opened.ok()) return opened.status();
-    database.emplace(*std::move(opened));
+    TW_ASSIGN_OR_RETURN(auto opened, Database::Open(tuning.database));
+    database.emplace(std::move(opened));
   }
   if (tuning.seconds > 0) {
     const OnAllCpus all(cpus);
     const int64_t start = runtime::NowNanoseconds();
-    auto result = Tune(module, target, intrins,
-                       {.seconds = tuning.seconds,
-                        .seed = tuning.seed,
-                        .sizes = tuning.sizes,
-                        .caches = tuning.caches,
-                        .database = database ? &*database : nullptr,
-                        .launcher = tuning.launcher});
-    if (!result.ok()) return result.status();
-    return Tuned{.module = result->schedule.module(),
-                 .trace = result->schedule.trace(),
+    TW_ASSIGN_OR_RETURN(auto result, Tune(module, target, intrins,
+                                          {.seconds = tuning.seconds,
+                                           .seed = tuning.seed,
+                                           .sizes = tuning.sizes,
+                                           .caches = tuning.caches,
+                                           .database = database ? &*database : nullptr,
+                                           .launcher = tuning.launcher}));
+    return Tuned{.module = result.schedule.module(),
+                 .trace = result.schedule.trace(),
                  .seconds = static_cast<double>(runtime::NowNanoseconds() - start) * 1e-9,
-                 .trials = result->statistics.measured};
+                 .trials = result.statistics.measured};
   }
   if (database) {
     const auto best = ApplyBest(module, target, *database, intrins);

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "autoschedule/cost/projected.h"
 #include "autoschedule/program/sizes.h"
+#include "base/status_macros.h"
 #include "bench/device/device_runner.h"
 #include "bench/harness/kept_workspace.h"
 #include "bench/operators/choose_schedule.h"
@@ -133,7 +134,7 @@ absl::StatusOr<std::map<std::string, Tensor>> PrepareConstants(const CompiledMod
   for (size_t i = 0; i < constants.size(); ++i) {
     by_name.emplace(original->params[i + 1].buffer->name, std::move(constants[i]));
   }
-  if (absl::Status status = PackConstants(code, module, by_name); !status.ok()) return status;
+  TW_RETURN_IF_ERROR(PackConstants(code, module, by_name));
   return by_name;
 }
 
@@ -154,9 +155,8 @@ absl::StatusOr<Tuned> ScheduleProgram(const Function& function, const Target& ta
 
 // An emulated CPU: by the inner loop of what was compiled.
 absl::StatusOr<std::function<EmulatedRun(const CallCost&)>> ProjectOnCpu(const Function& main, const Target& target) {
-  const auto assembly = Compile(Module(main), target, {.format = "s"});
-  if (!assembly.ok()) return assembly.status();
-  const auto loop = remote::ProjectInnerLoop(assembly->bytes, target);
+  TW_ASSIGN_OR_RETURN(const auto assembly, Compile(Module(main), target, {.format = "s"}));
+  const auto loop = remote::ProjectInnerLoop(assembly.bytes, target);
   if (!loop.ok()) return loop.status();
   return [loop = *loop, target](const CallCost& cost) {
     EmulatedRun run = {.instructions = cost.instructions};
@@ -209,15 +209,13 @@ class Tilewright : public Implementation {
     BenchProgram program = MakeProgram(workload, extents());
     Target target = target_;
     if (!target.is_gpu()) target.cores = settings.num_threads;
-    auto compiled = CompileOnce(workload, program.function, target, settings);
-    if (!compiled.ok()) return compiled.status();
+    TW_ASSIGN_OR_RETURN(auto compiled, CompileOnce(workload, program.function, target, settings));
     // What is allocated has the sizes of this workload.
     program.function = tilewright::AtSizes(program.function, sizes);
-    compiled->tuned.module = AtSizes(compiled->tuned.module, sizes);
-    auto runner = MakeRunner(*compiled, program, target, workload, operands, settings);
-    if (!runner.ok()) return runner.status();
+    compiled.tuned.module = AtSizes(compiled.tuned.module, sizes);
+    TW_ASSIGN_OR_RETURN(auto runner, MakeRunner(compiled, program, target, workload, operands, settings));
     std::vector<std::unique_ptr<Runner>> runners;
-    runners.push_back(*std::move(runner));
+    runners.push_back(std::move(runner));
     return runners;
   }
 
@@ -234,17 +232,15 @@ class Tilewright : public Implementation {
     Module full_module;
     if (settings.full != nullptr) {
       const Function full_program = MakeProgram(*settings.full, extents()).function;
-      const auto full = ScheduleProgram(full_program, target, tuning, settings.cpus);
-      if (!full.ok()) return full.status();
-      full_module = AtSizes(full->module, SymbolicSizes(settings.full->shape, extents()));
+      TW_ASSIGN_OR_RETURN(const auto full, ScheduleProgram(full_program, target, tuning, settings.cpus));
+      full_module = AtSizes(full.module, SymbolicSizes(settings.full->shape, extents()));
       // What runs has the tiles of the full size.
-      tuning.like = full->trace;
+      tuning.like = full.trace;
     }
-    absl::StatusOr<Tuned> tuned = ScheduleProgram(program, target, tuning, settings.cpus);
-    if (!tuned.ok()) return tuned.status();
-    auto code = CompileAndLoad(tuned->module, target, {.emulate = emulated_, .launcher = tuning_.launcher});
-    if (!code.ok()) return code.status();
-    CompiledProgram compiled{*std::move(tuned), std::move(full_module), *std::move(code)};
+    TW_ASSIGN_OR_RETURN(Tuned tuned, ScheduleProgram(program, target, tuning, settings.cpus));
+    TW_ASSIGN_OR_RETURN(auto code,
+                        CompileAndLoad(tuned.module, target, {.emulate = emulated_, .launcher = tuning_.launcher}));
+    CompiledProgram compiled{std::move(tuned), std::move(full_module), std::move(code)};
     if (!text.empty()) compiled_.emplace(text, compiled);
     return compiled;
   }
@@ -253,25 +249,22 @@ class Tilewright : public Implementation {
                                                      const Target& target, const Workload& workload,
                                                      const Operands& operands, const RunSettings& settings) const {
     const auto& [tuned, full, code] = compiled;
-    absl::StatusOr<std::vector<Tensor>> made = MakeConstants(workload, program, operands);
-    if (!made.ok()) return made.status();
-    auto constants = PrepareConstants(*code, tuned.module, program.function, *std::move(made));
-    if (!constants.ok()) return constants.status();
+    TW_ASSIGN_OR_RETURN(std::vector<Tensor> made, MakeConstants(workload, program, operands));
+    TW_ASSIGN_OR_RETURN(auto constants, PrepareConstants(*code, tuned.module, program.function, std::move(made)));
     const Function main = tuned.module.Find("main");
     const std::string output = program.function->params.back().buffer->name;
     if (target.is_gpu() && !emulated_) {
-      return MakeDeviceRunner(code, main, output, *constants, workload, operands, settings);
+      return MakeDeviceRunner(code, main, output, constants, workload, operands, settings);
     }
-    absl::StatusOr<TensorSets> sets = TensorSets::Make(workload, operands, settings.num_sets);
-    if (!sets.ok()) return sets.status();
+    TW_ASSIGN_OR_RETURN(TensorSets sets, TensorSets::Make(workload, operands, settings.num_sets));
     auto runner =
-        std::make_unique<TilewrightRunner>(code, main, output, *std::move(sets), *std::move(constants), settings);
+        std::make_unique<TilewrightRunner>(code, main, output, std::move(sets), std::move(constants), settings);
     runner->SetTuning(tuned.seconds, tuned.trials);
     if (emulated_) {
-      auto projection = target.is_gpu() ? ProjectOnGpu(full.functions().empty() ? tuned.module : full, target)
-                                        : ProjectOnCpu(main, target);
-      if (!projection.ok()) return projection.status();
-      runner->SetProjection(*std::move(projection));
+      TW_ASSIGN_OR_RETURN(auto projection, target.is_gpu()
+                                               ? ProjectOnGpu(full.functions().empty() ? tuned.module : full, target)
+                                               : ProjectOnCpu(main, target));
+      runner->SetProjection(std::move(projection));
     }
     return std::unique_ptr<Runner>(std::move(runner));
   }

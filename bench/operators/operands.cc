@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "ir/float_format.h"
 
 namespace tilewright::bench {
@@ -111,10 +112,9 @@ absl::StatusOr<Tensor> MakeOutput(const Workload& workload) {
 }
 
 absl::StatusOr<Tensor> Copy(const Tensor& tensor) {
-  absl::StatusOr<Tensor> copy =
-      Allocate(tensor.dtype(), std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end()));
-  if (!copy.ok()) return copy.status();
-  std::memcpy(copy->data<char>(), tensor.data<char>(),
+  TW_ASSIGN_OR_RETURN(Tensor copy,
+                      Allocate(tensor.dtype(), std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end())));
+  std::memcpy(copy.data<char>(), tensor.data<char>(),
               static_cast<size_t>(runtime::PackedBytes(tensor.dtype(), tensor.num_elements()).value_or(0)));
   return copy;
 }

@@ -19,6 +19,7 @@
 #include "absl/strings/str_split.h"
 #include "autoschedule/cost/speed_of_light.h"
 #include "autoschedule/measure/executor/speed_gauge.h"
+#include "base/status_macros.h"
 #include "bench/harness/command_line.h"
 #include "bench/harness/dtype.h"
 #include "bench/harness/machine.h"
@@ -109,8 +110,7 @@ enum class RunsOn { kThisMachine, kLauncher, kGpu, kEmulator };
 absl::StatusOr<RunsOn> PlaceFor(const Target& target) {
   if (const std::string launcher = absl::GetFlag(FLAGS_launcher); !launcher.empty()) {
     if (target.is_gpu()) return absl::InvalidArgumentError("--launcher starts what runs code of CPUs");
-    const absl::Status worker = remote::WorkerCommand(target, launcher).status();
-    if (!worker.ok()) return worker;
+    TW_RETURN_IF_ERROR(remote::WorkerCommand(target, launcher).status());
     return RunsOn::kLauncher;
   }
   if (target.is_gpu()) {
@@ -120,8 +120,7 @@ absl::StatusOr<RunsOn> PlaceFor(const Target& target) {
     return RunsOn::kEmulator;
   }
   const bool foreign = remote::IsForeign(target);
-  const absl::Status runs = foreign ? remote::WorkerCommand(target, "").status() : CheckRunsOn(target, HostTarget());
-  if (!runs.ok()) return runs;
+  TW_RETURN_IF_ERROR(foreign ? remote::WorkerCommand(target, "").status() : CheckRunsOn(target, HostTarget()));
   return foreign ? RunsOn::kEmulator : RunsOn::kThisMachine;
 }
 
@@ -194,32 +193,27 @@ std::vector<std::unique_ptr<Implementation>> MakeImplementations(const std::stri
 absl::StatusOr<std::vector<Workload>> ChooseWorkloads() {
   std::vector<Shape> shapes;
   if (const std::string text = absl::GetFlag(FLAGS_shape); !text.empty()) {
-    absl::StatusOr<std::vector<Shape>> parsed = ParseShapes(text);
-    if (!parsed.ok()) return parsed.status();
-    shapes = *std::move(parsed);
+    TW_ASSIGN_OR_RETURN(std::vector<Shape> parsed, ParseShapes(text));
+    shapes = std::move(parsed);
   }
   if (const std::string text = absl::GetFlag(FLAGS_ops); !text.empty()) {
-    const absl::StatusOr<std::vector<Operator>> operators = ParseOperators(text);
-    if (!operators.ok()) return operators.status();
+    TW_ASSIGN_OR_RETURN(const std::vector<Operator> operators, ParseOperators(text));
     // Operators whose shapes the user gave are measured on those alone.
-    for (Operator op : *operators) {
+    for (Operator op : operators) {
       const bool given = std::any_of(shapes.begin(), shapes.end(), [&](const Shape& shape) { return shape.op == op; });
       if (given) continue;
       for (Shape& shape : StandardShapes(op)) shapes.push_back(std::move(shape));
     }
   }
   if (shapes.empty()) shapes = DefaultShapes();
-  const absl::StatusOr<std::vector<Shape>> of_batches = WithBatches(shapes, absl::GetFlag(FLAGS_batch));
-  if (!of_batches.ok()) return of_batches.status();
-  const absl::StatusOr<std::vector<DType>> dtypes = ParseDTypes(absl::GetFlag(FLAGS_dtype));
-  if (!dtypes.ok()) return dtypes.status();
+  TW_ASSIGN_OR_RETURN(const std::vector<Shape> of_batches, WithBatches(shapes, absl::GetFlag(FLAGS_batch)));
+  TW_ASSIGN_OR_RETURN(const std::vector<DType> dtypes, ParseDTypes(absl::GetFlag(FLAGS_dtype)));
 
   std::vector<Workload> workloads;
-  for (DType dtype : *dtypes) {
-    for (const Shape& shape : *of_batches) {
-      const absl::StatusOr<Problem> problem = MakeProblem(shape);
-      if (!problem.ok()) return problem.status();
-      workloads.push_back({.shape = shape, .dtype = dtype, .problem = *problem});
+  for (DType dtype : dtypes) {
+    for (const Shape& shape : of_batches) {
+      TW_ASSIGN_OR_RETURN(const Problem problem, MakeProblem(shape));
+      workloads.push_back({.shape = shape, .dtype = dtype, .problem = problem});
     }
   }
   return workloads;
@@ -237,8 +231,7 @@ absl::Status WritePrograms(const std::string& folder, const std::vector<Workload
   for (const Workload& workload : workloads) {
     std::string name = absl::StrJoin(workload.shape.numbers, "_");
     name = std::string(Name(workload.shape.op)) + "_" + name + "_" + std::string(Name(workload.dtype)) + ".py";
-    const absl::Status written = WriteFile(absl::StrCat(folder, "/", name), Print(MakeProgram(workload).function));
-    if (!written.ok()) return written;
+    TW_RETURN_IF_ERROR(WriteFile(absl::StrCat(folder, "/", name), Print(MakeProgram(workload).function)));
   }
   return absl::OkStatus();
 }

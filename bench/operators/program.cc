@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "base/status_macros.h"
 #include "bench/operators/requantization.h"
 #include "codegen/abi/abi_type.h"
 #include "graph/fusion/program_form.h"
@@ -128,15 +129,14 @@ absl::StatusOr<std::vector<Tensor>> MakeConstants(const Workload& workload, cons
   const float* next_parameter = operands.parameters.data<float>();
   for (size_t i = 1; i + 1 < params.size(); ++i) {
     const Buffer& param = params[i].buffer;
-    absl::StatusOr<Tensor> constant = MakeConstant(param);
-    if (!constant.ok()) return constant.status();
+    TW_ASSIGN_OR_RETURN(Tensor constant, MakeConstant(param));
     if (i == 1 && has_weight) {
-      std::memcpy(constant->data<char>(), operands.weight.data<char>(), BytesOf(*constant));
+      std::memcpy(constant.data<char>(), operands.weight.data<char>(), BytesOf(constant));
     } else {
-      Convert(next_parameter, param, *constant);
-      next_parameter += constant->num_elements();
+      Convert(next_parameter, param, constant);
+      next_parameter += constant.num_elements();
     }
-    constants.push_back(*std::move(constant));
+    constants.push_back(std::move(constant));
   }
   return constants;
 }

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
 #include "autoschedule/measure/reference/run_reference.h"
+#include "base/status_macros.h"
 #include "bench/operators/program.h"
 #include "ir/ndarray.h"
 #include "target/target.h"
@@ -35,12 +36,10 @@ absl::StatusOr<Reference> ComputeReference(const Workload& workload, const Opera
   // Integers are not rounded twice.
   const double factor = IsInteger(workload.dtype) && OutputType(workload).code != kTwFloat ? 1 : 2;
   const BenchProgram program = MakeProgram(workload);
-  const absl::StatusOr<std::vector<runtime::Tensor>> constants = MakeConstants(workload, program, operands);
-  if (!constants.ok()) return constants.status();
-  const std::vector<NDArray> arguments = Arguments(program, operands, *constants);
-  const auto results = RunReference(program.function, HostTarget(), arguments);
-  if (!results.ok()) return results.status();
-  const ReferenceResult& output = *results->back();
+  TW_ASSIGN_OR_RETURN(const std::vector<runtime::Tensor> constants, MakeConstants(workload, program, operands));
+  const std::vector<NDArray> arguments = Arguments(program, operands, constants);
+  TW_ASSIGN_OR_RETURN(const auto results, RunReference(program.function, HostTarget(), arguments));
+  const ReferenceResult& output = *results.back();
   const auto* rows = std::get_if<RowProblem>(&workload.problem);
   const bool gelu = rows != nullptr && rows->function == RowFunction::kGelu && !IsRequantized(workload.dtype);
   Reference reference;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 #include "bench/operators/problem.h"
 
 namespace tilewright::bench {
@@ -116,7 +117,7 @@ absl::StatusOr<std::vector<Shape>> ParseShapes(std::string_view text) {
   }
   if (shapes.empty()) return absl::InvalidArgumentError("no shape given");
   for (const Shape& shape : shapes) {
-    if (absl::Status status = Check(shape); !status.ok()) return status;
+    TW_RETURN_IF_ERROR(Check(shape));
   }
   return shapes;
 }
@@ -132,7 +133,7 @@ absl::StatusOr<std::vector<Shape>> WithBatches(const std::vector<Shape>& shapes,
       const bool rows = Signature(shape.op).starts_with("rows");
       if (rows && !first) continue;
       if (!rows) shape.numbers[0] = batch;
-      if (absl::Status status = Check(shape); !status.ok()) return status;
+      TW_RETURN_IF_ERROR(Check(shape));
       result.push_back(std::move(shape));
     }
     first = false;

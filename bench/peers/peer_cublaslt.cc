@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "bench/device/device_sets.h"
 #include "bench/device/timed_graph.h"
 #include "bench/peers/cublaslt_library.h"
@@ -144,33 +145,29 @@ class CublasLtRunner : public Runner {
   absl::Status Prepare(const cuda::Driver& driver, const Types& types, const Workload& workload, bool transposed,
                        const Operands& operands, int num_sets) {
     const auto& p = std::get<MatmulProblem>(workload.problem);
-    auto sets = DeviceSets::Make(driver, workload, operands, num_sets);
-    if (!sets.ok()) return sets.status();
-    sets_.emplace(*std::move(sets));
+    TW_ASSIGN_OR_RETURN(auto sets, DeviceSets::Make(driver, workload, operands, num_sets));
+    sets_.emplace(std::move(sets));
     const bool here = transposed && !p.b_transposed;
     const std::vector<char> packed = here ? Transposed(operands.weight, p) : std::vector<char>();
-    auto weight = here ? cuda::DeviceArray::CopyOf(driver, packed.data(), static_cast<int64_t>(packed.size()))
-                       : ToDevice(driver, operands.weight);
-    if (!weight.ok()) return weight.status();
-    weight_.emplace(*std::move(weight));
-    auto workspace = cuda::DeviceArray::Allocate(driver, kWorkspaceBytes);
-    if (!workspace.ok()) return workspace.status();
-    workspace_.emplace(*std::move(workspace));
+    TW_ASSIGN_OR_RETURN(auto weight,
+                        here ? cuda::DeviceArray::CopyOf(driver, packed.data(), static_cast<int64_t>(packed.size()))
+                             : ToDevice(driver, operands.weight));
+    weight_.emplace(std::move(weight));
+    TW_ASSIGN_OR_RETURN(auto workspace, cuda::DeviceArray::Allocate(driver, kWorkspaceBytes));
+    workspace_.emplace(std::move(workspace));
     // Rows of operands [rows, heads, k] are as far apart as all heads are wide, and a head as far from the next as its k.
     const bool heads = p.heads > 1;
     const auto operand = [&](int64_t rows, int64_t columns) {
       return Matrices::Layout{rows, columns, heads ? columns * p.heads : columns, heads ? columns : rows * columns};
     };
-    const absl::Status made =
-        matrices_.Make(types, transposed, p.batch, transposed ? operand(p.n, p.k) : operand(p.k, p.n),
-                       operand(p.m, p.k), {p.m, p.n, p.n, p.m * p.n});
-    if (!made.ok()) return made;
+    TW_RETURN_IF_ERROR(matrices_.Make(types, transposed, p.batch, transposed ? operand(p.n, p.k) : operand(p.k, p.n),
+                                      operand(p.m, p.k), {p.m, p.n, p.n, p.m * p.n}));
     return ChooseAlgorithm(driver, num_sets);
   }
 
   std::string variant() const override { return variant_; }
   absl::Status FirstRun(int set) override {
-    if (absl::Status status = Multiply(heuristic_, set, /*stream=*/nullptr); !status.ok()) return status;
+    TW_RETURN_IF_ERROR(Multiply(heuristic_, set, /*stream=*/nullptr));
     return cuda::DeviceStatus(*driver_, driver_->Synchronize(nullptr), "cuBLASLt");
   }
   void Run(int set) override { FirstRun(set).IgnoreError(); }
@@ -254,7 +251,7 @@ class CublasLt : public Implementation {
     driver->MakeCurrent();
     version_ = absl::StrCat(library->version());
     if (handle_ == nullptr) {
-      if (absl::Status status = LibraryStatus(library->create(&handle_), "its start"); !status.ok()) return status;
+      TW_RETURN_IF_ERROR(LibraryStatus(library->create(&handle_), "its start"));
     }
     std::vector<std::unique_ptr<Runner>> runners;
     absl::Status status;

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "bench/peers/fold_normalization.h"
 #include "bench/peers/onednn_plan.h"
 
@@ -111,16 +112,14 @@ class OneDnn : public Implementation {
     std::optional<Operands> folded;
     if (const auto* conv = std::get_if<ConvolutionProblem>(&workload.problem); conv && conv->normalized) {
       if (workload.dtype == DType::kF32) {
-        absl::StatusOr<Operands> made = FoldNormalization(workload, operands);
-        if (!made.ok()) return made.status();
-        folded = *std::move(made);
+        TW_ASSIGN_OR_RETURN(Operands made, FoldNormalization(workload, operands));
+        folded = std::move(made);
         constants[DNNL_ARG_BIAS] = MakeMemory(plain.bias, folded->parameters.data<float>());
       } else {
-        const absl::StatusOr<Tensor> parameters = FoldOffset(operands.parameters);
-        if (!parameters.ok()) return parameters.status();
-        constants[DNNL_ARG_BIAS] = MakeMemory(plain.bias, parameters->data<float>());
+        TW_ASSIGN_OR_RETURN(const Tensor parameters, FoldOffset(operands.parameters));
+        constants[DNNL_ARG_BIAS] = MakeMemory(plain.bias, parameters.data<float>());
         constants[DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1] =
-            MakeMemory(plain.scale, parameters->data<float>() + conv->out_channels);
+            MakeMemory(plain.scale, parameters.data<float>() + conv->out_channels);
       }
     }
     if (const auto* rows = std::get_if<RowProblem>(&workload.problem);

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "bench/harness/own_threads.h"
 #include "bench/operators/tensor_sets.h"
 #include "bench/peers/xnnpack_plan.h"
@@ -92,14 +93,12 @@ class Xnnpack : public Implementation {
     if (xnn_initialize(/*allocator=*/nullptr) != xnn_status_success) {
       return absl::UnimplementedError("XNNPACK does not support this CPU");
     }
-    absl::StatusOr<std::vector<XnnStep>> steps = MakeXnnSteps(workload, operands);
-    if (!steps.ok()) return steps.status();
+    TW_ASSIGN_OR_RETURN(std::vector<XnnStep> steps, MakeXnnSteps(workload, operands));
     // The library reads up to that many bytes behind an activation.
-    absl::StatusOr<TensorSets> sets = TensorSets::Make(workload, operands, settings.num_sets, XNN_EXTRA_BYTES);
-    if (!sets.ok()) return sets.status();
+    TW_ASSIGN_OR_RETURN(TensorSets sets, TensorSets::Make(workload, operands, settings.num_sets, XNN_EXTRA_BYTES));
     if (pool_ == nullptr) pool_ = std::make_shared<const Pool>(settings.cpus);
-    auto runner = std::make_unique<XnnpackRunner>(*std::move(steps), *std::move(sets), pool_);
-    if (absl::Status status = runner->TryRun(); !status.ok()) return status;
+    auto runner = std::make_unique<XnnpackRunner>(std::move(steps), std::move(sets), pool_);
+    TW_RETURN_IF_ERROR(runner->TryRun());
     std::vector<std::unique_ptr<Runner>> runners;
     runners.push_back(std::move(runner));
     return runners;

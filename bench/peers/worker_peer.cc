@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "autoschedule/measure/protocol/run_folder.h"
+#include "base/status_macros.h"
 #include "bench/peers/worker.h"
 #include "bench/peers/worker_request.h"
 #include "nlohmann/json.hpp"
@@ -77,20 +78,17 @@ class WorkerPeer : public Implementation {
   absl::StatusOr<std::vector<std::unique_ptr<Runner>>> Prepare(const Workload& workload, const Operands& operands,
                                                                const RunSettings& settings) override {
     if (worker_ == nullptr) worker_ = std::make_shared<Worker>(command_, settings.num_threads, settings.cpus);
-    const absl::StatusOr<json> hello = worker_->Ask(json{{"do", "hello"}}, kPrepareSeconds);
-    if (!hello.ok()) return hello.status();
-    if (const auto it = hello->find("version"); it != hello->end() && it->is_string())
-      version_ = it->get<std::string>();
+    TW_ASSIGN_OR_RETURN(const json hello, worker_->Ask(json{{"do", "hello"}}, kPrepareSeconds));
+    if (const auto it = hello.find("version"); it != hello.end() && it->is_string()) version_ = it->get<std::string>();
 
-    absl::StatusOr<RunFolder> folder = RunFolder::Make();
-    if (!folder.ok()) return folder.status();
-    const auto shared_folder = std::make_shared<const RunFolder>(*std::move(folder));
-    if (absl::Status status = WriteOperands(operands, shared_folder->path()); !status.ok()) return status;
-    const absl::StatusOr<json> answer =
-        worker_->Ask(PrepareRequest(workload, shared_folder->path(), settings.num_sets), kPrepareSeconds);
-    if (!answer.ok()) return answer.status();
-    const auto variants = answer->find("variants");
-    if (variants == answer->end() || !variants->is_array() || variants->empty()) {
+    TW_ASSIGN_OR_RETURN(RunFolder folder, RunFolder::Make());
+    const auto shared_folder = std::make_shared<const RunFolder>(std::move(folder));
+    TW_RETURN_IF_ERROR(WriteOperands(operands, shared_folder->path()));
+    TW_ASSIGN_OR_RETURN(
+        const json answer,
+        worker_->Ask(PrepareRequest(workload, shared_folder->path(), settings.num_sets), kPrepareSeconds));
+    const auto variants = answer.find("variants");
+    if (variants == answer.end() || !variants->is_array() || variants->empty()) {
       return absl::InternalError("the worker prepared nothing");
     }
     std::vector<std::unique_ptr<Runner>> runners;
@@ -99,7 +97,7 @@ class WorkerPeer : public Implementation {
                                                    variant.is_string() ? variant.get<std::string>() : std::string());
       // What the peer was tuned for once stands with the first variant.
       if (runners.empty())
-        runner->SetTuning(static_cast<double>(NumberOf(*answer, "tune_seconds")), NumberOf(*answer, "trials"));
+        runner->SetTuning(static_cast<double>(NumberOf(answer, "tune_seconds")), NumberOf(answer, "trials"));
       runners.push_back(std::move(runner));
     }
     return runners;

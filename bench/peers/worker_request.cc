@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "bench/operators/program.h"
 #include "bench/operators/requantization.h"
 #include "ir/ndarray.h"
@@ -86,12 +87,11 @@ absl::Status WriteOperands(const Operands& operands, const std::string& folder) 
 
 absl::Status ReadInto(const std::string& path, Tensor& tensor) {
   const DataType type = ProgramType(tensor.dtype());
-  const absl::StatusOr<NDArray> array = ReadNpy(path);
-  if (!array.ok()) return array.status();
-  if (array->dtype() != type || !std::ranges::equal(array->shape(), tensor.shape())) {
+  TW_ASSIGN_OR_RETURN(const NDArray array, ReadNpy(path));
+  if (array.dtype() != type || !std::ranges::equal(array.shape(), tensor.shape())) {
     return absl::InvalidArgumentError("the peer's output has another shape or type");
   }
-  std::memcpy(tensor.data<char>(), array->data(), static_cast<size_t>(array->bytes()));
+  std::memcpy(tensor.data<char>(), array.data(), static_cast<size_t>(array.bytes()));
   return absl::OkStatus();
 }
 

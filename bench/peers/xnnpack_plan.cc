@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "bench/operators/requantization.h"
 #include "bench/peers/fold_normalization.h"
 
@@ -94,7 +95,7 @@ absl::StatusOr<std::vector<XnnStep>> MakeMatmul(const MatmulProblem& p, const Wo
     xnn_operator_t op = nullptr;
     const xnn_status status = Create(xnn_create_fully_connected_nc_f32, xnn_create_fully_connected_nc_qs8,
                                      xnn_create_fully_connected_nc_qu8, {workload, weights.data()}, &op, k, n, k, n);
-    if (absl::Status refused = StatusOf(status); !refused.ok()) return refused;
+    TW_RETURN_IF_ERROR(StatusOf(status));
     XnnStep& step = steps.emplace_back();
     step.op.reset(op);
     step.input_offset = i * p.m * p.k * input_size;
@@ -148,7 +149,7 @@ absl::StatusOr<std::vector<XnnStep>> MakeConvolution(const ConvolutionProblem& p
     step.setup = SetupOf(workload.dtype, xnn_setup_convolution2d_nhwc_f32, xnn_setup_convolution2d_nhwc_qs8,
                          xnn_setup_convolution2d_nhwc_qu8, batch, height, width);
   }
-  if (absl::Status refused = StatusOf(status); !refused.ok()) return refused;
+  TW_RETURN_IF_ERROR(StatusOf(status));
   step.op.reset(op);
   std::vector<XnnStep> steps;
   steps.push_back(std::move(step));
@@ -163,7 +164,7 @@ absl::StatusOr<std::vector<XnnStep>> MakeRows(const RowProblem& p, DType dtype) 
   const auto columns = static_cast<size_t>(p.columns), rows = static_cast<size_t>(p.rows);
   xnn_operator_t op = nullptr;
   const xnn_status status = xnn_create_softmax_nc_f32(columns, columns, columns, /*flags=*/0, &op);
-  if (absl::Status refused = StatusOf(status); !refused.ok()) return refused;
+  TW_RETURN_IF_ERROR(StatusOf(status));
   std::vector<XnnStep> steps(1);
   steps[0].op.reset(op);
   steps[0].setup = [rows](xnn_operator_t softmax, const void* input, void* output, pthreadpool_t pool) {
@@ -188,9 +189,8 @@ absl::StatusOr<std::vector<XnnStep>> MakeXnnSteps(const Workload& workload, cons
   if (workload.dtype != DType::kF32) {
     return absl::UnimplementedError("XNNPACK has no scales of either sign for the channels of integer sums");
   }
-  const absl::StatusOr<Operands> folded = FoldNormalization(workload, operands);
-  if (!folded.ok()) return folded.status();
-  return MakeConvolution(conv, workload, *folded);
+  TW_ASSIGN_OR_RETURN(const Operands folded, FoldNormalization(workload, operands));
+  return MakeConvolution(conv, workload, folded);
 }
 
 }  // namespace tilewright::bench

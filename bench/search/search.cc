@@ -19,6 +19,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 #include "bench/harness/dtype.h"
 #include "bench/operators/problem.h"
 #include "bench/operators/shapes.h"
@@ -58,10 +59,9 @@ std::string AbsolutePath(const std::string& path) {
 // "C2D:1,7,7,8,8,3,1,1" -> that one; "C2D" -> the standard ones of that operator; "all" -> those of every operator.
 absl::StatusOr<std::vector<Shape>> ShapesOf(const std::string& word) {
   if (absl::StrContains(word, ':')) return ParseShapes(word);
-  const auto operators = ParseOperators(word);
-  if (!operators.ok()) return operators.status();
+  TW_ASSIGN_OR_RETURN(const auto operators, ParseOperators(word));
   std::vector<Shape> shapes;
-  for (Operator op : *operators) {
+  for (Operator op : operators) {
     for (Shape& shape : StandardShapes(op)) shapes.push_back(std::move(shape));
   }
   return shapes;
@@ -75,14 +75,11 @@ absl::StatusOr<std::vector<Workload>> ParseTasks(const std::string& text) {
       type = word.substr(0, equal);
       word = word.substr(equal + 1);
     }
-    const auto types = ParseDTypes(type);
-    if (!types.ok()) return types.status();
-    const auto shapes = ShapesOf(word);
-    if (!shapes.ok()) return shapes.status();
-    for (const Shape& shape : *shapes) {
-      const auto problem = MakeProblem(shape);
-      if (!problem.ok()) return problem.status();
-      for (DType dtype : *types) tasks.push_back({shape, dtype, *problem});
+    TW_ASSIGN_OR_RETURN(const auto types, ParseDTypes(type));
+    TW_ASSIGN_OR_RETURN(const auto shapes, ShapesOf(word));
+    for (const Shape& shape : shapes) {
+      TW_ASSIGN_OR_RETURN(const auto problem, MakeProblem(shape));
+      for (DType dtype : types) tasks.push_back({shape, dtype, problem});
     }
   }
   return tasks;

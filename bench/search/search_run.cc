@@ -14,6 +14,7 @@
 #include "autoschedule/search/search.h"
 #include "autoschedule/search/warm_start.h"
 #include "autoschedule/sketch/auto_schedule.h"
+#include "base/status_macros.h"
 #include "bench/operators/program.h"
 #include "codegen/runtime/timer.h"
 #include "intrin/registry.h"
@@ -91,20 +92,16 @@ class Group {
     for (size_t i = 0; i < count; ++i) {
       const size_t which = (i + group_.seed) % count;
       // Each of its own: a runner keeps what it compiled, and variants meet the same candidates.
-      auto runner = LocalRunner::Start(module_, target_, {.threads = target_.cores});
-      if (!runner.ok()) return runner.status();
-      absl::Status status = RunVariant(kVariants[which], **runner, group_.runs[which]);
-      if (!status.ok()) return status;
+      TW_ASSIGN_OR_RETURN(auto runner, LocalRunner::Start(module_, target_, {.threads = target_.cores}));
+      TW_RETURN_IF_ERROR(RunVariant(kVariants[which], *runner, group_.runs[which]));
     }
-    const auto before = OfOtherTasks();
-    if (!before.ok()) return before.status();
-    group_.ranks = RanksOf(measured_, target_, *before);
+    TW_ASSIGN_OR_RETURN(const auto before, OfOtherTasks());
+    group_.ranks = RanksOf(measured_, target_, before);
     for (TuningRecord& record : records_) {
-      if (absl::Status status = database_.Put(std::move(record)); !status.ok()) return status;
+      TW_RETURN_IF_ERROR(database_.Put(std::move(record)));
     }
-    auto runner = LocalRunner::Start(module_, target_, {.threads = target_.cores});
-    if (!runner.ok()) return runner.status();
-    MeasureLeaders(**runner);
+    TW_ASSIGN_OR_RETURN(auto runner, LocalRunner::Start(module_, target_, {.threads = target_.cores}));
+    MeasureLeaders(*runner);
     return std::move(group_);
   }
 
@@ -119,9 +116,8 @@ class Group {
   }
 
   absl::StatusOr<std::vector<MeasuredFeatures>> OfOtherTasks() const {
-    auto measured = MeasuredBefore(database_, query_);
-    if (!measured.ok()) return measured.status();
-    std::erase_if(*measured, [&](const MeasuredFeatures& m) { return m.task == query_.workload; });
+    TW_ASSIGN_OR_RETURN(auto measured, MeasuredBefore(database_, query_));
+    std::erase_if(measured, [&](const MeasuredFeatures& m) { return m.task == query_.workload; });
     return measured;
   }
 
@@ -135,9 +131,8 @@ class Group {
     CostModel& model = variant.learned ? static_cast<CostModel&>(learned) : projected;
     SearchOptions options{.seed = group_.seed, .evolve = variant.evolve, .start_preferred = variant.preferred};
     if (variant.evolve && variant.learned && variant.other_tasks) {
-      auto measured = OfOtherTasks();
-      if (!measured.ok()) return measured.status();
-      options.prepare_model = [&learned, before = *std::move(measured)] { learned.LearnPrior(before); };
+      TW_ASSIGN_OR_RETURN(auto measured, OfOtherTasks());
+      options.prepare_model = [&learned, before = std::move(measured)] { learned.LearnPrior(before); };
     }
     if (variant.speed_of_light) {
       const Schedule preferred = AutoSchedule(module_, target_, &intrins).schedule;

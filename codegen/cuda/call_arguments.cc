@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "codegen/abi/abi_type.h"
 #include "ir/float_format.h"
 
@@ -79,10 +80,10 @@ absl::StatusOr<CallArguments> CallArguments::Compile(const DeviceFunction& funct
       return code.status();
     };
     for (size_t d = 0; d < parameter.shape.size(); ++d) {
-      if (absl::Status status = compile(buffer->shape[d], parameter.shape[d]); !status.ok()) return status;
+      TW_RETURN_IF_ERROR(compile(buffer->shape[d], parameter.shape[d]));
     }
     for (size_t d = 0; d < parameter.strides.size(); ++d) {
-      if (absl::Status status = compile(buffer->strides[d], parameter.strides[d]); !status.ok()) return status;
+      TW_RETURN_IF_ERROR(compile(buffer->strides[d], parameter.strides[d]));
     }
   }
   return result;

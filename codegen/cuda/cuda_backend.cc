@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "codegen/cuda/cuda_module.h"
 #include "codegen/cuda/driver.h"
 #include "codegen/cuda/emit_program.h"
@@ -19,9 +20,8 @@ namespace tilewright {
 namespace {
 
 absl::StatusOr<cuda::Program> ProgramFor(const Module& module, const Target& target, const CompileOptions& options) {
-  const auto lowered = Lower(module, target, {.after_pass = options.after_pass});
-  if (!lowered.ok()) return lowered.status();
-  return cuda::EmitProgram(*lowered, target);
+  TW_ASSIGN_OR_RETURN(const auto lowered, Lower(module, target, {.after_pass = options.after_pass}));
+  return cuda::EmitProgram(lowered, target);
 }
 
 // Kernels as NVRTC compiles them.
@@ -33,9 +33,8 @@ struct Compiled {
 // of these that spills least is taken.
 absl::StatusOr<Compiled> CompileKernels(const cuda::Program& program, const std::string& architecture) {
   const std::string text = cuda::PreambleFor(program.text) + program.text;
-  auto cubin = cuda::CompileWithNvrtc(text, architecture);
-  if (!cubin.ok()) return cubin.status();
-  Compiled best{text, *std::move(cubin)};
+  TW_ASSIGN_OR_RETURN(auto cubin, cuda::CompileWithNvrtc(text, architecture));
+  Compiled best{text, std::move(cubin)};
   const auto spills = [](const cuda::NvrtcResult& result) {
     return cuda::CountersOfLog(result.log)[kSpillBytesCounter];
   };
@@ -62,9 +61,8 @@ absl::Status LeaveOutFramesOfCuda(const std::string& text, const Target& target,
     if (at != std::string::npos) without.replace(at, function.size(), other);
   }
   if (without == text) return absl::OkStatus();
-  const auto cubin = cuda::CompileWithNvrtc(without, target.cpu);
-  if (!cubin.ok()) return cubin.status();
-  counters[kStackBytesCounter] = cuda::CountersOfLog(cubin->log)[kStackBytesCounter];
+  TW_ASSIGN_OR_RETURN(const auto cubin, cuda::CompileWithNvrtc(without, target.cpu));
+  counters[kStackBytesCounter] = cuda::CountersOfLog(cubin.log)[kStackBytesCounter];
   return absl::OkStatus();
 }
 
@@ -76,20 +74,18 @@ class CudaBackend : public Backend {
 
   absl::StatusOr<Artifact> Compile(const Module& module, const Target& target,
                                    const CompileOptions& options) const override {
-    auto program = ProgramFor(module, target, options);
-    if (!program.ok()) return program.status();
+    TW_ASSIGN_OR_RETURN(auto program, ProgramFor(module, target, options));
     if (options.format == "cu" && !(options.count && cuda::NvrtcIsInstalled())) {
-      return Artifact{.bytes = cuda::PreambleFor(program->text) + program->text};
+      return Artifact{.bytes = cuda::PreambleFor(program.text) + program.text};
     }
     // PTX is not assembled by NVRTC, so what ptxas says of the kernels comes with a cubin.
-    auto compiled = CompileKernels(*program, target.cpu);
-    if (!compiled.ok()) return compiled.status();
-    auto& [text, cubin] = *compiled;
+    TW_ASSIGN_OR_RETURN(auto compiled, CompileKernels(program, target.cpu));
+    auto& [text, cubin] = compiled;
     Artifact artifact{.bytes = text, .counters = cuda::CountersOfLog(cubin.log)};
     if (artifact.counters[kStackBytesCounter] > 0) {
-      if (absl::Status status = LeaveOutFramesOfCuda(text, target, artifact.counters); !status.ok()) return status;
+      TW_RETURN_IF_ERROR(LeaveOutFramesOfCuda(text, target, artifact.counters));
     }
-    for (const cuda::DeviceFunction& function : program->functions) {
+    for (const cuda::DeviceFunction& function : program.functions) {
       for (const cuda::Kernel& kernel : function.kernels) {
         int64_t& shared = artifact.counters[kSharedBytesCounter];
         shared = std::max(shared, kernel.shared_bytes);
@@ -97,20 +93,18 @@ class CudaBackend : public Backend {
     }
     if (options.format == "cubin") artifact.bytes = std::move(cubin.binary);
     if (options.format == "ptx") {
-      auto ptx = cuda::CompileWithNvrtc(text, "compute_" + target.cpu.substr(3));
-      if (!ptx.ok()) return ptx.status();
-      artifact.bytes = std::move(ptx->binary);
+      TW_ASSIGN_OR_RETURN(auto ptx, cuda::CompileWithNvrtc(text, "compute_" + target.cpu.substr(3)));
+      artifact.bytes = std::move(ptx.binary);
     }
     return artifact;
   }
 
   absl::StatusOr<std::unique_ptr<CompiledModule>> Load(const Module& module, const Target& target,
                                                        const CompileOptions& options) const override {
-    const auto program = ProgramFor(module, target, options);
-    if (!program.ok()) return program.status();
-    auto device = options.emulate ? cuda::EmulatedDevice(*program) : OnGpu(*program, target, options.cubin);
-    if (!device.ok()) return device.status();
-    return cuda::CudaModule::Make(*program, *std::move(device));
+    TW_ASSIGN_OR_RETURN(const auto program, ProgramFor(module, target, options));
+    TW_ASSIGN_OR_RETURN(auto device,
+                        options.emulate ? cuda::EmulatedDevice(program) : OnGpu(program, target, options.cubin));
+    return cuda::CudaModule::Make(program, std::move(device));
   }
 
  private:
@@ -119,9 +113,8 @@ class CudaBackend : public Backend {
     std::string error;
     if (cuda::Driver::Open(&error) == nullptr) return absl::FailedPreconditionError(error);
     if (!compiled.empty()) return cuda::GpuDevice(program, compiled);
-    const auto kernels = CompileKernels(program, cuda::ArchitectureToRun(target));
-    if (!kernels.ok()) return kernels.status();
-    return cuda::GpuDevice(program, kernels->cubin.binary);
+    TW_ASSIGN_OR_RETURN(const auto kernels, CompileKernels(program, cuda::ArchitectureToRun(target)));
+    return cuda::GpuDevice(program, kernels.cubin.binary);
   }
 };
 

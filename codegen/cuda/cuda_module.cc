@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/status_macros.h"
+
 namespace tilewright::cuda {
 
 absl::StatusOr<std::unique_ptr<CompiledModule>> CudaModule::Make(const Program& program,
@@ -9,10 +11,9 @@ absl::StatusOr<std::unique_ptr<CompiledModule>> CudaModule::Make(const Program& 
   std::unique_ptr<CudaModule> module(new CudaModule(std::move(device)));
   size_t first_kernel = 0;
   for (const DeviceFunction& function : program.functions) {
-    auto runner = FunctionRunner::Compile(function, first_kernel);
-    if (!runner.ok()) return runner.status();
+    TW_ASSIGN_OR_RETURN(auto runner, FunctionRunner::Compile(function, first_kernel));
     first_kernel += function.kernels.size();
-    Entry entry{.runner = *std::move(runner)};
+    Entry entry{.runner = std::move(runner)};
     entry.closure = std::make_unique<Closure>([run = entry.runner.get(), on = module->device_.get()](
                                                   const TwCall* call, TwTensor* const* args, int32_t num_args) {
       return run->NeedsStaging(*on, args, num_args) ? run->RunStaged(*on, call, args, num_args)

@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "codegen/abi/c_symbol.h"
 #include "codegen/cuda/kernel_emitter.h"
 #include "codegen/cuda/names.h"
@@ -216,9 +217,8 @@ absl::StatusOr<Program> EmitProgram(const Module& lowered, const Target& target)
   Program program{.most_shared_bytes = target.gpu_part().max_shared_bytes_per_block};
   Names names;
   for (const Function& function : lowered.functions()) {
-    auto split = FunctionSplitter(target, names).Split(function);
-    if (!split.ok()) return split.status();
-    for (const Kernel& kernel : split->kernels) {
+    TW_ASSIGN_OR_RETURN(auto split, FunctionSplitter(target, names).Split(function));
+    for (const Kernel& kernel : split.kernels) {
       if (kernel.shared_bytes > program.most_shared_bytes) {
         return absl::InvalidArgumentError(absl::StrCat("the kernel ", kernel.name, " needs ", kernel.shared_bytes,
                                                        " bytes of shared memory, ", target.name, " has ",
@@ -226,7 +226,7 @@ absl::StatusOr<Program> EmitProgram(const Module& lowered, const Target& target)
       }
       absl::StrAppend(&program.text, program.text.empty() ? "" : "\n", kernel.text);
     }
-    program.functions.push_back(*std::move(split));
+    program.functions.push_back(std::move(split));
   }
   return program;
 }

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/run_command.h"
+#include "base/status_macros.h"
 #include "codegen/cuda/device_text.h"
 #include "codegen/cuda/emulator/launch.h"
 #include "codegen/cuda/emulator/tensor_map.h"
@@ -114,26 +115,25 @@ class Emulated : public Device {
     constexpr int kSpans[] = {0, 32, 64, 128};
     // The emulator numbers types as the driver does.
     const auto type = static_cast<emulator::MapType>(spec.type);
-    const absl::StatusOr<TwTensorMap> encoded = spec.im2col
-                                                    ? emulator::EncodeIm2col({.type = type,
-                                                                              .address = spec.address,
-                                                                              .extents = spec.extents,
-                                                                              .strides = spec.strides,
-                                                                              .lower = spec.lower,
-                                                                              .upper = spec.upper,
-                                                                              .channels = spec.channels,
-                                                                              .pixels = spec.pixels,
-                                                                              .steps = spec.steps,
-                                                                              .swizzle_bytes = kSpans[spec.swizzle]})
-                                                    : emulator::EncodeTiled({.type = type,
-                                                                             .address = spec.address,
-                                                                             .extents = spec.extents,
-                                                                             .strides = spec.strides,
-                                                                             .box = spec.box,
-                                                                             .steps = spec.steps,
-                                                                             .swizzle_bytes = kSpans[spec.swizzle]});
-    if (!encoded.ok()) return encoded.status();
-    std::memcpy(map, &*encoded, sizeof(*map));
+    TW_ASSIGN_OR_RETURN(const TwTensorMap encoded,
+                        spec.im2col ? emulator::EncodeIm2col({.type = type,
+                                                              .address = spec.address,
+                                                              .extents = spec.extents,
+                                                              .strides = spec.strides,
+                                                              .lower = spec.lower,
+                                                              .upper = spec.upper,
+                                                              .channels = spec.channels,
+                                                              .pixels = spec.pixels,
+                                                              .steps = spec.steps,
+                                                              .swizzle_bytes = kSpans[spec.swizzle]})
+                                    : emulator::EncodeTiled({.type = type,
+                                                             .address = spec.address,
+                                                             .extents = spec.extents,
+                                                             .strides = spec.strides,
+                                                             .box = spec.box,
+                                                             .steps = spec.steps,
+                                                             .swizzle_bytes = kSpans[spec.swizzle]}));
+    std::memcpy(map, &encoded, sizeof(*map));
     return absl::OkStatus();
   }
 
@@ -209,7 +209,7 @@ absl::StatusOr<std::unique_ptr<Device>> EmulatedDevice(const Program& program) {
   bool written = !folder.path().empty() && folder.Write("kernels.cc", EmulatedText(program));
   for (const DeviceHeader& header : DeviceHeaders()) written = written && folder.Write(header.path, header.text);
   if (!written) return absl::InternalError(absl::StrCat("cannot write into ", folder.path().string()));
-  if (absl::Status status = CompileLibrary(folder); !status.ok()) return status;
+  TW_RETURN_IF_ERROR(CompileLibrary(folder));
   void* library = dlopen((folder.path() / "kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
     return absl::InternalError(absl::StrCat("the emulated kernels cannot be loaded: ", dlerror()));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "ir/functor.h"
 
 namespace tilewright::cuda {
@@ -62,16 +63,14 @@ absl::StatusOr<std::unique_ptr<FunctionRunner>> FunctionRunner::Compile(const De
                                                                         size_t first_kernel) {
   auto runner = std::make_unique<FunctionRunner>();
   runner->name_ = function.name;
-  auto arguments = CallArguments::Compile(function, &runner->slots_);
-  if (!arguments.ok()) return arguments.status();
-  runner->arguments_ = *std::move(arguments);
+  TW_ASSIGN_OR_RETURN(auto arguments, CallArguments::Compile(function, &runner->slots_));
+  runner->arguments_ = std::move(arguments);
   for (const Param& param : function.params) {
     runner->array_names_.push_back(param.buffer ? param.buffer->name : param.var.name());
   }
   for (const Temporary& temporary : function.temporaries) {
-    auto bytes = ScalarCode::Compile(temporary.bytes, runner->slots_);
-    if (!bytes.ok()) return bytes.status();
-    TemporaryPlan plan{temporary.buffer->name, *std::move(bytes), -1};
+    TW_ASSIGN_OR_RETURN(auto bytes, ScalarCode::Compile(temporary.bytes, runner->slots_));
+    TemporaryPlan plan{temporary.buffer->name, std::move(bytes), -1};
     if (const std::optional<int64_t> constant = AsInt(temporary.bytes)) {
       plan.offset = runner->workspace_bytes_;
       runner->workspace_bytes_ += (*constant + kAlignment - 1) / kAlignment * kAlignment;
@@ -79,8 +78,8 @@ absl::StatusOr<std::unique_ptr<FunctionRunner>> FunctionRunner::Compile(const De
     runner->array_names_.push_back(temporary.buffer->name);
     runner->temporaries_.push_back(std::move(plan));
   }
-  if (absl::Status status = runner->AddSteps(function.host, &runner->steps_); !status.ok()) return status;
-  if (absl::Status status = runner->AddLaunches(function, first_kernel); !status.ok()) return status;
+  TW_RETURN_IF_ERROR(runner->AddSteps(function.host, &runner->steps_));
+  TW_RETURN_IF_ERROR(runner->AddLaunches(function, first_kernel));
   return runner;
 }
 
@@ -121,9 +120,8 @@ absl::Status FunctionRunner::AddParam(const DeviceFunction& function, const Kern
   for (const auto& [exprs, codes] :
        {std::pair(&param.map->extents, &plan.extents), std::pair(&param.map->strides, &plan.strides)}) {
     for (const Expr& e : *exprs) {
-      auto compiled = ScalarCode::Compile(e, slots_);
-      if (!compiled.ok()) return compiled.status();
-      codes->push_back(*std::move(compiled));
+      TW_ASSIGN_OR_RETURN(auto compiled, ScalarCode::Compile(e, slots_));
+      codes->push_back(std::move(compiled));
     }
   }
   launch->maps.push_back(std::move(plan));
@@ -135,15 +133,14 @@ absl::Status FunctionRunner::AddLaunches(const DeviceFunction& function, size_t 
     Launch launch{
         .kernel = first_kernel++, .name = kernel.name, .shared_bytes = static_cast<uint32_t>(kernel.shared_bytes)};
     for (const KernelParam& param : kernel.params) {
-      if (absl::Status status = AddParam(function, param, &launch); !status.ok()) return status;
+      TW_RETURN_IF_ERROR(AddParam(function, param, &launch));
     }
     for (size_t i = 0; i < 3; ++i) {
       for (auto [code, extent] :
            {std::pair(&launch.grid[i], &kernel.grid[i]), std::pair(&launch.block[i], &kernel.block[i]),
             std::pair(&launch.cluster[i], &kernel.cluster[i])}) {
-        auto compiled = ScalarCode::Compile(*extent, slots_);
-        if (!compiled.ok()) return compiled.status();
-        *code = *std::move(compiled);
+        TW_ASSIGN_OR_RETURN(auto compiled, ScalarCode::Compile(*extent, slots_));
+        *code = std::move(compiled);
       }
     }
     launches_.push_back(std::move(launch));
@@ -165,7 +162,7 @@ absl::Status FunctionRunner::AddSteps(const Stmt& s, std::vector<Step>* steps) {
   absl::Status status;
   if (const auto* seq = dyn_cast<SeqNode>(s)) {
     for (const Stmt& stmt : seq->stmts) {
-      if (absl::Status added = AddSteps(stmt, steps); !added.ok()) return added;
+      TW_RETURN_IF_ERROR(AddSteps(stmt, steps));
     }
     return absl::OkStatus();
   }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "codegen/cuda/driver.h"
 
 namespace tilewright::cuda {
@@ -82,7 +83,7 @@ absl::StatusOr<std::unique_ptr<Device>> GpuDevice(const Program& program, const 
   if (driver == nullptr) return absl::FailedPreconditionError(error);
   driver->MakeCurrent();
   auto gpu = std::make_unique<Gpu>(*driver);
-  if (absl::Status status = gpu->Load(program, cubin); !status.ok()) return status;
+  TW_RETURN_IF_ERROR(gpu->Load(program, cubin));
   return gpu;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace tilewright::cuda {
 namespace {
@@ -59,13 +60,13 @@ void DeviceArray::Fill(uint8_t byte) const {
 
 absl::StatusOr<std::unique_ptr<GraphRuns>> GraphRuns::Record(const Driver& driver, int num_sets, const Call& call) {
   std::unique_ptr<GraphRuns> runs(new GraphRuns(driver));
-  if (absl::Status status = runs->Make(num_sets, call); !status.ok()) return status;
+  TW_RETURN_IF_ERROR(runs->Make(num_sets, call));
   return runs;
 }
 
 absl::Status GraphRuns::Make(int num_sets, const Call& call) {
   // A first call loads kernels and allocates, which a capture does not allow.
-  if (absl::Status first = call(/*set=*/0, /*stream=*/nullptr); !first.ok()) return first;
+  TW_RETURN_IF_ERROR(call(/*set=*/0, /*stream=*/nullptr));
   if (const int code = driver_.Synchronize(nullptr); code != 0) return DeviceStatus(driver_, code, "the first call");
   for (const int code : {driver_.CreateStream(&stream_), driver_.CreateEvent(&begin_), driver_.CreateEvent(&end_),
                          driver_.BeginCapture(stream_)}) {

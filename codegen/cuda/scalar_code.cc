@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace tilewright::cuda {
 namespace {
@@ -22,8 +23,7 @@ int64_t WrapTo(int64_t value, int64_t type) {
 
 absl::StatusOr<ScalarCode> ScalarCode::Compile(const Expr& e, const Slots& slots) {
   ScalarCode code;
-  absl::Status status = code.Add(e, slots);
-  if (!status.ok()) return status;
+  TW_RETURN_IF_ERROR(code.Add(e, slots));
   return code;
 }
 
@@ -31,7 +31,7 @@ absl::Status ScalarCode::Add(const Expr& e, const Slots& slots) {
   if (++depth_ > kMostDepth) return absl::UnimplementedError("an expression that nests too deeply for the host's part");
   const auto add = [&](std::initializer_list<Expr> operands, Op op, int64_t operand = 0) {
     for (const Expr& sub : operands) {
-      if (absl::Status status = Add(sub, slots); !status.ok()) return status;
+      TW_RETURN_IF_ERROR(Add(sub, slots));
     }
     code_.push_back({op, operand});
     --depth_;

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/pointer_facts.h"
 #include "ir/functor.h"
@@ -87,8 +88,7 @@ absl::Status EmitFunction(ModuleContext& context, const Function& function) {
                     distinct);
   }
   for (const Var& var : compute.scalars) emitter.Bind(var, compute.function->getArg(next++));
-  absl::Status status = emitter.EmitBody(function->body);
-  if (!status.ok()) return status;
+  TW_RETURN_IF_ERROR(emitter.EmitBody(function->body));
   compute.workspace_bytes = emitter.workspace_bytes();
   return EmitAbi(context, function, compute);
 }
@@ -107,10 +107,10 @@ void EmitRequiredFeatures(ModuleContext& context) {
 absl::Status EmitModule(ModuleContext& context, const Module& module, const CallSequence* sequence) {
   EmitRequiredFeatures(context);
   for (const Function& function : module.functions()) {
-    if (absl::Status status = EmitFunction(context, function); !status.ok()) return status;
+    TW_RETURN_IF_ERROR(EmitFunction(context, function));
   }
   if (sequence != nullptr) {
-    if (absl::Status status = EmitSequence(context, *sequence); !status.ok()) return status;
+    TW_RETURN_IF_ERROR(EmitSequence(context, *sequence));
   }
   const std::string vector_bits = absl::StrCat(context.target.cpu_part().vector_bits);
   for (llvm::Function& function : context.module) {

@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "codegen/abi/c_symbol.h"
 #include "codegen/abi/function_abi.h"
 #include "codegen/llvm/emitter.h"
@@ -42,7 +43,7 @@ class SequenceEmitter {
     b_.SetInsertPoint(llvm::BasicBlock::Create(context_.llvm, "entry", compute_));
     EmitFrame();
     for (const CallSequence::Call& call : sequence_.calls) {
-      if (absl::Status status = EmitCall(call); !status.ok()) return status;
+      TW_RETURN_IF_ERROR(EmitCall(call));
     }
     for (const CallSequence::Copy& copy : sequence_.copies) {
       b_.CreateMemCpy(compute_->getArg(static_cast<unsigned>(copy.to) + 2), llvm::MaybeAlign(), Address(copy.from),

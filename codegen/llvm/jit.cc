@@ -1,6 +1,7 @@
 #include "codegen/llvm/jit.h"
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "codegen/abi/c_symbol.h"
 #include "codegen/llvm/compile.h"
 #include "codegen/llvm/machine.h"
@@ -61,11 +62,10 @@ class JitModule : public CompiledModule {
 
 absl::StatusOr<std::unique_ptr<CompiledModule>> CompileToJit(const Module& module, const Target& target,
                                                              const CompileOptions& options) {
-  if (absl::Status status = CheckHostRuns(target); !status.ok()) return status;
-  auto program = codegen::CompileToLlvm(module, target, options);
-  if (!program.ok()) return program.status();
-  auto object = codegen::Generate(*program->module, *program->machine, codegen::MachineOutput::kObject);
-  if (!object.ok()) return object.status();
+  TW_RETURN_IF_ERROR(CheckHostRuns(target));
+  TW_ASSIGN_OR_RETURN(auto program, codegen::CompileToLlvm(module, target, options));
+  TW_ASSIGN_OR_RETURN(auto object,
+                      codegen::Generate(*program.module, *program.machine, codegen::MachineOutput::kObject));
 
   auto jit = llvm::orc::LLJITBuilder().create();
   if (!jit) return ToStatus(jit.takeError());
@@ -83,7 +83,7 @@ absl::StatusOr<std::unique_ptr<CompiledModule>> CompileToJit(const Module& modul
     if (!loaded) return ToStatus(loaded.takeError());
     library.addGenerator(std::move(*loaded));
   }
-  auto buffer = llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(object->data(), object->size()), "kernel");
+  auto buffer = llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(object.data(), object.size()), "kernel");
   if (llvm::Error error = (*jit)->addObjectFile(std::move(buffer))) return ToStatus(std::move(error));
   // Link now: what cannot be resolved is this call's error, not a crash of a later one.
   for (const Function& function : module.functions()) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "codegen/llvm/aarch64/spills.h"
 #include "codegen/llvm/jit.h"
 #include "codegen/llvm/object.h"
@@ -27,12 +28,11 @@ class LlvmBackend : public Backend {
                                    const CompileOptions& options) const override {
     std::string assembly;
     std::string* const wanted = options.count ? &assembly : nullptr;
-    auto bytes = options.format == "o"    ? EmitObject(module, target, options, wanted)
-                 : options.format == "so" ? EmitSharedLibrary(module, target, options, wanted)
-                 : options.format == "ll" ? EmitLlvmIr(module, target, options)
-                                          : EmitAssembly(module, target, options);
-    if (!bytes.ok()) return bytes.status();
-    Artifact artifact{.bytes = *std::move(bytes)};
+    TW_ASSIGN_OR_RETURN(auto bytes, options.format == "o"    ? EmitObject(module, target, options, wanted)
+                                    : options.format == "so" ? EmitSharedLibrary(module, target, options, wanted)
+                                    : options.format == "ll" ? EmitLlvmIr(module, target, options)
+                                                             : EmitAssembly(module, target, options));
+    Artifact artifact{.bytes = std::move(bytes)};
     if (options.count && options.format != "ll") {
       const std::string& text = options.format == "s" ? artifact.bytes : assembly;
       artifact.counters[kSpillsCounter] = target.kind == TargetKind::kX86 ? CountInnerLoopVectorSpills(text)
@@ -50,18 +50,16 @@ class LlvmBackend : public Backend {
  private:
   static absl::StatusOr<std::unique_ptr<CompiledModule>> LoadInWorker(const Module& module, const Target& target,
                                                                       const CompileOptions& options) {
-    auto command = remote::WorkerCommand(target, options.launcher);
-    if (!command.ok()) return command.status();
+    TW_ASSIGN_OR_RETURN(auto command, remote::WorkerCommand(target, options.launcher));
     std::vector<std::string> libraries;
     for (const std::string& path : options.libraries) {
       std::ifstream file(path, std::ios::binary);
       if (!file) return absl::NotFoundError(absl::StrCat("cannot read ", path));
       libraries.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
     }
-    auto library = EmitSharedLibrary(module, target, options);
-    if (!library.ok()) return library.status();
-    libraries.push_back(*std::move(library));
-    return remote::RemoteModule::Open(*std::move(command), std::move(libraries));
+    TW_ASSIGN_OR_RETURN(auto library, EmitSharedLibrary(module, target, options));
+    libraries.push_back(std::move(library));
+    return remote::RemoteModule::Open(std::move(command), std::move(libraries));
   }
 };
 

@@ -1,5 +1,6 @@
 #include "codegen/llvm/object.h"
 
+#include "base/status_macros.h"
 #include "codegen/llvm/compile.h"
 #include "codegen/llvm/machine.h"
 #include "llvm/Support/raw_ostream.h"
@@ -9,19 +10,16 @@ namespace {
 
 absl::StatusOr<std::string> EmitMachineCode(const Module& module, const Target& target, const CompileOptions& options,
                                             codegen::MachineOutput output, std::string* assembly = nullptr) {
-  auto program = codegen::CompileToLlvm(module, target, options);
-  if (!program.ok()) return program.status();
+  TW_ASSIGN_OR_RETURN(auto program, codegen::CompileToLlvm(module, target, options));
   if (assembly != nullptr && output == codegen::MachineOutput::kObject) {
-    auto text = codegen::Generate(*program->module, *program->machine, codegen::MachineOutput::kAssembly);
-    if (!text.ok()) return text.status();
-    assembly->assign(text->data(), text->size());
-    auto bytes = codegen::Assemble(*assembly, *program->machine);
-    if (!bytes.ok()) return bytes.status();
-    return std::string(bytes->data(), bytes->size());
+    TW_ASSIGN_OR_RETURN(auto text,
+                        codegen::Generate(*program.module, *program.machine, codegen::MachineOutput::kAssembly));
+    assembly->assign(text.data(), text.size());
+    TW_ASSIGN_OR_RETURN(auto bytes, codegen::Assemble(*assembly, *program.machine));
+    return std::string(bytes.data(), bytes.size());
   }
-  auto bytes = codegen::Generate(*program->module, *program->machine, output);
-  if (!bytes.ok()) return bytes.status();
-  return std::string(bytes->data(), bytes->size());
+  TW_ASSIGN_OR_RETURN(auto bytes, codegen::Generate(*program.module, *program.machine, output));
+  return std::string(bytes.data(), bytes.size());
 }
 
 }  // namespace
@@ -36,11 +34,10 @@ absl::StatusOr<std::string> EmitAssembly(const Module& module, const Target& tar
 }
 
 absl::StatusOr<std::string> EmitLlvmIr(const Module& module, const Target& target, const CompileOptions& options) {
-  auto program = codegen::CompileToLlvm(module, target, options);
-  if (!program.ok()) return program.status();
+  TW_ASSIGN_OR_RETURN(auto program, codegen::CompileToLlvm(module, target, options));
   std::string text;
   llvm::raw_string_ostream stream(text);
-  program->module->print(stream, nullptr);
+  program.module->print(stream, nullptr);
   return text;
 }
 

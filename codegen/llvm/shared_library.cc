@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/run_command.h"
+#include "base/status_macros.h"
 #include "base/temporary_file.h"
 #include "codegen/llvm/object.h"
 
@@ -24,11 +25,10 @@ std::vector<const char*> Linkers(const Target& target) {
 
 absl::StatusOr<std::string> EmitSharedLibrary(const Module& module, const Target& target, const CompileOptions& options,
                                               std::string* assembly) {
-  auto object = EmitObject(module, target, options, assembly);
-  if (!object.ok()) return object.status();
+  TW_ASSIGN_OR_RETURN(auto object, EmitObject(module, target, options, assembly));
   TemporaryFile input, library;
   std::string output;
-  if (input.fd() < 0 || library.fd() < 0 || !input.Write(*object)) {
+  if (input.fd() < 0 || library.fd() < 0 || !input.Write(object)) {
     return absl::InternalError(absl::StrCat("cannot write ", input.path(), ": ", std::strerror(errno)));
   }
   for (const char* linker : Linkers(target)) {

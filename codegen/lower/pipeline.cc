@@ -5,6 +5,7 @@
 #include <span>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "codegen/lower/common/align_strides.h"
 #include "codegen/lower/common/compact_buffers.h"
 #include "codegen/lower/common/flatten_buffers.h"
@@ -63,7 +64,7 @@ using Context = LowerContext;
 constexpr int kGpuAccessBits = 128;
 
 Result VerifiedLowered(const Function& function) {
-  if (absl::Status status = VerifyLowered(function); !status.ok()) return status;
+  TW_RETURN_IF_ERROR(VerifyLowered(function));
   return function;
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 #include "base/worker_path.h"
 #include "codegen/remote/messages.h"
 
@@ -58,9 +59,8 @@ absl::StatusOr<std::vector<std::string>> WorkerCommand(const Target& target, con
   std::vector<std::string> command = absl::StrSplit(launcher, ' ', absl::SkipEmpty());
   const bool foreign = IsForeign(target);
   if (foreign && command.empty()) {
-    auto emulator = Emulator(target);
-    if (!emulator.ok()) return emulator.status();
-    command = *std::move(emulator);
+    TW_ASSIGN_OR_RETURN(auto emulator, Emulator(target));
+    command = std::move(emulator);
   }
   std::string name = "codegen/remote/call_worker";
   if (foreign) absl::StrAppend(&name, "_", ArchitectureOf(target));

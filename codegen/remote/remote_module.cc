@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "codegen/remote/messages.h"
 
 namespace tilewright::remote {
@@ -115,20 +116,19 @@ absl::StatusOr<std::unique_ptr<RemoteModule>> RemoteModule::Open(std::vector<std
                                                                  std::vector<std::string> libraries) {
   std::unique_ptr<RemoteModule> module(new RemoteModule(std::move(command), std::move(libraries)));
   const std::lock_guard lock(module->mutex_);
-  if (absl::Status status = module->Connect(); !status.ok()) return status;
+  TW_RETURN_IF_ERROR(module->Connect());
   return module;
 }
 
 absl::Status RemoteModule::Connect() const {
   if (worker_.started()) return absl::OkStatus();
-  if (absl::Status status = worker_.Start(); !status.ok()) return status;
+  TW_RETURN_IF_ERROR(worker_.Start());
   MessageWriter request;
   request.Number(Request::kOpen);
   request.Number<uint64_t>(libraries_.size());
   for (const std::string& library : libraries_) request.Bytes(library);
-  const auto answer = worker_.Ask(request.text());
-  if (!answer.ok()) return answer.status();
-  MessageReader reader(*answer);
+  TW_ASSIGN_OR_RETURN(const auto answer, worker_.Ask(request.text()));
+  MessageReader reader(answer);
   const std::string error(reader.Bytes());
   if (error.empty() && reader.ok()) return absl::OkStatus();
   worker_.Stop();
@@ -136,7 +136,7 @@ absl::Status RemoteModule::Connect() const {
 }
 
 absl::StatusOr<std::string> RemoteModule::Ask(const std::string& request) const {
-  if (absl::Status status = Connect(); !status.ok()) return status;
+  TW_RETURN_IF_ERROR(Connect());
   return worker_.Ask(request);
 }
 
@@ -174,9 +174,8 @@ absl::StatusOr<std::vector<int64_t>> RemoteModule::TimeAgain(int64_t count, int6
   request.Number(count);
   request.Number(nanoseconds);
   const std::lock_guard lock(mutex_);
-  const auto answer = Ask(request.text());
-  if (!answer.ok()) return answer.status();
-  MessageReader reader(*answer);
+  TW_ASSIGN_OR_RETURN(const auto answer, Ask(request.text()));
+  MessageReader reader(answer);
   const auto code = reader.Number<int32_t>();
   const std::string message(reader.Bytes());
   if (code != kTwOk) return absl::InternalError(message);

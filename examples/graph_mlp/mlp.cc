@@ -3,10 +3,10 @@
 #include <map>
 
 #include "base/check.h"
+#include "base/status_macros.h"
 #include "graph/ir/block_builder.h"
 #include "graph/ir/functor.h"
 #include "graph/ir/parser.h"
-#include "graph/ir/status_macros.h"
 #include "graph/rewrite/fuse_programs.h"
 #include "graph/rewrite/legalize.h"
 #include "graph/rewrite/pass.h"
@@ -40,7 +40,7 @@ class EwiseFmaRewriter : public Mutator {
 
 Pass RulePass(const RewriteRule& rule, const OpTable& ops) {
   return {.name = rule.name, .opt_level = 2, .run = [rule, &ops](const GraphModule& m) -> absl::StatusOr<GraphModule> {
-            TW_VALUE_OR_RETURN(RewriteResult result, ApplyRules({rule}, m, ops));
+            TW_ASSIGN_OR_RETURN(RewriteResult result, ApplyRules({rule}, m, ops));
             return std::move(result.module);
           }};
 }
@@ -99,9 +99,9 @@ absl::StatusOr<GraphModule> RewriteByMutator(const GraphModule& module, const Op
 
 absl::StatusOr<std::vector<Step>> Walkthrough(const OpTable& ops, const LoweringTable& lowerings) {
   std::vector<Step> steps;
-  TW_VALUE_OR_RETURN(GraphModule multiply_add, MultiplyAddModule(ops));
+  TW_ASSIGN_OR_RETURN(GraphModule multiply_add, MultiplyAddModule(ops));
   steps.push_back({"1_multiply_add.py", multiply_add});
-  TW_VALUE_OR_RETURN(RewriteResult fma, ApplyRules({MultiplyAddRule()}, multiply_add, ops));
+  TW_ASSIGN_OR_RETURN(RewriteResult fma, ApplyRules({MultiplyAddRule()}, multiply_add, ops));
   steps.push_back({"2_ewise_fma.py", std::move(fma.module)});
 
   const GraphModule mlp = FashionMnistMlp(ops);

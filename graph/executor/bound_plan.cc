@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "codegen/runtime/timer.h"
-#include "graph/ir/status_macros.h"
 #include "graph/memory/check_placement.h"
 
 namespace tilewright::graph {
@@ -168,7 +168,7 @@ absl::Status BoundPlan::PrepareCalls(const SymbolValues& symbols) {
 
 // Also checks the arguments: kernels do not.
 absl::StatusOr<std::vector<int64_t>> BoundPlan::ScalarsOf(const PlanStep& step, const SymbolValues& symbols) const {
-  TW_VALUE_OR_RETURN(std::vector<int64_t> scalars, symbols.Evaluate(step.scalars));
+  TW_ASSIGN_OR_RETURN(std::vector<int64_t> scalars, symbols.Evaluate(step.scalars));
   std::vector<const std::vector<int64_t>*> shapes;
   for (int tensor : step.tensors) shapes.push_back(&shape(tensor));
   const PrimFunc& program = function_.plan().programs[static_cast<size_t>(step.program)].program;
@@ -253,7 +253,7 @@ void BoundPlan::GiveBack(std::unique_ptr<Frame> frame) const {
 
 absl::Status BoundPlan::Run(const std::vector<void*>& inputs, const std::vector<void*>& outputs,
                             const RunOptions& options) const {
-  TW_VALUE_OR_RETURN(std::unique_ptr<Frame> frame, TakeFrame());
+  TW_ASSIGN_OR_RETURN(std::unique_ptr<Frame> frame, TakeFrame());
   for (const Patch& patch : inputs_) frame->data[patch.argument] = inputs[patch.index];
   for (const Patch& patch : outputs_) frame->data[patch.argument] = outputs[patch.index];
   std::byte* const arena = frame->arena.get();

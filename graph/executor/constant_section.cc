@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/ir/status_macros.h"
+#include "base/status_macros.h"
 #include "graph/memory/memory_plan.h"
 
 namespace tilewright::graph {
@@ -229,7 +229,7 @@ absl::StatusOr<ConstantSection> ConstantSection::Make(const ExecutablePlan& plan
   ConstantSection section;
   Builder builder(plan, kernels);
   builder.LayOut(&section.constants_, &section.packed_);
-  TW_VALUE_OR_RETURN(section.memory_, ReadOnlyMemory::Reserve(builder.bytes()));
+  TW_ASSIGN_OR_RETURN(section.memory_, ReadOnlyMemory::Reserve(builder.bytes()));
   TW_RETURN_IF_ERROR(builder.Fill(section.memory_.data(), section.constants_, parallel, release));
   section.memory_.Seal();
   return section;

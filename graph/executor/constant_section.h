@@ -1,7 +1,7 @@
 // The constants of a plan as its kernels read them: copied, or packed by the kernels' own functions, in one read-only
 // piece of memory.
 //
-//   TW_VALUE_OR_RETURN(ConstantSection section, ConstantSection::Make(plan, kernels, &hook));
+//   TW_ASSIGN_OR_RETURN(ConstantSection section, ConstantSection::Make(plan, kernels, &hook));
 //   const void* weight = section.Constant(3);           // constant 3 as it is
 //   const void* panels = section.Packed(step, 0);       // what the step's kernel has packed
 //
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/status_macros.h"
 #include "codegen/abi/parallel_hook.h"
 #include "graph/executor/kernel.h"
 #include "graph/executor/plan.h"

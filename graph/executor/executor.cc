@@ -4,8 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "graph/executor/run_bindings.h"
-#include "graph/ir/status_macros.h"
 #include "graph/ir/value.h"
 
 namespace tilewright::graph {
@@ -53,13 +53,13 @@ absl::Status LoadKernels(const std::vector<PrimFunc>& programs, std::vector<Exec
                          ExecutorState& state) {
   if (state.options.interpret) {
     state.num_kernels = programs.size();
-    TW_VALUE_OR_RETURN(state.kernels, Kernels::Interpret(programs));
+    TW_ASSIGN_OR_RETURN(state.kernels, Kernels::Interpret(programs));
     return absl::OkStatus();
   }
   std::vector<KernelSource> sources;
   for (const PrimFunc& program : programs) sources.push_back({.program = program});
   for (const ExecutablePlan& plan : plans) sources.insert(sources.end(), plan.programs.begin(), plan.programs.end());
-  TW_VALUE_OR_RETURN(std::vector<Kernel> kernels, CompileKernels(sources, state.options.kernels));
+  TW_ASSIGN_OR_RETURN(std::vector<Kernel> kernels, CompileKernels(sources, state.options.kernels));
   std::set<const void*> codes;
   for (const Kernel& kernel : kernels) {
     if (codes.insert(kernel.code.get()).second && !kernel.scheduled) ++state.num_unscheduled;
@@ -71,11 +71,11 @@ absl::Status LoadKernels(const std::vector<PrimFunc>& programs, std::vector<Exec
   for (ExecutablePlan& plan : plans) {
     const auto end = next + static_cast<std::ptrdiff_t>(plan.programs.size());
     const std::string name = plan.name;
-    TW_VALUE_OR_RETURN(state.plans[name], PlannedFunction::Load(std::move(plan), {next, end},
-                                                                {.max_bytes = state.options.max_bytes,
-                                                                 .poison = state.options.poison,
-                                                                 .release_constants = state.options.release_constants},
-                                                                &hook));
+    TW_ASSIGN_OR_RETURN(state.plans[name], PlannedFunction::Load(std::move(plan), {next, end},
+                                                                 {.max_bytes = state.options.max_bytes,
+                                                                  .poison = state.options.poison,
+                                                                  .release_constants = state.options.release_constants},
+                                                                 &hook));
     next = end;
   }
   return absl::OkStatus();
@@ -98,7 +98,7 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Compile(GraphModule module, 
   for (const ModuleEntry& entry : state->module.entries()) {
     if (!entry.function) continue;
     if (!options.interpret) {
-      TW_VALUE_OR_RETURN(std::optional<ExecutablePlan> plan, Plan(state->module, entry.function));
+      TW_ASSIGN_OR_RETURN(std::optional<ExecutablePlan> plan, Plan(state->module, entry.function));
       if (plan) {
         plans.push_back(*std::move(plan));
         continue;

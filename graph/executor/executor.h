@@ -1,7 +1,7 @@
 // Runs a graph: its programs compiled, its bindings in order.
 //
-//   TW_VALUE_OR_RETURN(std::unique_ptr<Executor> executor, Executor::Compile(module, {}));
-//   TW_VALUE_OR_RETURN(Arrays results, executor->Run({x, mask}));
+//   TW_ASSIGN_OR_RETURN(std::unique_ptr<Executor> executor, Executor::Compile(module, {}));
+//   TW_ASSIGN_OR_RETURN(Arrays results, executor->Run({x, mask}));
 //
 // The programs that the module's functions call are compiled in parallel, each structure once (graph/executor/kernel.h).
 // A function whose order of calls does not depend on data runs as a plan (graph/executor/planned_function.h): one arena,
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/status_macros.h"
 #include "graph/executor/host_ops.h"
 #include "graph/executor/kernel.h"
 #include "graph/executor/plan.h"

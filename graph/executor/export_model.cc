@@ -9,11 +9,11 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "codegen/abi/c_header.h"
 #include "codegen/backend.h"
 #include "graph/executor/bound_plan.h"
 #include "graph/executor/scheduled_kernel.h"
-#include "graph/ir/status_macros.h"
 #include "target/target.h"
 
 namespace tilewright::graph {
@@ -75,9 +75,9 @@ class Exporter {
     }
     sequence_.workspace_bytes = bound_.arena_bytes();
     const bool is_library = options_.path.ends_with(".so");
-    const auto artifact = Compile(module_, HostTarget(), {.format = is_library ? "so" : "o", .sequence = &sequence_});
-    if (!artifact.ok()) return artifact.status();
-    TW_RETURN_IF_ERROR(WriteFile(options_.path, artifact->bytes.data(), artifact->bytes.size()));
+    TW_ASSIGN_OR_RETURN(const auto artifact,
+                        Compile(module_, HostTarget(), {.format = is_library ? "so" : "o", .sequence = &sequence_}));
+    TW_RETURN_IF_ERROR(WriteFile(options_.path, artifact.bytes.data(), artifact.bytes.size()));
     const PrimFunc exported(
         {.name = options_.name, .params = sequence_.params, .body = tilewright::Evaluate(Const(DataType::Int(32), 0))});
     const std::string header = EmitHeader(Module(exported));
@@ -93,7 +93,8 @@ class Exporter {
       const Kernel& kernel = function_.kernels()[i];
       ScheduledKernel scheduled = AsWritten(canonical);
       if (kernel.scheduled) {
-        TW_VALUE_OR_RETURN(scheduled, ScheduleKernel(canonical, programs[i].constant, HostTarget(), options_.database));
+        TW_ASSIGN_OR_RETURN(scheduled,
+                            ScheduleKernel(canonical, programs[i].constant, HostTarget(), options_.database));
       }
       if (scheduled.main_params != kernel.main.params || !SamePacking(scheduled.packed, kernel.packed)) {
         return absl::InternalError(absl::StrCat("kernel ", i, " was packed for another schedule"));
@@ -179,7 +180,7 @@ absl::Status ExportFunction(const PlannedFunction& function, const ExportOptions
     }
     shapes.push_back(*shape);
   }
-  TW_VALUE_OR_RETURN(const std::shared_ptr<const BoundPlan> bound, BoundPlan::Make(function, {}, shapes, {}));
+  TW_ASSIGN_OR_RETURN(const std::shared_ptr<const BoundPlan> bound, BoundPlan::Make(function, {}, shapes, {}));
   return Exporter(function, *bound, options).Run();
 }
 

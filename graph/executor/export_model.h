@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/status_macros.h"
 #include "graph/executor/planned_function.h"
 
 namespace tilewright::graph {

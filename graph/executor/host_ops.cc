@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "graph/ir/infer.h"
-#include "graph/ir/status_macros.h"
 
 namespace tilewright::graph {
 namespace {
@@ -60,7 +60,7 @@ NDArray TakeSlices(const NDArray& x, int64_t axis, const std::vector<int64_t>& p
 }
 
 absl::StatusOr<Type> InferNonzero(InferContext& c) {
-  TW_VALUE_OR_RETURN(const TensorTypeNode* x, c.RankedTensor(0));
+  TW_ASSIGN_OR_RETURN(const TensorTypeNode* x, c.RankedTensor(0));
   return TensorType(kInt64, {Extent(std::max(x->rank(), 1)), NewExtent("nonzero")});
 }
 absl::StatusOr<Arrays> RunNonzero(const Attrs&, const Arrays& args) {
@@ -99,8 +99,8 @@ bool Before(const NDArray& x, int64_t a, int64_t b, bool largest) {
 }
 
 absl::StatusOr<Type> InferTopK(InferContext& c) {
-  TW_VALUE_OR_RETURN(const TensorTypeNode* x, c.RankedTensor(0));
-  TW_VALUE_OR_RETURN(const std::vector<Expr> k, c.ShapeArg(1));
+  TW_ASSIGN_OR_RETURN(const TensorTypeNode* x, c.RankedTensor(0));
+  TW_ASSIGN_OR_RETURN(const std::vector<Expr> k, c.ShapeArg(1));
   if (k.size() != 1) return c.Error("k is not one number");
   std::vector<Expr> shape = *x->shape;
   shape[static_cast<size_t>(c.Int("axis"))] = k[0];
@@ -141,7 +141,7 @@ absl::StatusOr<Arrays> RunTopK(const Attrs& attrs, const Arrays& args) {
 }
 
 absl::StatusOr<Type> InferUnique(InferContext& c) {
-  TW_VALUE_OR_RETURN(const TensorTypeNode* x, c.RankedTensor(0));
+  TW_ASSIGN_OR_RETURN(const TensorTypeNode* x, c.RankedTensor(0));
   std::vector<Expr> shape = *x->shape;
   const auto axis = static_cast<size_t>(c.Int("axis"));
   const Expr count = NewExtent("unique"), all = shape[axis];
@@ -185,7 +185,7 @@ absl::StatusOr<Arrays> RunUnique(const Attrs& attrs, const Arrays& args) {
 }
 
 absl::StatusOr<Type> InferCompress(InferContext& c) {
-  TW_VALUE_OR_RETURN(const TensorTypeNode* x, c.RankedTensor(0));
+  TW_ASSIGN_OR_RETURN(const TensorTypeNode* x, c.RankedTensor(0));
   std::vector<Expr> shape = *x->shape;
   shape[static_cast<size_t>(c.Int("axis"))] = NewExtent("kept");
   return TensorType(x->dtype, shape);
@@ -258,7 +258,7 @@ absl::StatusOr<Arrays> RunNonMaxSuppression(const Attrs& attrs, const Arrays& ar
 }
 
 absl::StatusOr<Type> InferDeterminant(InferContext& c) {
-  TW_VALUE_OR_RETURN(const TensorTypeNode* x, c.RankedTensor(0));
+  TW_ASSIGN_OR_RETURN(const TensorTypeNode* x, c.RankedTensor(0));
   if (x->rank() < 2) return c.Error("it needs a matrix");
   TW_RETURN_IF_ERROR(
       c.RequireEqual((*x->shape)[x->shape->size() - 1], (*x->shape)[x->shape->size() - 2], "the matrix"));
@@ -308,7 +308,7 @@ absl::StatusOr<Type> InferControl(InferContext& c) {
 
 // How often (mode TF), whether (IDF) or how often times a weight (TFIDF) each n-gram of a pool occurs in the rows of x.
 absl::StatusOr<Type> InferNgrams(InferContext& c) {
-  TW_VALUE_OR_RETURN(const TensorTypeNode* x, c.RankedTensor(0));
+  TW_ASSIGN_OR_RETURN(const TensorTypeNode* x, c.RankedTensor(0));
   if (x->rank() != 1 && x->rank() != 2) return c.Error("rows are needed");
   int64_t columns = 0;
   for (int64_t index : c.Ints("indexes")) columns = std::max(columns, index + 1);
@@ -363,7 +363,7 @@ absl::StatusOr<Arrays> RunNgrams(const Attrs& attrs, const Arrays& args) {
 
 // The same tensor; its elements are new symbols, which the executor gives their values.
 absl::StatusOr<Type> InferReadValues(InferContext& c) {
-  TW_VALUE_OR_RETURN(const TensorTypeNode* x, c.RankedTensor(0));
+  TW_ASSIGN_OR_RETURN(const TensorTypeNode* x, c.RankedTensor(0));
   const auto shape = ConstantExtents(*x->shape);
   int64_t count = 1;
   for (size_t i = 0; shape && i < shape->size(); ++i) count *= (*shape)[i];

@@ -8,11 +8,11 @@
 #include <unordered_map>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "codegen/backend.h"
 #include "codegen/runtime/available_cpus.h"
 #include "graph/executor/kernel_cache.h"
 #include "graph/executor/scheduled_kernel.h"
-#include "graph/ir/status_macros.h"
 #include "graph/ir/symbols.h"
 #include "ir/structural.h"
 #include "target/target.h"
@@ -22,9 +22,8 @@ namespace {
 
 // The functions of a module in the memory of this process.
 absl::StatusOr<Kernel> LoadHere(const ScheduledKernel& facts, const Target& target, bool scheduled, bool quick) {
-  auto loaded = CompileAndLoad(facts.module, target, {.quick = quick});
-  if (!loaded.ok()) return loaded.status();
-  std::shared_ptr<CompiledModule> code = *std::move(loaded);
+  TW_ASSIGN_OR_RETURN(auto loaded, CompileAndLoad(facts.module, target, {.quick = quick}));
+  std::shared_ptr<CompiledModule> code = std::move(loaded);
   const auto function = [&](const std::string& name, const std::vector<int>& params) {
     return KernelFunction{code->FindUnchecked(name), code->WorkspaceBytes(name), params};
   };
@@ -37,9 +36,8 @@ absl::StatusOr<Kernel> LoadHere(const ScheduledKernel& facts, const Target& targ
 absl::StatusOr<Kernel> CompileAs(const ScheduledKernel& facts, bool scheduled, const Target& target,
                                  const std::string& key, const KernelOptions& options) {
   if (options.cache == nullptr) return LoadHere(facts, target, scheduled, options.quick);
-  const auto library = Compile(facts.module, target, {.format = "so", .quick = options.quick});
-  if (!library.ok()) return library.status();
-  options.cache->Store(key, facts, scheduled, library->bytes);
+  TW_ASSIGN_OR_RETURN(const auto library, Compile(facts.module, target, {.format = "so", .quick = options.quick}));
+  options.cache->Store(key, facts, scheduled, library.bytes);
   if (std::optional<Kernel> kernel = options.cache->Load(key)) {
     kernel->from_cache = false;
     return *std::move(kernel);
@@ -55,8 +53,8 @@ absl::StatusOr<Kernel> CompileKernel(const KernelSource& source, const Target& t
     if (std::optional<Kernel> kernel = options.cache->Load(key)) return *std::move(kernel);
   }
   if (options.schedule) {
-    TW_VALUE_OR_RETURN(const ScheduledKernel scheduled,
-                       ScheduleKernel(canonical, source.constant, target, options.database));
+    TW_ASSIGN_OR_RETURN(const ScheduledKernel scheduled,
+                        ScheduleKernel(canonical, source.constant, target, options.database));
     absl::StatusOr<Kernel> kernel = CompileAs(scheduled, true, target, key, options);
     if (kernel.ok()) return kernel;
   }

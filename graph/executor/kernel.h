@@ -1,6 +1,6 @@
 // A compiled program of a graph.
 //
-//   TW_VALUE_OR_RETURN(std::vector<Kernel> kernels, CompileKernels(plan.programs, {.cache = KernelCache::Default()}));
+//   TW_ASSIGN_OR_RETURN(std::vector<Kernel> kernels, CompileKernels(plan.programs, {.cache = KernelCache::Default()}));
 //   kernels[i].main.run(&call, data, shapes);
 //
 // A program is scheduled by the best record of a tuning database, else by the rules of autoschedule, and is compiled as
@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/status_macros.h"
 #include "codegen/abi/function_abi.h"
 #include "graph/ir/kinds.h"
 #include "ir/data_type.h"

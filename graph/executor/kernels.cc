@@ -1,7 +1,7 @@
 #include "graph/executor/kernels.h"
 
 #include "absl/strings/str_cat.h"
-#include "graph/ir/status_macros.h"
+#include "base/status_macros.h"
 #include "schedule/reduction/define_empty_reductions.h"
 
 namespace tilewright::graph {
@@ -10,7 +10,7 @@ absl::StatusOr<std::unique_ptr<Kernels>> Kernels::Compile(const std::vector<Prim
                                                           const KernelOptions& options) {
   std::vector<KernelSource> sources;
   for (const PrimFunc& program : programs) sources.push_back({.program = program});
-  TW_VALUE_OR_RETURN(std::vector<Kernel> kernels, CompileKernels(sources, options));
+  TW_ASSIGN_OR_RETURN(std::vector<Kernel> kernels, CompileKernels(sources, options));
   return Of(programs, std::move(kernels));
 }
 

@@ -3,9 +3,9 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "graph/executor/optimize.h"
 #include "graph/ir/basic_ops.h"
-#include "graph/ir/status_macros.h"
 
 namespace tilewright::graph {
 namespace {
@@ -56,7 +56,7 @@ absl::StatusOr<std::unique_ptr<OnnxModel>> OnnxModel::Load(std::unique_ptr<Model
     if (extent == 0) import.dims.emplace(name, 0);
   }
   while (true) {
-    TW_VALUE_OR_RETURN(model->imported_, ImportModel(*model->file_, model->ops_, import));
+    TW_ASSIGN_OR_RETURN(model->imported_, ImportModel(*model->file_, model->ops_, import));
     if (model->imported_.unsupported.empty()) break;
     const size_t before = import.values.size() + import.dims.size();
     for (const std::string& name : model->imported_.needed_values) {
@@ -70,12 +70,12 @@ absl::StatusOr<std::unique_ptr<OnnxModel>> OnnxModel::Load(std::unique_ptr<Model
     if (import.values.size() + import.dims.size() == before) return UnsupportedError(model->imported_);
   }
   model->bound_ = std::move(import.values);
-  TW_VALUE_OR_RETURN(model->optimized_, OptimizeGraph(model->imported_.module, model->ops_, options.passes,
-                                                      options.report, options.executor.kernels.cache));
+  TW_ASSIGN_OR_RETURN(model->optimized_, OptimizeGraph(model->imported_.module, model->ops_, options.passes,
+                                                       options.report, options.executor.kernels.cache));
   ExecutorOptions executor = options.executor;
   executor.release_constants = [file = model->file_.get()] { file->Release(); };
   executor.release_constants();
-  TW_VALUE_OR_RETURN(model->executor_, Executor::Compile(model->optimized_, executor));
+  TW_ASSIGN_OR_RETURN(model->executor_, Executor::Compile(model->optimized_, executor));
   return model;
 }
 
@@ -98,7 +98,7 @@ absl::StatusOr<std::vector<OnnxModel::Tensors>> OnnxModel::Run(const Inputs& inp
     }
     arguments.insert(arguments.end(), arrays.begin(), arrays.end());
   }
-  TW_VALUE_OR_RETURN(const Arrays results, executor_->Run(arguments));
+  TW_ASSIGN_OR_RETURN(const Arrays results, executor_->Run(arguments));
   std::vector<Tensors> outputs;
   for (const ModelValue& output : imported_.outputs) {
     const auto first = results.begin() + static_cast<std::ptrdiff_t>(output.first);

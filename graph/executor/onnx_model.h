@@ -1,7 +1,7 @@
 // An ONNX model that runs.
 //
-//   TW_VALUE_OR_RETURN(std::unique_ptr<OnnxModel> model, OnnxModel::Load(std::move(file), {.inputs = &inputs}));
-//   TW_VALUE_OR_RETURN(std::vector<OnnxModel::Tensors> outputs, model->Run(inputs));
+//   TW_ASSIGN_OR_RETURN(std::unique_ptr<OnnxModel> model, OnnxModel::Load(std::move(file), {.inputs = &inputs}));
+//   TW_ASSIGN_OR_RETURN(std::vector<OnnxModel::Tensors> outputs, model->Run(inputs));
 //
 // Inputs whose elements decide shapes (axes, pads, the target of a Reshape) are bound to the values they are given when
 // the model is loaded; Run then takes the same values only. So are the sizes of the inputs where the model cannot be
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/status_macros.h"
 #include "graph/executor/executor.h"
 #include "graph/fusion/fuse_kernels.h"
 #include "graph/onnx/import.h"

@@ -5,13 +5,13 @@
 #include <unordered_map>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "graph/executor/kernels.h"
 #include "graph/fusion/fold_scales.h"
 #include "graph/fusion/layout.h"
 #include "graph/fusion/specialize.h"
 #include "graph/ir/call_types.h"
 #include "graph/ir/functor.h"
-#include "graph/ir/status_macros.h"
 #include "ir/structural.h"
 #include "target/target.h"
 
@@ -102,7 +102,7 @@ ConstantFolder HostFolder(const OpTable* ops) {
     const auto* call = dyn_cast<CallTirNode>(value);
     std::optional<std::vector<NDArray>> arrays;
     if (call == nullptr || IsSmall(*call)) {
-      TW_VALUE_OR_RETURN(arrays, interpreted(module, value));
+      TW_ASSIGN_OR_RETURN(arrays, interpreted(module, value));
     }
     if (arrays || call == nullptr) return arrays;
     return RunCompiled(module, *call, *programs);

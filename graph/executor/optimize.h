@@ -1,7 +1,7 @@
 // The passes that a graph of programs goes through before it runs, and what they need of this machine.
 //
 //   PassContext context{.opt_level = 2, .disabled = {"FoldConstants"}};
-//   TW_VALUE_OR_RETURN(GraphModule optimized, OptimizeGraph(imported.module, ops, context));
+//   TW_ASSIGN_OR_RETURN(GraphModule optimized, OptimizeGraph(imported.module, ops, context));
 //
 // opt_level 0 changes nothing: what it computes is what the others are compared with.
 #pragma once
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/status_macros.h"
 #include "graph/executor/kernel_cache.h"
 #include "graph/fusion/fuse_kernels.h"
 #include "graph/ir/graph_module.h"

@@ -10,7 +10,6 @@
 #include "graph/executor/copy_parts.h"
 #include "graph/executor/uses.h"
 #include "graph/ir/call_types.h"
-#include "graph/ir/status_macros.h"
 
 namespace tilewright::graph {
 namespace {

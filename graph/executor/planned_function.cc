@@ -5,8 +5,8 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "graph/executor/bound_plan.h"
-#include "graph/ir/status_macros.h"
 
 namespace tilewright::graph {
 namespace {
@@ -47,8 +47,8 @@ absl::StatusOr<std::unique_ptr<PlannedFunction>> PlannedFunction::Load(Executabl
   function->options_ = options;
   function->outer_symbols_ = SymbolsOf(function->plan_);
   function->kernels_ = std::move(kernels);
-  TW_VALUE_OR_RETURN(function->constants_,
-                     ConstantSection::Make(function->plan_, function->kernels_, parallel, options.release_constants));
+  TW_ASSIGN_OR_RETURN(function->constants_,
+                      ConstantSection::Make(function->plan_, function->kernels_, parallel, options.release_constants));
   return function;
 }
 
@@ -62,7 +62,7 @@ absl::StatusOr<std::shared_ptr<const BoundPlan>> PlannedFunction::Bind(const Arr
   for (const Symbol& symbol : outer_symbols_) {
     key.push_back(outer.Has(symbol));
     if (!outer.Has(symbol)) continue;
-    TW_VALUE_OR_RETURN(const int64_t value, outer.Evaluate(Expr(symbol)));
+    TW_ASSIGN_OR_RETURN(const int64_t value, outer.Evaluate(Expr(symbol)));
     key.push_back(value);
   }
   {
@@ -75,7 +75,7 @@ absl::StatusOr<std::shared_ptr<const BoundPlan>> PlannedFunction::Bind(const Arr
   }
   std::vector<std::vector<int64_t>> shapes;
   for (const NDArray& argument : arguments) shapes.push_back(argument.shape());
-  TW_VALUE_OR_RETURN(std::shared_ptr<const BoundPlan> bound, BoundPlan::Make(*this, outer, shapes, std::move(key)));
+  TW_ASSIGN_OR_RETURN(std::shared_ptr<const BoundPlan> bound, BoundPlan::Make(*this, outer, shapes, std::move(key)));
   const std::lock_guard<std::mutex> lock(mutex_);
   bound_.insert(bound_.begin(), bound);
   if (bound_.size() > kKeptSizes) bound_.pop_back();
@@ -85,7 +85,7 @@ absl::StatusOr<std::shared_ptr<const BoundPlan>> PlannedFunction::Bind(const Arr
 absl::StatusOr<Arrays> PlannedFunction::Run(const Arrays& arguments, const SymbolValues& outer,
                                             const RunOptions& options) const {
   TW_RETURN_IF_ERROR(CheckArguments(plan_, arguments));
-  TW_VALUE_OR_RETURN(const std::shared_ptr<const BoundPlan> bound, Bind(arguments, outer));
+  TW_ASSIGN_OR_RETURN(const std::shared_ptr<const BoundPlan> bound, Bind(arguments, outer));
   Arrays results;
   for (int result : plan_.results) {
     results.emplace_back(plan_.tensors[static_cast<size_t>(result)].dtype, bound->shape(result));
@@ -97,7 +97,7 @@ absl::StatusOr<Arrays> PlannedFunction::Run(const Arrays& arguments, const Symbo
 absl::Status PlannedFunction::RunInto(const Arrays& arguments, const Arrays& results, const SymbolValues& outer,
                                       const RunOptions& options) const {
   TW_RETURN_IF_ERROR(CheckArguments(plan_, arguments));
-  TW_VALUE_OR_RETURN(const std::shared_ptr<const BoundPlan> bound, Bind(arguments, outer));
+  TW_ASSIGN_OR_RETURN(const std::shared_ptr<const BoundPlan> bound, Bind(arguments, outer));
   if (results.size() != plan_.results.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat(plan_.name, " has ", plan_.results.size(), " results, not ", results.size()));
@@ -122,7 +122,7 @@ absl::Status PlannedFunction::RunInto(const Arrays& arguments, const Arrays& res
 
 absl::StatusOr<std::vector<std::vector<int64_t>>> PlannedFunction::ShapesOf(const Arrays& arguments,
                                                                             const SymbolValues& outer) const {
-  TW_VALUE_OR_RETURN(const std::shared_ptr<const BoundPlan> bound, Bind(arguments, outer));
+  TW_ASSIGN_OR_RETURN(const std::shared_ptr<const BoundPlan> bound, Bind(arguments, outer));
   std::vector<std::vector<int64_t>> shapes;
   for (size_t t = 0; t < plan_.tensors.size(); ++t) shapes.push_back(bound->shape(static_cast<int>(t)));
   return shapes;

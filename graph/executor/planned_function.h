@@ -1,7 +1,7 @@
 // A plan that runs.
 //
-//   TW_VALUE_OR_RETURN(auto function, PlannedFunction::Load(*std::move(plan), std::move(kernels), {}, &hook));
-//   TW_VALUE_OR_RETURN(Arrays results, function->Run({x, mask}, {}, {.parallel = &hook}));
+//   TW_ASSIGN_OR_RETURN(auto function, PlannedFunction::Load(*std::move(plan), std::move(kernels), {}, &hook));
+//   TW_ASSIGN_OR_RETURN(Arrays results, function->Run({x, mask}, {}, {.parallel = &hook}));
 //
 // When sizes are first seen, extents are computed, values get their places in the arena and the arguments of all calls
 // are prepared; the last few sizes are kept. A run then passes pointers and calls kernel after kernel. Runs may take
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/status_macros.h"
 #include "codegen/abi/function_abi.h"
 #include "graph/executor/constant_section.h"
 #include "graph/executor/kernel.h"

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/ir/status_macros.h"
+#include "base/status_macros.h"
 
 namespace tilewright::graph {
 namespace {
@@ -49,7 +49,7 @@ class Run {
 
   absl::StatusOr<RunValue> RunPlan(const PlannedFunction& function, const Arrays& arguments,
                                    const SymbolValues& symbols) {
-    TW_VALUE_OR_RETURN(Arrays results, function.Run(arguments, symbols, options_));
+    TW_ASSIGN_OR_RETURN(Arrays results, function.Run(arguments, symbols, options_));
     if (!function.plan().tuple_result) return RunValue{.array = std::move(results[0])};
     RunValue value{.is_tuple = true};
     for (NDArray& result : results) value.fields.push_back({.array = std::move(result)});
@@ -110,7 +110,7 @@ class Run {
     if (const auto* tuple = dyn_cast<TupleNode>(value)) {
       RunValue result{.is_tuple = true};
       for (const Value& field : tuple->fields) {
-        TW_VALUE_OR_RETURN(RunValue one, Atom(field, frame));
+        TW_ASSIGN_OR_RETURN(RunValue one, Atom(field, frame));
         result.fields.push_back(std::move(one));
       }
       return result;
@@ -121,7 +121,7 @@ class Run {
   absl::StatusOr<Arrays> Arguments(const std::vector<Value>& args, Frame& frame) {
     Arrays arrays;
     for (const Value& arg : args) {
-      TW_VALUE_OR_RETURN(RunValue value, Atom(arg, frame));
+      TW_ASSIGN_OR_RETURN(RunValue value, Atom(arg, frame));
       if (value.is_tuple) return absl::UnimplementedError("a tuple as an argument");
       arrays.push_back(std::move(value.array));
     }
@@ -132,23 +132,23 @@ class Run {
     if (const auto* tir = dyn_cast<CallTirNode>(value)) return EvaluateTir(*tir, frame);
     if (const auto* call = dyn_cast<CallNode>(value)) return EvaluateCall(*call, type, frame);
     if (const auto* get = dyn_cast<TupleGetItemNode>(value)) {
-      TW_VALUE_OR_RETURN(RunValue tuple, Atom(get->tuple, frame));
+      TW_ASSIGN_OR_RETURN(RunValue tuple, Atom(get->tuple, frame));
       return tuple.fields[static_cast<size_t>(get->index)];
     }
     if (const auto* match = dyn_cast<MatchCastNode>(value)) {
-      TW_VALUE_OR_RETURN(RunValue inner, Atom(match->value, frame));
+      TW_ASSIGN_OR_RETURN(RunValue inner, Atom(match->value, frame));
       TW_RETURN_IF_ERROR(MatchType(match->type, inner, frame));
       return inner;
     }
     if (const auto* call = dyn_cast<CallFunctionNode>(value)) {
-      TW_VALUE_OR_RETURN(const Arrays arguments, Arguments(call->args, frame));
-      TW_VALUE_OR_RETURN(RunValue result,
-                         Call(state_.module.FindFunction(call->function), arguments, frame.symbols, frame.depth + 1));
+      TW_ASSIGN_OR_RETURN(const Arrays arguments, Arguments(call->args, frame));
+      TW_ASSIGN_OR_RETURN(RunValue result,
+                          Call(state_.module.FindFunction(call->function), arguments, frame.symbols, frame.depth + 1));
       TW_RETURN_IF_ERROR(MatchType(type, result, frame));
       return result;
     }
     if (const auto* branch = dyn_cast<IfNode>(value)) {
-      TW_VALUE_OR_RETURN(const RunValue condition, Atom(branch->condition, frame));
+      TW_ASSIGN_OR_RETURN(const RunValue condition, Atom(branch->condition, frame));
       if (condition.array.size() != 1) return absl::InvalidArgumentError("the condition does not have one element");
       ++frame.branches;
       auto result = RunSeq(condition.array.GetInt(0) != 0 ? *branch->then_branch : *branch->else_branch, frame);
@@ -178,7 +178,7 @@ class Run {
   }
 
   absl::StatusOr<NDArray> Allocate(const TensorTypeNode& type, Frame& frame) {
-    TW_VALUE_OR_RETURN(std::vector<int64_t> shape, frame.symbols.Evaluate(*type.shape));
+    TW_ASSIGN_OR_RETURN(std::vector<int64_t> shape, frame.symbols.Evaluate(*type.shape));
     int64_t bytes = type.dtype.bytes();
     for (int64_t extent : shape) {
       if (extent < 0) return absl::InvalidArgumentError(absl::StrCat("an extent is ", extent));
@@ -191,11 +191,11 @@ class Run {
   }
 
   absl::StatusOr<RunValue> EvaluateTir(const CallTirNode& call, Frame& frame) {
-    TW_VALUE_OR_RETURN(Arrays arrays, Arguments(call.args, frame));
+    TW_ASSIGN_OR_RETURN(Arrays arrays, Arguments(call.args, frame));
     RunValue result;
     bool empty = true;
     const auto add = [&](const Type& type) -> absl::Status {
-      TW_VALUE_OR_RETURN(NDArray array, Allocate(*cast<TensorTypeNode>(type), frame));
+      TW_ASSIGN_OR_RETURN(NDArray array, Allocate(*cast<TensorTypeNode>(type), frame));
       empty &= array.size() == 0;
       arrays.push_back(array);
       if (result.is_tuple) {
@@ -212,7 +212,7 @@ class Run {
       TW_RETURN_IF_ERROR(add(call.out));
     }
     if (empty) return result;
-    TW_VALUE_OR_RETURN(const std::vector<int64_t> scalars, frame.symbols.Evaluate(call.symbols));
+    TW_ASSIGN_OR_RETURN(const std::vector<int64_t> scalars, frame.symbols.Evaluate(call.symbols));
     TW_RETURN_IF_ERROR(state_.kernels->Run(call.function, arrays, scalars, options_.parallel));
     return result;
   }
@@ -220,8 +220,8 @@ class Run {
   absl::StatusOr<RunValue> EvaluateCall(const CallNode& call, const Type& type, Frame& frame) {
     const std::string& name = call.op->name;
     if (name == "reshape") {
-      TW_VALUE_OR_RETURN(const RunValue x, Atom(call.args[0], frame));
-      TW_VALUE_OR_RETURN(std::vector<int64_t> shape, frame.symbols.Evaluate(*cast<TensorTypeNode>(type)->shape));
+      TW_ASSIGN_OR_RETURN(const RunValue x, Atom(call.args[0], frame));
+      TW_ASSIGN_OR_RETURN(std::vector<int64_t> shape, frame.symbols.Evaluate(*cast<TensorTypeNode>(type)->shape));
       int64_t size = 1;
       for (int64_t extent : shape) {
         if (extent < 0 || __builtin_mul_overflow(size, extent, &size)) size = -1;
@@ -232,7 +232,7 @@ class Run {
       }
       return RunValue{.array = x.array.WithShape(std::move(shape))};
     }
-    TW_VALUE_OR_RETURN(const Arrays arguments, Arguments(call.args, frame));
+    TW_ASSIGN_OR_RETURN(const Arrays arguments, Arguments(call.args, frame));
     absl::StatusOr<Arrays> results;
     if (name == "host.loop") {
       results = RunLoop(call.attrs, arguments, frame);
@@ -303,8 +303,8 @@ class Run {
       Arrays inputs = {iteration, go};
       inputs.insert(inputs.end(), state.begin(), state.end());
       inputs.insert(inputs.end(), arguments.begin() + 2 + static_cast<std::ptrdiff_t>(carried), arguments.end());
-      TW_VALUE_OR_RETURN(RunValue result, Call(body, inputs, frame.symbols, frame.depth + 1));
-      TW_VALUE_OR_RETURN(const Arrays outputs, Fields(std::move(result)));
+      TW_ASSIGN_OR_RETURN(RunValue result, Call(body, inputs, frame.symbols, frame.depth + 1));
+      TW_ASSIGN_OR_RETURN(const Arrays outputs, Fields(std::move(result)));
       if (outputs[0].size() != 1) return absl::InvalidArgumentError("the condition does not have one element");
       condition = outputs[0].GetInt(0) != 0;
       state.assign(outputs.begin() + 1, outputs.begin() + 1 + static_cast<std::ptrdiff_t>(carried));
@@ -327,7 +327,7 @@ class Run {
         }
       }
       const bool reverse = s < reversed.size() && reversed[s] != 0;
-      TW_VALUE_OR_RETURN(NDArray stacked, Stack(scans[s], NDArray(type->dtype, shape), reverse));
+      TW_ASSIGN_OR_RETURN(NDArray stacked, Stack(scans[s], NDArray(type->dtype, shape), reverse));
       state.push_back(std::move(stacked));
     }
     return state;
@@ -357,8 +357,8 @@ class Run {
         step.push_back(std::move(element));
       }
       step.insert(step.end(), arguments.begin() + static_cast<std::ptrdiff_t>(carried + inputs), arguments.end());
-      TW_VALUE_OR_RETURN(RunValue result, Call(body, step, frame.symbols, frame.depth + 1));
-      TW_VALUE_OR_RETURN(const Arrays outputs, Fields(std::move(result)));
+      TW_ASSIGN_OR_RETURN(RunValue result, Call(body, step, frame.symbols, frame.depth + 1));
+      TW_ASSIGN_OR_RETURN(const Arrays outputs, Fields(std::move(result)));
       state.assign(outputs.begin(), outputs.begin() + static_cast<std::ptrdiff_t>(carried));
       for (size_t s = 0; s < scanned; ++s) scans[s].push_back(outputs[carried + s]);
     }
@@ -373,7 +373,7 @@ class Run {
 
 absl::StatusOr<Arrays> RunFunction(const ExecutorState& state, const Function& function, const Arrays& arguments,
                                    const RunOptions& options) {
-  TW_VALUE_OR_RETURN(RunValue result, Run(state, options).Call(function, arguments, {}, 0));
+  TW_ASSIGN_OR_RETURN(RunValue result, Run(state, options).Call(function, arguments, {}, 0));
   Arrays arrays;
   if (!result.is_tuple) arrays.push_back(std::move(result.array));
   for (RunValue& field : result.fields) arrays.push_back(std::move(field.array));

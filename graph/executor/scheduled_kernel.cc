@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "autoschedule/database/apply_best.h"
 #include "autoschedule/sketch/auto_schedule.h"
-#include "graph/ir/status_macros.h"
+#include "base/status_macros.h"
 #include "intrin/registry.h"
 #include "ir/substitute.h"
 #include "schedule/layout/hoist_prepack.h"
@@ -142,9 +142,8 @@ absl::StatusOr<ScheduledKernel> ScheduleKernel(const PrimFunc& canonical, const 
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   const PrimFunc marked = constants.empty() ? canonical : MarkConstant(canonical, constants);
   if (!database.empty()) {
-    const auto opened = Database::Open(database);
-    if (!opened.ok()) return opened.status();
-    const auto best = ApplyBest(Module(marked), target, *opened, &intrins);
+    TW_ASSIGN_OR_RETURN(const auto opened, Database::Open(database));
+    const auto best = ApplyBest(Module(marked), target, opened, &intrins);
     if (best.ok()) {
       if (auto kernel = KernelOf(best->module(), canonical, constant)) return *std::move(kernel);
     }

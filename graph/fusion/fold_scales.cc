@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "autoschedule/program/contraction.h"
+#include "base/status_macros.h"
 #include "graph/fusion/program_form.h"
 #include "graph/ir/functor.h"
-#include "graph/ir/status_macros.h"
 #include "ir/builder.h"
 #include "ir/functor.h"
 #include "ir/ops/structured.h"
@@ -226,7 +226,7 @@ class ScaleFolder : public Mutator {
     const auto* x = dyn_cast<VarNode>(call->args[scale->x]);
     const auto producer = calls_.find(x);
     if (x != nullptr && producer != calls_.end() && uses_[x] == 1) {
-      TW_VALUE_OR_RETURN(const bool folded, FoldInto(*producer->second, *scale, *call, args, binding.var));
+      TW_ASSIGN_OR_RETURN(const bool folded, FoldInto(*producer->second, *scale, *call, args, binding.var));
       if (folded) return absl::OkStatus();
     }
     return Note(binding, WriteScale(*scale, *call, args, binding.var));
@@ -309,24 +309,24 @@ class ScaleFolder : public Mutator {
     if (weights->dtype != type) return false;
     if (scale.affine.HasFactor()) {
       const auto product = [](const Affine& affine, const std::vector<Expr>& with) { return with[0] * affine.factor; };
-      TW_VALUE_OR_RETURN(operands[linear->weights],
-                         Compute(scale, args, own, Extents(weights->shape), linear->weights_dimension,
-                                 {operands[linear->weights]}, product));
+      TW_ASSIGN_OR_RETURN(operands[linear->weights],
+                          Compute(scale, args, own, Extents(weights->shape), linear->weights_dimension,
+                                  {operands[linear->weights]}, product));
     } else if (!linear->bias) {
       return false;  // an addition after a sum without one: nothing is saved
     }
     if (linear->bias) {
       const auto* bias = cast<ConstantNode>(operands[*linear->bias]);
-      TW_VALUE_OR_RETURN(operands[*linear->bias],
-                         Compute(scale, args, own, Extents(bias->shape), 0, {operands[*linear->bias]},
-                                 [](const Affine& affine, const std::vector<Expr>& with) {
-                                   return Plus(with[0] * affine.factor, affine.term);
-                                 }));
+      TW_ASSIGN_OR_RETURN(operands[*linear->bias],
+                          Compute(scale, args, own, Extents(bias->shape), 0, {operands[*linear->bias]},
+                                  [](const Affine& affine, const std::vector<Expr>& with) {
+                                    return Plus(with[0] * affine.factor, affine.term);
+                                  }));
     }
     const CallTir scaled(producer.function, operands, producer.out, producer.symbols);
-    TW_VALUE_OR_RETURN(Var sum, builder().Emit(scaled, var->name));
+    TW_ASSIGN_OR_RETURN(Var sum, builder().Emit(scaled, var->name));
     if (!linear->bias && scale.affine.term) {
-      TW_VALUE_OR_RETURN(sum, WriteAdd(scale, call, args, sum));
+      TW_ASSIGN_OR_RETURN(sum, WriteAdd(scale, call, args, sum));
     }
     Replace(var, sum);
     return true;
@@ -364,7 +364,7 @@ class ScaleFolder : public Mutator {
   absl::StatusOr<Var> WriteAdd(const Scale& scale, const CallTirNode& call, const std::vector<Value>& args,
                                const Var& sum) {
     const PrimFunc own = builder().module().FindProgram(call.function);
-    TW_VALUE_OR_RETURN(const Var term, Vector(scale, args, own, false));
+    TW_ASSIGN_OR_RETURN(const Var term, Vector(scale, args, own, false));
     return WriteAffine(scale, call, sum, Value(), term, sum->name);
   }
 
@@ -374,16 +374,16 @@ class ScaleFolder : public Mutator {
     const bool simple =
         scale.op.inputs.size() < 3 || !call.symbols.empty() || !SameType(TypeOf(args[scale.x]), call.out, false);
     if (simple) {
-      TW_VALUE_OR_RETURN(Var same, builder().Emit(CallTir(call.function, args, call.out, call.symbols), var->name));
+      TW_ASSIGN_OR_RETURN(Var same, builder().Emit(CallTir(call.function, args, call.out, call.symbols), var->name));
       Replace(var, same);
       return absl::OkStatus();
     }
-    TW_VALUE_OR_RETURN(const Var factor, Vector(scale, args, own, true));
+    TW_ASSIGN_OR_RETURN(const Var factor, Vector(scale, args, own, true));
     Value term;
     if (scale.affine.term) {
-      TW_VALUE_OR_RETURN(term, Vector(scale, args, own, false));
+      TW_ASSIGN_OR_RETURN(term, Vector(scale, args, own, false));
     }
-    TW_VALUE_OR_RETURN(Var scaled, WriteAffine(scale, call, args[scale.x], factor, term, var->name));
+    TW_ASSIGN_OR_RETURN(Var scaled, WriteAffine(scale, call, args[scale.x], factor, term, var->name));
     Replace(var, scaled);
     return absl::OkStatus();
   }

@@ -10,10 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "graph/fusion/dataflow.h"
 #include "graph/fusion/program_form.h"
 #include "graph/ir/functor.h"
-#include "graph/ir/status_macros.h"
 #include "graph/rewrite/fuse_programs.h"
 
 namespace tilewright::graph {
@@ -377,12 +377,12 @@ class KernelWriter : public Mutator {
     }
     const std::string program = builder().AddProgram(kernel.composed.program, kernel.name);
     const Type out = types.size() == 1 ? types[0] : Type(TupleType(types));
-    TW_VALUE_OR_RETURN(Var var, builder().Emit(CallTir(program, std::move(args), out, kernel.composed.symbols),
-                                               kernel.results.size() == 1 ? kernel.results[0]->name : kernel.name));
+    TW_ASSIGN_OR_RETURN(Var var, builder().Emit(CallTir(program, std::move(args), out, kernel.composed.symbols),
+                                                kernel.results.size() == 1 ? kernel.results[0]->name : kernel.name));
     for (size_t i = 0; i < kernel.results.size(); ++i) {
       Value field = var;
       if (types.size() > 1) {
-        TW_VALUE_OR_RETURN(field, builder().Emit(TupleGetItem(var, static_cast<int>(i)), kernel.results[i]->name));
+        TW_ASSIGN_OR_RETURN(field, builder().Emit(TupleGetItem(var, static_cast<int>(i)), kernel.results[i]->name));
       }
       Replace(kernel.results[i], field);
     }

@@ -6,9 +6,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/status_macros.h"
 #include "graph/ir/call_types.h"
 #include "graph/ir/functor.h"
-#include "graph/ir/status_macros.h"
 #include "ir/builder.h"
 #include "ir/ops/broadcast.h"
 #include "ir/ops/movement.h"
@@ -191,7 +191,7 @@ class LayoutWriter : public Mutator {
       }
     }
     if (!HasPermutation(permutations)) {
-      TW_VALUE_OR_RETURN(Var plain, builder().Emit(CallTir(call.function, args, call.out, call.symbols), var->name));
+      TW_ASSIGN_OR_RETURN(Var plain, builder().Emit(CallTir(call.function, args, call.out, call.symbols), var->name));
       Replace(var, plain);
       return absl::OkStatus();
     }
@@ -202,7 +202,7 @@ class LayoutWriter : public Mutator {
       out = TensorType(tensor->dtype, Permute(*tensor->shape, permutations[result]));
     }
     const std::string name = builder().AddProgram(program, call.function);
-    TW_VALUE_OR_RETURN(Var stored, builder().Emit(CallTir(name, std::move(args), out, call.symbols), var->name));
+    TW_ASSIGN_OR_RETURN(Var stored, builder().Emit(CallTir(name, std::move(args), out, call.symbols), var->name));
     return channels_last ? Store(var, stored) : (Replace(var, stored), absl::OkStatus());
   }
 
@@ -210,12 +210,12 @@ class LayoutWriter : public Mutator {
     const std::vector<Expr>&from = *ShapeOf(call.args[0]), &to = *ShapeOf(binding.var);
     if (plan_.IsView(binding.var.get()) && plan_.IsChannelsLast(binding.var.get())) {
       const ShapeExpr shape(Permute(to, ChannelsLast(static_cast<int>(to.size()))));
-      TW_VALUE_OR_RETURN(Var view, builder().Emit(builder().CallOp("reshape", {stored, shape}), binding.var->name));
+      TW_ASSIGN_OR_RETURN(Var view, builder().Emit(builder().CallOp("reshape", {stored, shape}), binding.var->name));
       return Store(binding.var, view);
     }
     if (!HasOnePosition(from)) return Mutator::MutateBinding(binding);
-    TW_VALUE_OR_RETURN(Var view,
-                       builder().Emit(builder().CallOp("reshape", {stored, ShapeExpr(to)}), binding.var->name));
+    TW_ASSIGN_OR_RETURN(Var view,
+                        builder().Emit(builder().CallOp("reshape", {stored, ShapeExpr(to)}), binding.var->name));
     Replace(binding.var, view);
     return absl::OkStatus();
   }
@@ -226,8 +226,8 @@ class LayoutWriter : public Mutator {
     if (!plan_.IsReadPlain(var.get())) return absl::OkStatus();
     const auto* tensor = cast<TensorTypeNode>(var->type);
     const std::string name = builder().AddProgram(CopyBack(*tensor->shape, tensor->dtype), "transpose");
-    TW_VALUE_OR_RETURN(Var copy,
-                       builder().Emit(CallTir(name, {stored}, TensorType(tensor->dtype, *tensor->shape)), var->name));
+    TW_ASSIGN_OR_RETURN(Var copy,
+                        builder().Emit(CallTir(name, {stored}, TensorType(tensor->dtype, *tensor->shape)), var->name));
     Replace(var, copy);
     return absl::OkStatus();
   }

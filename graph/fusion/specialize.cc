@@ -4,9 +4,9 @@
 #include <string>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "graph/fusion/program_form.h"
 #include "graph/ir/functor.h"
-#include "graph/ir/status_macros.h"
 
 namespace tilewright::graph {
 namespace {

@@ -17,10 +17,10 @@
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "graph/executor/onnx_model.h"
 #include "graph/fuzz/damage.h"
 #include "graph/fuzz/random_model.h"
-#include "graph/ir/status_macros.h"
 
 ABSL_FLAG(uint64_t, first, 0, "the first seed");
 ABSL_FLAG(uint64_t, count, 100, "how many seeds");
@@ -59,9 +59,9 @@ using Outputs = std::vector<OnnxModel::Tensors>;
 
 absl::StatusOr<Outputs> Run(const RandomModel& random, const ExecutorOptions& executor, const PassContext& passes) {
   const OnnxModel::Inputs inputs = InputsOf(random);
-  TW_VALUE_OR_RETURN(std::unique_ptr<ModelFile> file, FileOf(random.model.SerializeAsString()));
-  TW_VALUE_OR_RETURN(const std::unique_ptr<OnnxModel> model,
-                     OnnxModel::Load(std::move(file), {.inputs = &inputs, .executor = executor, .passes = passes}));
+  TW_ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> file, FileOf(random.model.SerializeAsString()));
+  TW_ASSIGN_OR_RETURN(const std::unique_ptr<OnnxModel> model,
+                      OnnxModel::Load(std::move(file), {.inputs = &inputs, .executor = executor, .passes = passes}));
   return model->Run(inputs);
 }
 

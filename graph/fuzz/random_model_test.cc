@@ -4,6 +4,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "graph/executor/onnx_model.h"
 #include "graph/fuzz/damage.h"
 #include "gtest/gtest.h"
@@ -13,14 +14,14 @@ namespace {
 
 absl::StatusOr<std::vector<OnnxModel::Tensors>> RunModel(const RandomModel& random, const PassContext& passes) {
   auto bytes = std::make_shared<std::string>(random.model.SerializeAsString());
-  auto file = ModelFile::FromBytes(bytes, {reinterpret_cast<const std::byte*>(bytes->data()), bytes->size()}, "");
-  if (!file.ok()) return file.status();
+  TW_ASSIGN_OR_RETURN(
+      auto file, ModelFile::FromBytes(bytes, {reinterpret_cast<const std::byte*>(bytes->data()), bytes->size()}, ""));
   OnnxModel::Inputs inputs;
   for (const auto& [name, array] : random.inputs) inputs[name] = {Item::Kind::kTensor, {array}};
-  auto model =
-      OnnxModel::Load(*std::move(file), {.inputs = &inputs, .executor = {.interpret = true}, .passes = passes});
-  if (!model.ok()) return model.status();
-  return (*model)->Run(inputs);
+  TW_ASSIGN_OR_RETURN(
+      auto model,
+      OnnxModel::Load(std::move(file), {.inputs = &inputs, .executor = {.interpret = true}, .passes = passes}));
+  return model->Run(inputs);
 }
 
 // Passes and fusion keep what random models compute; code generation is left to model_fuzz.

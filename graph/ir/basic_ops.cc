@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "graph/ir/infer.h"
 #include "ir/script/printer.h"
 
@@ -10,13 +11,13 @@ namespace tilewright::graph {
 namespace {
 
 absl::StatusOr<Type> InferSame(InferContext& c) {
-  TW_VALUE_OR_RETURN(const TensorTypeNode* const x, c.Tensor(0));
+  TW_ASSIGN_OR_RETURN(const TensorTypeNode* const x, c.Tensor(0));
   if (!x->shape) return TensorType::OfUnknownRank(x->dtype);
   return TensorType(x->dtype, *x->shape);
 }
 
 absl::StatusOr<Type> InferFloat(InferContext& c) {
-  TW_VALUE_OR_RETURN(const TensorTypeNode* const x, c.Tensor(0));
+  TW_ASSIGN_OR_RETURN(const TensorTypeNode* const x, c.Tensor(0));
   if (!x->dtype.is_float()) return c.Error("expects floats, got ", x->dtype.ToString());
   return InferSame(c);
 }
@@ -56,20 +57,20 @@ std::optional<std::vector<Expr>> KnownArithmetic(const InferContext& c, const Te
 }
 
 absl::StatusOr<Type> InferBroadcast(InferContext& c) {
-  TW_VALUE_OR_RETURN(const TensorTypeNode* const first, c.Tensor(0));
+  TW_ASSIGN_OR_RETURN(const TensorTypeNode* const first, c.Tensor(0));
   std::optional<std::vector<Expr>> shape = std::vector<Expr>();
   for (size_t i = 0; i < c.num_args(); ++i) {
-    TW_VALUE_OR_RETURN(const TensorTypeNode* const x, c.Tensor(i));
+    TW_ASSIGN_OR_RETURN(const TensorTypeNode* const x, c.Tensor(i));
     if (x->dtype != first->dtype) {
       return c.Error("operands have types ", first->dtype.ToString(), " and ", x->dtype.ToString());
     }
     if (!x->shape) shape = std::nullopt;
     if (!shape) continue;
-    TW_VALUE_OR_RETURN(shape, c.Broadcast(*shape, *x->shape));
+    TW_ASSIGN_OR_RETURN(shape, c.Broadcast(*shape, *x->shape));
   }
   if (!shape) return TensorType::OfUnknownRank(first->dtype);
   if (c.num_args() == 2) {
-    TW_VALUE_OR_RETURN(const TensorTypeNode* const second, c.Tensor(1));
+    TW_ASSIGN_OR_RETURN(const TensorTypeNode* const second, c.Tensor(1));
     std::optional<std::vector<Expr>> values = KnownArithmetic(c, *first, *second);
     if (values) return TensorType::WithValues(first->dtype, *std::move(shape), *std::move(values));
   }
@@ -77,22 +78,22 @@ absl::StatusOr<Type> InferBroadcast(InferContext& c) {
 }
 
 absl::StatusOr<Type> InferCast(InferContext& c) {
-  TW_VALUE_OR_RETURN(const TensorTypeNode* const x, c.Tensor(0));
+  TW_ASSIGN_OR_RETURN(const TensorTypeNode* const x, c.Tensor(0));
   if (!x->shape) return TensorType::OfUnknownRank(c.Dtype("dtype"));
   return TensorType(c.Dtype("dtype"), *x->shape);
 }
 
 absl::StatusOr<Type> InferMatmul(InferContext& c) {
-  TW_VALUE_OR_RETURN(const TensorTypeNode* const a, c.RankedTensor(0));
-  TW_VALUE_OR_RETURN(const TensorTypeNode* const b, c.RankedTensor(1));
+  TW_ASSIGN_OR_RETURN(const TensorTypeNode* const a, c.RankedTensor(0));
+  TW_ASSIGN_OR_RETURN(const TensorTypeNode* const b, c.RankedTensor(1));
   if (a->dtype != b->dtype) return c.Error("operands have types ", a->dtype.ToString(), " and ", b->dtype.ToString());
   if (a->rank() == 0 || b->rank() == 0) return c.Error("operands must not be scalars");
   std::vector<Expr> left = *a->shape, right = *b->shape;
   if (a->rank() == 1) left.insert(left.begin(), Extent(1));
   if (b->rank() == 1) right.push_back(Extent(1));
   TW_RETURN_IF_ERROR(c.RequireEqual(left.back(), right[right.size() - 2], "the reduced extent"));
-  TW_VALUE_OR_RETURN(std::vector<Expr> shape, c.Broadcast(std::vector<Expr>(left.begin(), left.end() - 2),
-                                                          std::vector<Expr>(right.begin(), right.end() - 2)));
+  TW_ASSIGN_OR_RETURN(std::vector<Expr> shape, c.Broadcast(std::vector<Expr>(left.begin(), left.end() - 2),
+                                                           std::vector<Expr>(right.begin(), right.end() - 2)));
   if (a->rank() > 1) shape.push_back(left[left.size() - 2]);
   if (b->rank() > 1) shape.push_back(right.back());
   const DataType out = c.Dtype("out_dtype");
@@ -100,7 +101,7 @@ absl::StatusOr<Type> InferMatmul(InferContext& c) {
 }
 
 absl::StatusOr<Type> InferPermute(InferContext& c) {
-  TW_VALUE_OR_RETURN(const TensorTypeNode* const x, c.RankedTensor(0));
+  TW_ASSIGN_OR_RETURN(const TensorTypeNode* const x, c.RankedTensor(0));
   const size_t rank = x->shape->size();
   std::vector<Expr> shape;
   if (!c.HasAttr("axes")) {
@@ -111,7 +112,7 @@ absl::StatusOr<Type> InferPermute(InferContext& c) {
   if (axes.size() != rank) return c.Error(axes.size(), " axes for rank ", rank);
   std::vector<bool> seen(rank);
   for (int64_t axis : axes) {
-    TW_VALUE_OR_RETURN(const int64_t at, c.Axis(axis, static_cast<int64_t>(rank)));
+    TW_ASSIGN_OR_RETURN(const int64_t at, c.Axis(axis, static_cast<int64_t>(rank)));
     if (seen[static_cast<size_t>(at)]) return c.Error("axis ", axis, " is given twice");
     seen[static_cast<size_t>(at)] = true;
     shape.push_back((*x->shape)[static_cast<size_t>(at)]);
@@ -120,8 +121,8 @@ absl::StatusOr<Type> InferPermute(InferContext& c) {
 }
 
 absl::StatusOr<Type> InferReshape(InferContext& c) {
-  TW_VALUE_OR_RETURN(const TensorTypeNode* const x, c.RankedTensor(0));
-  TW_VALUE_OR_RETURN(std::vector<Expr> shape, c.ShapeArg(1));
+  TW_ASSIGN_OR_RETURN(const TensorTypeNode* const x, c.RankedTensor(0));
+  TW_ASSIGN_OR_RETURN(std::vector<Expr> shape, c.ShapeArg(1));
   const Expr elements = NumElements(*x->shape);
   std::optional<size_t> open;
   std::vector<Expr> others;
@@ -152,12 +153,12 @@ absl::StatusOr<Type> InferReshape(InferContext& c) {
 
 absl::StatusOr<Type> InferConcat(InferContext& c) {
   if (c.num_args() == 0) return c.Error("needs at least one tensor");
-  TW_VALUE_OR_RETURN(const TensorTypeNode* const first, c.RankedTensor(0));
-  TW_VALUE_OR_RETURN(const int64_t axis, c.Axis(c.Int("axis"), first->rank()));
+  TW_ASSIGN_OR_RETURN(const TensorTypeNode* const first, c.RankedTensor(0));
+  TW_ASSIGN_OR_RETURN(const int64_t axis, c.Axis(c.Int("axis"), first->rank()));
   std::vector<Expr> shape = *first->shape;
   std::optional<std::vector<Expr>> values = first->values;
   for (size_t i = 1; i < c.num_args(); ++i) {
-    TW_VALUE_OR_RETURN(const TensorTypeNode* const x, c.RankedTensor(i));
+    TW_ASSIGN_OR_RETURN(const TensorTypeNode* const x, c.RankedTensor(i));
     if (x->dtype != first->dtype || x->rank() != first->rank()) {
       return c.Error("operands have types ", ToString(c.TypeOfArg(0)), " and ", ToString(c.TypeOfArg(i)));
     }
@@ -178,8 +179,8 @@ absl::StatusOr<Type> InferConcat(InferContext& c) {
 }
 
 absl::StatusOr<Type> InferSplit(InferContext& c) {
-  TW_VALUE_OR_RETURN(const TensorTypeNode* const x, c.RankedTensor(0));
-  TW_VALUE_OR_RETURN(const int64_t axis, c.Axis(c.Int("axis"), x->rank()));
+  TW_ASSIGN_OR_RETURN(const TensorTypeNode* const x, c.RankedTensor(0));
+  TW_ASSIGN_OR_RETURN(const int64_t axis, c.Axis(c.Int("axis"), x->rank()));
   const size_t at = static_cast<size_t>(axis);
   const Expr extent = (*x->shape)[at];
   std::vector<Type> parts;
@@ -202,11 +203,11 @@ absl::StatusOr<Type> InferSplit(InferContext& c) {
 }
 
 absl::StatusOr<Type> InferReduce(InferContext& c) {
-  TW_VALUE_OR_RETURN(const TensorTypeNode* const x, c.RankedTensor(0));
+  TW_ASSIGN_OR_RETURN(const TensorTypeNode* const x, c.RankedTensor(0));
   std::vector<bool> reduced(x->shape->size(), !c.HasAttr("axis"));
   if (c.HasAttr("axis")) {
     for (int64_t axis : c.Ints("axis")) {
-      TW_VALUE_OR_RETURN(const int64_t at, c.Axis(axis, x->rank()));
+      TW_ASSIGN_OR_RETURN(const int64_t at, c.Axis(axis, x->rank()));
       reduced[static_cast<size_t>(at)] = true;
     }
   }
@@ -222,8 +223,8 @@ absl::StatusOr<Type> InferReduce(InferContext& c) {
 }
 
 absl::StatusOr<Type> InferBroadcastTo(InferContext& c) {
-  TW_VALUE_OR_RETURN(const TensorTypeNode* const x, c.RankedTensor(0));
-  TW_VALUE_OR_RETURN(std::vector<Expr> shape, c.ShapeArg(1));
+  TW_ASSIGN_OR_RETURN(const TensorTypeNode* const x, c.RankedTensor(0));
+  TW_ASSIGN_OR_RETURN(std::vector<Expr> shape, c.ShapeArg(1));
   for (const Expr& extent : shape) {
     if (AsInt(extent).value_or(0) < 0) return c.Error("extent ", PrintExtent(extent), " is negative");
   }
@@ -237,7 +238,7 @@ absl::StatusOr<Type> InferBroadcastTo(InferContext& c) {
 }
 
 absl::StatusOr<Type> InferShapeToTensor(InferContext& c) {
-  TW_VALUE_OR_RETURN(std::vector<Expr> values, c.ShapeArg(0));
+  TW_ASSIGN_OR_RETURN(std::vector<Expr> values, c.ShapeArg(0));
   const std::vector<Expr> shape = {Extent(static_cast<int64_t>(values.size()))};
   return TensorType::WithValues(DataType::Int(64), shape, std::move(values));
 }

@@ -5,10 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/status_macros.h"
 #include "graph/ir/call_types.h"
 #include "graph/ir/functor.h"
 #include "graph/ir/infer.h"
-#include "graph/ir/status_macros.h"
 #include "graph/ir/structural.h"
 #include "ir/structural.h"
 
@@ -129,7 +129,7 @@ void BlockBuilder::AbandonFunction() {
 absl::StatusOr<Function> BlockBuilder::EndFunction(const Value& result) {
   FunctionState& f = state();
   TW_CHECK(f.scopes.size() == 1) << "function " << f.fields.name << " ends inside a branch";
-  TW_VALUE_OR_RETURN(f.fields.body, CloseScope(result));
+  TW_ASSIGN_OR_RETURN(f.fields.body, CloseScope(result));
   f.fields.result_type = TypeOf(f.fields.body->result);
   Function function(std::move(f.fields));
   functions_.pop_back();
@@ -158,7 +158,7 @@ absl::StatusOr<Seq> BlockBuilder::EndBranch(const Value& result) {
 }
 
 absl::StatusOr<Seq> BlockBuilder::CloseScope(const Value& result) {
-  TW_VALUE_OR_RETURN(const Value atom, Atom(result));
+  TW_ASSIGN_OR_RETURN(const Value atom, Atom(result));
   if (!atom) return absl::InvalidArgumentError("a function or branch without a result");
   EndDataflow();
   TW_RETURN_IF_ERROR(MarkUses(atom));
@@ -212,7 +212,7 @@ Value BlockBuilder::CallOp(std::string_view name, std::vector<Value> args, Attrs
 absl::StatusOr<Value> BlockBuilder::Atom(const Value& value) {
   if (!value || (IsAtom(value) && !isa<TupleNode>(value))) return value;
   if (!isa<TupleNode>(value)) {
-    TW_VALUE_OR_RETURN(Var var, Emit(value));
+    TW_ASSIGN_OR_RETURN(Var var, Emit(value));
     return Value(var);
   }
   return Normalize(value);
@@ -222,16 +222,16 @@ absl::StatusOr<std::vector<Value>> BlockBuilder::NormalizeAll(const std::vector<
   std::vector<Value> atoms;
   atoms.reserve(values.size());
   for (const Value& value : values) {
-    TW_VALUE_OR_RETURN(Value atom, Atom(value));
+    TW_ASSIGN_OR_RETURN(Value atom, Atom(value));
     atoms.push_back(std::move(atom));
   }
   return atoms;
 }
 
 absl::StatusOr<Value> BlockBuilder::NormalizeCall(const CallNode& call) {
-  TW_VALUE_OR_RETURN(std::vector<Value> args, NormalizeAll(call.args));
+  TW_ASSIGN_OR_RETURN(std::vector<Value> args, NormalizeAll(call.args));
   while (!args.empty() && !args.back() && call.op->is_optional(args.size() - 1)) args.pop_back();
-  TW_VALUE_OR_RETURN(Attrs attrs, CompleteAttrs(*call.op, call.attrs));
+  TW_ASSIGN_OR_RETURN(Attrs attrs, CompleteAttrs(*call.op, call.attrs));
   Call normal(call.op, std::move(args), std::move(attrs));
   TW_RETURN_IF_ERROR(CheckArity(*normal));
   return Value(normal);
@@ -246,12 +246,12 @@ absl::StatusOr<Value> BlockBuilder::Normalize(const Value& value) {
     case GraphKind::kShape:
       return value;
     case GraphKind::kTuple: {
-      TW_VALUE_OR_RETURN(std::vector<Value> fields, NormalizeAll(cast<TupleNode>(value)->fields));
+      TW_ASSIGN_OR_RETURN(std::vector<Value> fields, NormalizeAll(cast<TupleNode>(value)->fields));
       return Value(Tuple(std::move(fields)));
     }
     case GraphKind::kTupleGetItem: {
       const auto* item = cast<TupleGetItemNode>(value);
-      TW_VALUE_OR_RETURN(const Value tuple, Atom(item->tuple));
+      TW_ASSIGN_OR_RETURN(const Value tuple, Atom(item->tuple));
       const auto* fields = dyn_cast<TupleNode>(tuple);
       const bool inside =
           fields != nullptr && item->index >= 0 && item->index < static_cast<int>(fields->fields.size());
@@ -261,21 +261,21 @@ absl::StatusOr<Value> BlockBuilder::Normalize(const Value& value) {
       return NormalizeCall(*cast<CallNode>(value));
     case GraphKind::kCallTir: {
       const auto* call = cast<CallTirNode>(value);
-      TW_VALUE_OR_RETURN(std::vector<Value> args, NormalizeAll(call->args));
+      TW_ASSIGN_OR_RETURN(std::vector<Value> args, NormalizeAll(call->args));
       return Value(CallTir(call->function, std::move(args), call->out, call->symbols));
     }
     case GraphKind::kCallFunction: {
       const auto* call = cast<CallFunctionNode>(value);
-      TW_VALUE_OR_RETURN(std::vector<Value> args, NormalizeAll(call->args));
+      TW_ASSIGN_OR_RETURN(std::vector<Value> args, NormalizeAll(call->args));
       return Value(CallFunction(call->function, std::move(args)));
     }
     case GraphKind::kMatchCast: {
-      TW_VALUE_OR_RETURN(Value inner, Atom(cast<MatchCastNode>(value)->value));
+      TW_ASSIGN_OR_RETURN(Value inner, Atom(cast<MatchCastNode>(value)->value));
       return Value(MatchCast(std::move(inner), cast<MatchCastNode>(value)->type));
     }
     case GraphKind::kIf: {
       const auto* branch = cast<IfNode>(value);
-      TW_VALUE_OR_RETURN(Value condition, Atom(branch->condition));
+      TW_ASSIGN_OR_RETURN(Value condition, Atom(branch->condition));
       return Value(If(std::move(condition), branch->then_branch, branch->else_branch));
     }
     default:
@@ -422,7 +422,7 @@ absl::StatusOr<Type> BlockBuilder::Reconcile(const Type& inferred, const Type& w
     if (tuple->fields.size() != other.size()) return wrong;
     std::vector<Type> fields;
     for (size_t i = 0; i < other.size(); ++i) {
-      TW_VALUE_OR_RETURN(Type field, Reconcile(tuple->fields[i], other[i]));
+      TW_ASSIGN_OR_RETURN(Type field, Reconcile(tuple->fields[i], other[i]));
       fields.push_back(std::move(field));
     }
     return TupleType(std::move(fields));
@@ -459,7 +459,7 @@ absl::StatusOr<Var> BlockBuilder::Emit(const Value& value, std::string hint) {
 }
 
 absl::StatusOr<Var> BlockBuilder::EmitAs(const Value& value, const Type& written, std::string hint) {
-  TW_VALUE_OR_RETURN(const Value normal, Normalize(value));
+  TW_ASSIGN_OR_RETURN(const Value normal, Normalize(value));
   if (const auto* var = dyn_cast<VarNode>(normal)) {
     TW_RETURN_IF_ERROR(Reconcile(var->type, written).status());
     return Var(var);
@@ -471,8 +471,8 @@ absl::StatusOr<Var> BlockBuilder::EmitAs(const Value& value, const Type& written
   if (share) {
     if (Var bound = FindBound(normal, hash)) return bound;
   }
-  TW_VALUE_OR_RETURN(Type type, Infer(normal));
-  TW_VALUE_OR_RETURN(type, Reconcile(type, written));
+  TW_ASSIGN_OR_RETURN(Type type, Infer(normal));
+  TW_ASSIGN_OR_RETURN(type, Reconcile(type, written));
   const bool split = !pure && in_dataflow();
   if (split) EndDataflow();
   TW_RETURN_IF_ERROR(MarkUses(normal));

@@ -5,8 +5,8 @@
 //   Var x("x", TensorType(DataType::Float(32), {n, Extent(784)}));
 //   b.BeginFunction("main", {x});
 //   b.BeginDataflow();
-//   TW_VALUE_OR_RETURN(Var h, b.Emit(b.CallOp("matmul", {x, Constant(weights)})));   // infers (n, 128)
-//   TW_VALUE_OR_RETURN(Var y, b.Emit(b.CallOp("nn.relu", {h}), "y"));
+//   TW_ASSIGN_OR_RETURN(Var h, b.Emit(b.CallOp("matmul", {x, Constant(weights)})));   // infers (n, 128)
+//   TW_ASSIGN_OR_RETURN(Var y, b.Emit(b.CallOp("nn.relu", {h}), "y"));
 //   TW_RETURN_IF_ERROR(b.EndFunction(y).status());                 // the module has "main" now
 //   GraphModule result = b.module();
 //
@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/status_macros.h"
 #include "graph/ir/graph_module.h"
 #include "graph/ir/op.h"
 #include "graph/ir/value.h"

@@ -1,7 +1,7 @@
 #include "graph/ir/call_types.h"
 
 #include "absl/strings/str_cat.h"
-#include "graph/ir/status_macros.h"
+#include "base/status_macros.h"
 #include "ir/structural.h"
 #include "ir/substitute.h"
 
@@ -152,7 +152,7 @@ absl::StatusOr<Type> JoinTypes(const Type& a, const Type& b) {
     }
     std::vector<Type> fields;
     for (size_t i = 0; i < x->fields.size(); ++i) {
-      TW_VALUE_OR_RETURN(Type field, JoinTypes(x->fields[i], y->fields[i]));
+      TW_ASSIGN_OR_RETURN(Type field, JoinTypes(x->fields[i], y->fields[i]));
       fields.push_back(std::move(field));
     }
     return TupleType(std::move(fields));

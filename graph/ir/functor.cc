@@ -1,7 +1,7 @@
 #include "graph/ir/functor.h"
 
 #include "base/check.h"
-#include "graph/ir/status_macros.h"
+#include "base/status_macros.h"
 
 namespace tilewright::graph {
 
@@ -106,14 +106,14 @@ absl::Status Mutator::MutateBlocks(const SeqNode& seq) {
 }
 
 absl::Status Mutator::MutateBinding(const Binding& binding) {
-  TW_VALUE_OR_RETURN(const Value value, Mutate(binding.value));
+  TW_ASSIGN_OR_RETURN(const Value value, Mutate(binding.value));
   if (IsAtom(value) && !IsAtom(binding.value)) {
     Replace(binding.var, value);
     return absl::OkStatus();
   }
   // A value that defines symbols keeps those of the old type, which others mention.
   const Type keep = DefinesSymbols(value) ? binding.var->type : Type();
-  TW_VALUE_OR_RETURN(Var var, builder_.EmitAs(value, keep, binding.var->name));
+  TW_ASSIGN_OR_RETURN(Var var, builder_.EmitAs(value, keep, binding.var->name));
   Replace(binding.var, var);
   return absl::OkStatus();
 }
@@ -172,8 +172,8 @@ absl::StatusOr<Value> Mutator::Mutate(const Value& value) {
     }
     case GraphKind::kIf: {
       const auto* op = cast<IfNode>(value);
-      TW_VALUE_OR_RETURN(Seq then_branch, MutateBranch(*op->then_branch));
-      TW_VALUE_OR_RETURN(Seq else_branch, MutateBranch(*op->else_branch));
+      TW_ASSIGN_OR_RETURN(Seq then_branch, MutateBranch(*op->then_branch));
+      TW_ASSIGN_OR_RETURN(Seq else_branch, MutateBranch(*op->else_branch));
       return Value(If(Replaced(op->condition), std::move(then_branch), std::move(else_branch)));
     }
     default:

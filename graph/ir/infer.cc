@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/status_macros.h"
 #include "ir/script/printer.h"
 
 namespace tilewright::graph {
@@ -37,7 +38,7 @@ absl::StatusOr<const TensorTypeNode*> InferContext::Tensor(size_t i) const {
 }
 
 absl::StatusOr<const TensorTypeNode*> InferContext::RankedTensor(size_t i) const {
-  TW_VALUE_OR_RETURN(const TensorTypeNode* const tensor, Tensor(i));
+  TW_ASSIGN_OR_RETURN(const TensorTypeNode* const tensor, Tensor(i));
   if (!tensor->shape) return Error("the rank of ", ArgName(i), " is unknown");
   return tensor;
 }
@@ -104,7 +105,7 @@ absl::StatusOr<std::vector<Expr>> InferContext::Broadcast(const std::vector<Expr
   std::vector<Expr> shape = longer;
   const size_t offset = longer.size() - shorter.size();
   for (size_t i = 0; i < shorter.size(); ++i) {
-    TW_VALUE_OR_RETURN(shape[offset + i], BroadcastExtent(longer[offset + i], shorter[i]));
+    TW_ASSIGN_OR_RETURN(shape[offset + i], BroadcastExtent(longer[offset + i], shorter[i]));
   }
   return shape;
 }

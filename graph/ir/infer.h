@@ -1,9 +1,9 @@
 // What a type rule of an operator sees, and helpers that rules share.
 //
 //   absl::StatusOr<Type> InferAdd(InferContext& c) {
-//     TW_VALUE_OR_RETURN(const TensorTypeNode* a, c.Tensor(0));
-//     TW_VALUE_OR_RETURN(const TensorTypeNode* b, c.Tensor(1));
-//     TW_VALUE_OR_RETURN(std::vector<Expr> shape, c.Broadcast(*a->shape, *b->shape));
+//     TW_ASSIGN_OR_RETURN(const TensorTypeNode* a, c.Tensor(0));
+//     TW_ASSIGN_OR_RETURN(const TensorTypeNode* b, c.Tensor(1));
+//     TW_ASSIGN_OR_RETURN(std::vector<Expr> shape, c.Broadcast(*a->shape, *b->shape));
 //     return TensorType(a->dtype, std::move(shape));
 //   }
 #pragma once
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "graph/ir/status_macros.h"
+#include "base/status_macros.h"
 #include "graph/ir/value.h"
 #include "ir/arith/analyzer.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "graph/ir/status_macros.h"
+#include "base/status_macros.h"
 #include "ir/script/printer.h"
 
 namespace tilewright::graph {
@@ -77,19 +77,19 @@ absl::StatusOr<int64_t> SymbolValues::Evaluate(const Expr& e) const {
     return it->second;
   }
   if (const auto* binary = dyn_cast<BinaryNode>(e)) {
-    TW_VALUE_OR_RETURN(const int64_t a, Evaluate(binary->a));
-    TW_VALUE_OR_RETURN(const int64_t b, Evaluate(binary->b));
+    TW_ASSIGN_OR_RETURN(const int64_t a, Evaluate(binary->a));
+    TW_ASSIGN_OR_RETURN(const int64_t b, Evaluate(binary->b));
     const std::optional<int64_t> result = Compute(binary->op, a, b);
     if (!result) return absl::InvalidArgumentError(absl::StrCat(PrintExtent(e), " divides by zero or overflows"));
     return *result;
   }
   if (const auto* cast_node = dyn_cast<CastNode>(e)) return Evaluate(cast_node->value);
   if (const auto* not_node = dyn_cast<NotNode>(e)) {
-    TW_VALUE_OR_RETURN(const int64_t a, Evaluate(not_node->a));
+    TW_ASSIGN_OR_RETURN(const int64_t a, Evaluate(not_node->a));
     return a == 0;
   }
   if (const auto* select = dyn_cast<SelectNode>(e)) {
-    TW_VALUE_OR_RETURN(const int64_t condition, Evaluate(select->condition));
+    TW_ASSIGN_OR_RETURN(const int64_t condition, Evaluate(select->condition));
     return Evaluate(condition != 0 ? select->true_value : select->false_value);
   }
   return absl::InvalidArgumentError(absl::StrCat(PrintExtent(e), " is not arithmetic of symbols"));
@@ -99,7 +99,7 @@ absl::StatusOr<std::vector<int64_t>> SymbolValues::Evaluate(const std::vector<Ex
   std::vector<int64_t> values;
   values.reserve(exprs.size());
   for (const Expr& e : exprs) {
-    TW_VALUE_OR_RETURN(const int64_t value, Evaluate(e));
+    TW_ASSIGN_OR_RETURN(const int64_t value, Evaluate(e));
     values.push_back(value);
   }
   return values;
@@ -154,7 +154,7 @@ absl::Status SymbolValues::CheckReadyGuards(std::vector<Expr>* guards) const {
 
 absl::Status SymbolValues::CheckGuards(const std::vector<Expr>& guards) const {
   for (const Expr& guard : guards) {
-    TW_VALUE_OR_RETURN(const int64_t holds, Evaluate(guard));
+    TW_ASSIGN_OR_RETURN(const int64_t holds, Evaluate(guard));
     if (holds != 0) continue;
     std::string values;
     for (const Symbol& symbol : FreeSymbols(std::vector<Expr>{guard})) {

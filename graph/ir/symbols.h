@@ -2,7 +2,7 @@
 //
 //   SymbolValues symbols;
 //   TW_RETURN_IF_ERROR(symbols.Match(*type, array.shape(), "x"));    // binds n of (n, 64), checks the rest
-//   TW_VALUE_OR_RETURN(int64_t bytes, symbols.Evaluate(n * 256));
+//   TW_ASSIGN_OR_RETURN(int64_t bytes, symbols.Evaluate(n * 256));
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/status_macros.h"
 #include "graph/ir/type.h"
 
 namespace tilewright::graph {

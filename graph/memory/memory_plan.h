@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "base/status_macros.h"
 
 namespace tilewright::graph {
 

@@ -12,8 +12,8 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "graph/executor/onnx_model.h"
-#include "graph/ir/status_macros.h"
 #include "graph/onnx/test_data.h"
 
 namespace tilewright::graph {
@@ -41,7 +41,7 @@ absl::Status Compare(const NDArray& got, const NDArray& want, const std::string&
 }
 
 absl::Status RunDataSet(const fs::path& model_path, const fs::path& data, const ExecutorOptions& options) {
-  TW_VALUE_OR_RETURN(std::unique_ptr<ModelFile> file, ModelFile::Open(model_path.string()));
+  TW_ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> file, ModelFile::Open(model_path.string()));
   const onnx::GraphProto graph = file->model().graph();
   std::set<std::string> initialized;
   for (const auto& tensor : graph.initializer()) initialized.insert(tensor.name());
@@ -50,16 +50,16 @@ absl::Status RunDataSet(const fs::path& model_path, const fs::path& data, const 
   for (const auto& input : graph.input()) {
     if (initialized.contains(input.name())) continue;
     const fs::path path = data / absl::StrCat("input_", number++, ".pb");
-    TW_VALUE_OR_RETURN(TestValue value, ReadTestValue(path.string(), input.type()));
+    TW_ASSIGN_OR_RETURN(TestValue value, ReadTestValue(path.string(), input.type()));
     inputs[input.name()] = {value.kind, std::move(value.arrays)};
   }
-  TW_VALUE_OR_RETURN(std::unique_ptr<OnnxModel> model,
-                     OnnxModel::Load(std::move(file), {.inputs = &inputs, .executor = options}));
-  TW_VALUE_OR_RETURN(const std::vector<OnnxModel::Tensors> outputs, model->Run(inputs));
+  TW_ASSIGN_OR_RETURN(std::unique_ptr<OnnxModel> model,
+                      OnnxModel::Load(std::move(file), {.inputs = &inputs, .executor = options}));
+  TW_ASSIGN_OR_RETURN(const std::vector<OnnxModel::Tensors> outputs, model->Run(inputs));
   for (int i = 0; i < graph.output_size(); ++i) {
     const std::string& name = graph.output(i).name();
     const fs::path path = data / absl::StrCat("output_", i, ".pb");
-    TW_VALUE_OR_RETURN(const TestValue want, ReadTestValue(path.string(), graph.output(i).type()));
+    TW_ASSIGN_OR_RETURN(const TestValue want, ReadTestValue(path.string(), graph.output(i).type()));
     const Arrays& got = outputs[static_cast<size_t>(i)].arrays;
     if (got.size() != want.arrays.size()) return absl::InternalError(absl::StrCat(name, " has another length"));
     for (size_t k = 0; k < got.size(); ++k) TW_RETURN_IF_ERROR(Compare(got[k], want.arrays[k], name));

@@ -5,7 +5,7 @@
 #include <unordered_set>
 
 #include "absl/strings/str_cat.h"
-#include "graph/ir/status_macros.h"
+#include "base/status_macros.h"
 #include "graph/onnx/known_values.h"
 #include "ir/functor.h"
 #include "ir/interp/interp.h"
@@ -166,13 +166,13 @@ absl::StatusOr<Items> Emitter::Emit(const std::string& name, const Items& inputs
     if (CountOrMax(result.shape) == 0) {
       result = FromArray(NDArray(result.dtype, *ConstantExtents(result.shape)));
     } else if (result.values) {
-      TW_VALUE_OR_RETURN(result, FromValues(result.dtype, result.shape, *result.values));
+      TW_ASSIGN_OR_RETURN(result, FromValues(result.dtype, result.shape, *result.values));
     } else {
       all_known = false;
     }
   }
   if (all_known) return results;
-  TW_VALUE_OR_RETURN(Items called, EmitCall(name, inputs, program, types, std::move(symbols)));
+  TW_ASSIGN_OR_RETURN(Items called, EmitCall(name, inputs, program, types, std::move(symbols)));
   for (size_t i = 0; i < results.size(); ++i) {
     if (!results[i].value) results[i] = called[i];
   }
@@ -187,14 +187,14 @@ absl::StatusOr<Items> Emitter::EmitCall(const std::string& name, const Items& in
   for (const Item& type : types) fields.emplace_back(type.type());
   const Type out = fields.size() == 1 ? fields[0] : Type(TupleType(fields));
   const std::string function = builder_->AddProgram(program, name);
-  TW_VALUE_OR_RETURN(Var var, builder_->Emit(CallTir(function, std::move(args), out, std::move(symbols)), name));
+  TW_ASSIGN_OR_RETURN(Var var, builder_->Emit(CallTir(function, std::move(args), out, std::move(symbols)), name));
   Items results = types;
   for (size_t i = 0; i < results.size(); ++i) {
     if (results.size() == 1) {
       results[i].value = var;
       continue;
     }
-    TW_VALUE_OR_RETURN(Var field, builder_->Emit(TupleGetItem(var, static_cast<int>(i)), name));
+    TW_ASSIGN_OR_RETURN(Var field, builder_->Emit(TupleGetItem(var, static_cast<int>(i)), name));
     results[i].value = field;
   }
   return results;
@@ -238,7 +238,7 @@ absl::StatusOr<Item> Emitter::FromValues(DataType dtype, std::vector<Expr> shape
   }
   Item type = Item::Tensor({}, dtype, std::move(shape));
   type.values = std::move(values);
-  TW_VALUE_OR_RETURN(Items result, EmitCall("extents", {}, PrimFunc(std::move(fields)), {type}, std::move(symbols)));
+  TW_ASSIGN_OR_RETURN(Items result, EmitCall("extents", {}, PrimFunc(std::move(fields)), {type}, std::move(symbols)));
   return result[0];
 }
 
@@ -254,7 +254,7 @@ absl::StatusOr<Item> Emitter::View(const Item& x, std::vector<Expr> shape) {
     result.value = Constant(constant->dtype, *numbers, constant->bytes);
     return result;
   }
-  TW_VALUE_OR_RETURN(Var var, builder_->Emit(builder_->CallOp("reshape", {x.value, ShapeExpr(shape)}), "view"));
+  TW_ASSIGN_OR_RETURN(Var var, builder_->Emit(builder_->CallOp("reshape", {x.value, ShapeExpr(shape)}), "view"));
   result.value = var;
   return result;
 }
@@ -265,14 +265,14 @@ absl::StatusOr<Item> Emitter::MoveAxis(const Item& x, int from, int to) {
   std::iota(permutation.begin(), permutation.end(), 0);
   permutation.erase(permutation.begin() + from);
   permutation.insert(permutation.begin() + to, from);
-  TW_VALUE_OR_RETURN(Items moved, Program("transpose", {x}, [&](ProgramParts& p) {
-                       return Buffers{tilewright::ops::Transpose(p.f, p.in[0], permutation)};
-                     }));
+  TW_ASSIGN_OR_RETURN(Items moved, Program("transpose", {x}, [&](ProgramParts& p) {
+                        return Buffers{tilewright::ops::Transpose(p.f, p.in[0], permutation)};
+                      }));
   return moved[0];
 }
 
 absl::StatusOr<Items> Emitter::Operator(const std::string& name, std::vector<Value> args, Attrs attrs) {
-  TW_VALUE_OR_RETURN(Var var, builder_->Emit(builder_->CallOp(name, std::move(args), std::move(attrs)), name));
+  TW_ASSIGN_OR_RETURN(Var var, builder_->Emit(builder_->CallOp(name, std::move(args), std::move(attrs)), name));
   const auto item = [](const Value& value, const Type& type) -> absl::StatusOr<Item> {
     const auto* tensor = dyn_cast<TensorTypeNode>(type);
     if (tensor == nullptr || !tensor->shape) return absl::UnimplementedError("a result has an unknown rank");
@@ -283,13 +283,13 @@ absl::StatusOr<Items> Emitter::Operator(const std::string& name, std::vector<Val
   Items results;
   if (const auto* tuple = dyn_cast<TupleTypeNode>(var->type)) {
     for (size_t i = 0; i < tuple->fields.size(); ++i) {
-      TW_VALUE_OR_RETURN(Var field, builder_->Emit(TupleGetItem(var, static_cast<int>(i)), name));
-      TW_VALUE_OR_RETURN(Item result, item(field, field->type));
+      TW_ASSIGN_OR_RETURN(Var field, builder_->Emit(TupleGetItem(var, static_cast<int>(i)), name));
+      TW_ASSIGN_OR_RETURN(Item result, item(field, field->type));
       results.push_back(std::move(result));
     }
     return results;
   }
-  TW_VALUE_OR_RETURN(Item result, item(var, var->type));
+  TW_ASSIGN_OR_RETURN(Item result, item(var, var->type));
   return Items{std::move(result)};
 }
 

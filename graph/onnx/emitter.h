@@ -1,6 +1,6 @@
 // Emits programs into the graph that is being built.
 //
-//   TW_VALUE_OR_RETURN(Items y, emitter.Program("relu", {x}, [&](ProgramParts& p) {
+//   TW_ASSIGN_OR_RETURN(Items y, emitter.Program("relu", {x}, [&](ProgramParts& p) {
 //     return Buffers{ops::Map(p.f, "relu", p.in, [](auto& e) { return Max(Const(e[0].dtype(), 0), e[0]); })};
 //   }));
 //
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/status_macros.h"
 #include "graph/ir/block_builder.h"
 #include "graph/onnx/item.h"
 #include "ir/builder.h"

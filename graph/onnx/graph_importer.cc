@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "graph/ir/status_macros.h"
+#include "base/status_macros.h"
 #include "graph/onnx/element_types.h"
 #include "graph/onnx/operators.h"
 #include "ir/script/printer.h"
@@ -149,7 +149,7 @@ bool GraphImporter::NeedsValues(const std::string& name) {
 }
 
 absl::StatusOr<Item> GraphImporter::ConstantOf(const onnx::TensorProto& tensor) {
-  TW_VALUE_OR_RETURN(TensorView view, file_->Tensor(tensor));
+  TW_ASSIGN_OR_RETURN(TensorView view, file_->Tensor(tensor));
   ConstantBytes bytes(view.owner, view.bytes.data(), static_cast<int64_t>(view.bytes.size()));
   return emitter_.FromConstant(Constant(view.dtype, view.shape, std::move(bytes)));
 }
@@ -191,7 +191,7 @@ absl::StatusOr<Item> GraphImporter::InputItem(const onnx::ValueInfoProto& input,
   }
   if (input.type().has_tensor_type()) {
     const auto& type = input.type().tensor_type();
-    TW_VALUE_OR_RETURN(const DataType dtype, ElementType(type.elem_type()));
+    TW_ASSIGN_OR_RETURN(const DataType dtype, ElementType(type.elem_type()));
     if (!type.has_shape()) return absl::UnimplementedError("its rank is not known");
     return add(input.name(), dtype, InputShape(input, type));
   }
@@ -216,7 +216,7 @@ absl::StatusOr<Item> GraphImporter::InputItem(const onnx::ValueInfoProto& input,
 
 absl::Status GraphImporter::ImportInitializers(const onnx::GraphProto& graph) {
   for (const onnx::TensorProto& tensor : graph.initializer()) {
-    TW_VALUE_OR_RETURN(Item item, ConstantOf(tensor));
+    TW_ASSIGN_OR_RETURN(Item item, ConstantOf(tensor));
     // An initializer is the default of an input of the same name; here it is the value.
     scopes_.back().names.insert_or_assign(tensor.name(), std::move(item));
   }

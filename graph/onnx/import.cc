@@ -1,7 +1,7 @@
 #include "graph/onnx/import.h"
 
 #include "absl/strings/str_cat.h"
-#include "graph/ir/status_macros.h"
+#include "base/status_macros.h"
 #include "graph/onnx/graph_importer.h"
 
 namespace tilewright::graph {

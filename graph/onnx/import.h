@@ -1,7 +1,7 @@
 // From an ONNX model to a graph.
 //
-//   TW_VALUE_OR_RETURN(std::unique_ptr<ModelFile> file, ModelFile::Open("model.onnx"));
-//   TW_VALUE_OR_RETURN(ImportedModel model, ImportModel(*file, {.dims = {{"batch", 1}}}));
+//   TW_ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> file, ModelFile::Open("model.onnx"));
+//   TW_ASSIGN_OR_RETURN(ImportedModel model, ImportModel(*file, {.dims = {{"batch", 1}}}));
 //
 // Each node becomes calls of programs (graph/ir, CallTir) and a few operators that have none (graph/onnx/host_ops.h), by
 // a function of the table in operators.h. Functions of the model are inlined. Symbolic dimensions are symbols, equal
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/status_macros.h"
 #include "graph/ir/graph_module.h"
 #include "graph/ir/op.h"
 #include "graph/onnx/item.h"

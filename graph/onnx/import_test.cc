@@ -1,5 +1,6 @@
 #include "graph/onnx/import.h"
 
+#include "base/status_macros.h"
 #include "gmock/gmock.h"
 #include "graph/executor/host_ops.h"
 #include "graph/executor/onnx_model.h"
@@ -32,11 +33,9 @@ class Import : public testing::Test {
   static absl::StatusOr<NDArray> Run(ModelWriter& m, const NDArray& x) {
     OnnxModel::Inputs inputs;
     inputs["x"] = {Item::Kind::kTensor, {x}};
-    auto model = OnnxModel::Load(*m.File(), {.inputs = &inputs, .executor = {.interpret = true}});
-    if (!model.ok()) return model.status();
-    auto outputs = (*model)->Run(inputs);
-    if (!outputs.ok()) return outputs.status();
-    return (*outputs)[0].arrays[0];
+    TW_ASSIGN_OR_RETURN(auto model, OnnxModel::Load(*m.File(), {.inputs = &inputs, .executor = {.interpret = true}}));
+    TW_ASSIGN_OR_RETURN(auto outputs, model->Run(inputs));
+    return outputs[0].arrays[0];
   }
 
   OpTable ops_;

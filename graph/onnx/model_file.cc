@@ -13,6 +13,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "graph/onnx/wire_scan.h"
 
 namespace tilewright::graph {
@@ -156,10 +157,9 @@ std::string OnnxTypeName(int32_t onnx_type) {
 }
 
 absl::StatusOr<std::unique_ptr<ModelFile>> ModelFile::Open(const std::string& path) {
-  auto file = MappedFile::Open(path);
-  if (!file.ok()) return file.status();
-  auto model = FromBytes(*file, (*file)->bytes(), std::filesystem::path(path).parent_path().string());
-  if (model.ok()) (*model)->mapped_ = *std::move(file);
+  TW_ASSIGN_OR_RETURN(auto file, MappedFile::Open(path));
+  auto model = FromBytes(file, file->bytes(), std::filesystem::path(path).parent_path().string());
+  if (model.ok()) (*model)->mapped_ = std::move(file);
   return model;
 }
 
@@ -170,13 +170,12 @@ void ModelFile::Release() const {
 
 absl::StatusOr<std::unique_ptr<ModelFile>> ModelFile::FromBytes(std::shared_ptr<const void> owner, Bytes bytes,
                                                                 std::string directory) {
-  auto messages = StripTensors(bytes);
-  if (!messages.ok()) return messages.status();
-  if (messages->size() > static_cast<size_t>(std::numeric_limits<int>::max())) {
+  TW_ASSIGN_OR_RETURN(auto messages, StripTensors(bytes));
+  if (messages.size() > static_cast<size_t>(std::numeric_limits<int>::max())) {
     return absl::InvalidArgumentError("its messages take more than 2 GiB without the elements of tensors");
   }
   std::unique_ptr<ModelFile> file(new ModelFile);
-  if (!file->model_.ParseFromArray(messages->data(), static_cast<int>(messages->size()))) {
+  if (!file->model_.ParseFromArray(messages.data(), static_cast<int>(messages.size()))) {
     return absl::InvalidArgumentError("it is not an ONNX model: a message does not parse");
   }
   if (!file->model_.has_graph()) return absl::InvalidArgumentError("it is not an ONNX model: it has no graph");
@@ -233,12 +232,10 @@ absl::StatusOr<TensorView> ModelFile::Tensor(const TensorProto& tensor) {
   auto type = ElementType(tensor.data_type());
   if (!type.ok()) return TensorError(tensor, type.status().message());
   int64_t bytes = 0;
-  auto shape = ShapeOf(tensor, *type, &bytes);
-  if (!shape.ok()) return shape.status();
-  TensorView view{.dtype = *type, .shape = *std::move(shape)};
-  auto elements = ExternalBytes(tensor, static_cast<uint64_t>(bytes), &view.owner);
-  if (!elements.ok()) return elements.status();
-  view.bytes = *elements;
+  TW_ASSIGN_OR_RETURN(auto shape, ShapeOf(tensor, *type, &bytes));
+  TensorView view{.dtype = *type, .shape = std::move(shape)};
+  TW_ASSIGN_OR_RETURN(auto elements, ExternalBytes(tensor, static_cast<uint64_t>(bytes), &view.owner));
+  view.bytes = elements;
   return view;
 }
 
@@ -246,9 +243,8 @@ absl::StatusOr<TensorView> TensorOf(const TensorProto& tensor) {
   auto type = ElementType(tensor.data_type());
   if (!type.ok()) return TensorError(tensor, type.status().message());
   int64_t bytes = 0;
-  auto shape = ShapeOf(tensor, *type, &bytes);
-  if (!shape.ok()) return shape.status();
-  TensorView view{.dtype = *type, .shape = *std::move(shape)};
+  TW_ASSIGN_OR_RETURN(auto shape, ShapeOf(tensor, *type, &bytes));
+  TensorView view{.dtype = *type, .shape = std::move(shape)};
   if (tensor.has_raw_data() && !HasTypedElements(tensor)) {
     if (static_cast<int64_t>(tensor.raw_data().size()) != bytes) {
       return TensorError(tensor,
@@ -259,10 +255,9 @@ absl::StatusOr<TensorView> TensorOf(const TensorProto& tensor) {
     view.owner = copy;
     return view;
   }
-  auto copy = TypedElements(tensor, *type, bytes);
-  if (!copy.ok()) return copy.status();
-  view.bytes = BytesOf(**copy);
-  view.owner = *copy;
+  TW_ASSIGN_OR_RETURN(auto copy, TypedElements(tensor, *type, bytes));
+  view.bytes = BytesOf(*copy);
+  view.owner = copy;
   return view;
 }
 

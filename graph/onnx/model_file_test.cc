@@ -4,6 +4,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "base/status_macros.h"
 #include "gmock/gmock.h"
 #include "graph/onnx/testing.h"
 #include "gtest/gtest.h"
@@ -104,12 +105,10 @@ TEST(ModelFile, ExternalDataIsCheckedAgainstItsFile) {
   const auto read = [&](const TensorProto& tensor) -> absl::Status {
     ModelWriter m(17);
     *m.graph().add_initializer() = tensor;
-    auto file = m.File(folder);
-    if (!file.ok()) return file.status();
-    auto view = (*file)->Tensor((*file)->model().graph().initializer(0));
-    if (!view.ok()) return view.status();
+    TW_ASSIGN_OR_RETURN(auto file, m.File(folder));
+    TW_ASSIGN_OR_RETURN(auto view, file->Tensor(file->model().graph().initializer(0)));
     float first;
-    std::memcpy(&first, view->bytes.data(), 4);
+    std::memcpy(&first, view.bytes.data(), 4);
     EXPECT_EQ(first, 4);
     return absl::OkStatus();
   };

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "graph/ir/status_macros.h"
+#include "base/status_macros.h"
 #include "graph/onnx/model_file.h"
 
 namespace tilewright::graph {
@@ -25,7 +25,7 @@ absl::StatusOr<NDArray> RandomInput(const onnx::ValueInfoProto& input, const std
                                     uint64_t seed, int64_t below) {
   if (!input.type().has_tensor_type()) return absl::InvalidArgumentError("it is no tensor, and no file gives it");
   const auto& type = input.type().tensor_type();
-  TW_VALUE_OR_RETURN(const DataType dtype, ElementType(type.elem_type()));
+  TW_ASSIGN_OR_RETURN(const DataType dtype, ElementType(type.elem_type()));
   std::vector<int64_t> shape;
   int64_t bytes = dtype.bytes();
   for (const auto& dim : type.shape().dim()) {

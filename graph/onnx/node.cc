@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/status_macros.h"
 #include "graph/onnx/graph_importer.h"
 
 namespace tilewright::graph {
@@ -50,22 +51,22 @@ absl::StatusOr<Exprs> OnnxNode::Values(size_t i) {
   if (in_[i].dtype.is_float() || count > kMaxKnownValues) return NotKnown(i);
   if (importer_->CanBind(proto_.input(static_cast<int>(i)))) return NotKnown(i);
   // They are read when the model runs.
-  TW_VALUE_OR_RETURN(const Var read,
-                     emitter_->builder().Emit(emitter_->builder().CallOp("host.read_values", {in_[i].value})));
+  TW_ASSIGN_OR_RETURN(const Var read,
+                      emitter_->builder().Emit(emitter_->builder().CallOp("host.read_values", {in_[i].value})));
   return *cast<TensorTypeNode>(read->type)->values;
 }
 
 absl::StatusOr<Int64s> OnnxNode::Numbers(size_t i) {
   TW_RETURN_IF_ERROR(RequireTensors(i, 1));
   if (!in_[i].values && in_[i].constant() == nullptr) return NotKnown(i);
-  TW_VALUE_OR_RETURN(const Exprs values, Values(i));
+  TW_ASSIGN_OR_RETURN(const Exprs values, Values(i));
   auto numbers = ConstantExtents(values);
   if (!numbers) return NotKnown(i);
   return *std::move(numbers);
 }
 
 absl::StatusOr<int64_t> OnnxNode::Number(size_t i) {
-  TW_VALUE_OR_RETURN(const Int64s numbers, Numbers(i));
+  TW_ASSIGN_OR_RETURN(const Int64s numbers, Numbers(i));
   if (numbers.size() != 1) return Error("input ", i, " has ", numbers.size(), " elements instead of one");
   return numbers[0];
 }
@@ -116,7 +117,7 @@ std::vector<std::string> OnnxNode::Strings(const std::string& name) const {
 absl::StatusOr<std::optional<Int64s>> OnnxNode::IntsOrInput(const std::string& name, size_t input, int64_t since) {
   if (opset_ < since) return Ints(name);
   if (!Has(input)) return std::optional<Int64s>();
-  TW_VALUE_OR_RETURN(Int64s numbers, Numbers(input));
+  TW_ASSIGN_OR_RETURN(Int64s numbers, Numbers(input));
   return std::optional<Int64s>(std::move(numbers));
 }
 
@@ -173,7 +174,7 @@ absl::StatusOr<int> OnnxNode::Axis(int64_t axis, size_t rank) const {
 absl::StatusOr<std::vector<int>> OnnxNode::Axes(const Int64s& axes, size_t rank) const {
   std::vector<int> result;
   for (int64_t axis : axes) {
-    TW_VALUE_OR_RETURN(int one, Axis(axis, rank));
+    TW_ASSIGN_OR_RETURN(int one, Axis(axis, rank));
     result.push_back(one);
   }
   std::sort(result.begin(), result.end());

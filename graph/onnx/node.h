@@ -11,7 +11,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "graph/ir/status_macros.h"
 #include "graph/onnx/emitter.h"
 #include "graph/onnx/item.h"
 #include "ir/ops/broadcast.h"

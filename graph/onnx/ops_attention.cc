@@ -1,4 +1,5 @@
 // Parts of attention.
+#include "base/status_macros.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
 #include "ir/ops/indexing.h"

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/status_macros.h"
 #include "graph/onnx/graph_importer.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
@@ -33,10 +34,10 @@ absl::StatusOr<Items> FieldsOf(OnnxNode& n, const Var& tuple, const Items& types
   Items results;
   BlockBuilder& b = n.emit().builder();
   for (size_t i = 0; i < types.size(); ++i) {
-    TW_VALUE_OR_RETURN(Var field, b.Emit(TupleGetItem(tuple, static_cast<int>(i))));
+    TW_ASSIGN_OR_RETURN(Var field, b.Emit(TupleGetItem(tuple, static_cast<int>(i))));
     const auto* type = dyn_cast<TensorTypeNode>(field->type);
     if (type == nullptr || !type->shape) {
-      TW_VALUE_OR_RETURN(field, b.Emit(MatchCast(field, TensorType(types[i].dtype, types[i].shape))));
+      TW_ASSIGN_OR_RETURN(field, b.Emit(MatchCast(field, TensorType(types[i].dtype, types[i].shape))));
     }
     const auto* known = cast<TensorTypeNode>(field->type);
     Item item = Item::Tensor(field, known->dtype, *known->shape);
@@ -48,8 +49,8 @@ absl::StatusOr<Items> FieldsOf(OnnxNode& n, const Var& tuple, const Items& types
 
 absl::Status ImportIf(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
-  TW_VALUE_OR_RETURN(const onnx::GraphProto* then_graph, BodyOf(n, "then_branch"));
-  TW_VALUE_OR_RETURN(const onnx::GraphProto* else_graph, BodyOf(n, "else_branch"));
+  TW_ASSIGN_OR_RETURN(const onnx::GraphProto* then_graph, BodyOf(n, "then_branch"));
+  TW_ASSIGN_OR_RETURN(const onnx::GraphProto* else_graph, BodyOf(n, "else_branch"));
   // A condition that is known leaves one branch.
   if (n.In(0).values && n.In(0).values->size() == 1) {
     if (const auto condition = AsInt((*n.In(0).values)[0])) {
@@ -79,8 +80,8 @@ absl::Status ImportIf(OnnxNode& n) {
     return b.EndBranch(Tuple(*std::move(values)));
   };
   Items then_items, else_items;
-  TW_VALUE_OR_RETURN(Seq then_branch, branch(*then_graph, &then_items));
-  TW_VALUE_OR_RETURN(Seq else_branch, branch(*else_graph, &else_items));
+  TW_ASSIGN_OR_RETURN(Seq then_branch, branch(*then_graph, &then_items));
+  TW_ASSIGN_OR_RETURN(Seq else_branch, branch(*else_graph, &else_items));
   if (n.importer().num_unsupported() > before) return absl::OkStatus();
   if (then_items.size() != else_items.size()) return n.Error("its branches have different numbers of outputs");
   for (size_t i = 0; i < then_items.size(); ++i) {
@@ -90,7 +91,7 @@ absl::Status ImportIf(OnnxNode& n) {
       return n.Unsupported(text);
     }
   }
-  TW_VALUE_OR_RETURN(Var result, b.Emit(If(n.In(0).value, then_branch, else_branch)));
+  TW_ASSIGN_OR_RETURN(Var result, b.Emit(If(n.In(0).value, then_branch, else_branch)));
   return n.Out(FieldsOf(n, result, then_items));
 }
 
@@ -204,10 +205,10 @@ absl::StatusOr<Carried> ImportCarrying(OnnxNode& n, const onnx::GraphProto& grap
     if (inputs.size() != static_cast<size_t>(graph.input_size())) {
       return n.Error("its body takes ", graph.input_size(), " inputs, not ", inputs.size());
     }
-    TW_VALUE_OR_RETURN(auto body, ImportBodyFunction(n, graph, inputs));
+    TW_ASSIGN_OR_RETURN(auto body, ImportBodyFunction(n, graph, inputs));
     if (!body) return Carried{};
     if (body->outputs.size() < least_outputs) return n.Error("its body has ", body->outputs.size(), " outputs");
-    TW_VALUE_OR_RETURN(const bool changed, Generalize(n, &carried, body->outputs, first_output, &general));
+    TW_ASSIGN_OR_RETURN(const bool changed, Generalize(n, &carried, body->outputs, first_output, &general));
     if (!changed) return Carried{std::move(carried), std::move(body)};
     n.emit().builder().Remove(body->name);
   }
@@ -225,11 +226,11 @@ absl::Status UnrollLoop(OnnxNode& n, const onnx::GraphProto& graph, Items carrie
   constexpr int64_t kMost = 1000;
   int64_t trips = kMost + 1;
   if (n.Has(0)) {
-    TW_VALUE_OR_RETURN(trips, n.Number(0));
+    TW_ASSIGN_OR_RETURN(trips, n.Number(0));
   }
   bool condition = true;
   if (n.Has(1)) {
-    TW_VALUE_OR_RETURN(const int64_t value, n.Number(1));
+    TW_ASSIGN_OR_RETURN(const int64_t value, n.Number(1));
     condition = value != 0;
   }
   const size_t count = carried.size();
@@ -237,12 +238,12 @@ absl::Status UnrollLoop(OnnxNode& n, const onnx::GraphProto& graph, Items carrie
   std::vector<Items> scans(static_cast<size_t>(graph.output_size()) - 1 - count);
   for (int64_t i = 0; i < trips && condition; ++i) {
     if (i >= kMost) return n.Unsupported("more than ", kMost, " iterations over sequences");
-    TW_VALUE_OR_RETURN(Item iteration, n.emit().FromValues(DataType::Int(64), {}, {Extent(i)}));
-    TW_VALUE_OR_RETURN(Item go, n.emit().FromValues(DataType::Bool(), {}, {Extent(1)}));
+    TW_ASSIGN_OR_RETURN(Item iteration, n.emit().FromValues(DataType::Int(64), {}, {Extent(i)}));
+    TW_ASSIGN_OR_RETURN(Item go, n.emit().FromValues(DataType::Bool(), {}, {Extent(1)}));
     Items inputs = {iteration, go};
     inputs.insert(inputs.end(), carried.begin(), carried.end());
     const size_t before = n.importer().num_unsupported();
-    TW_VALUE_OR_RETURN(const Items outputs, n.importer().ImportBody(graph, inputs));
+    TW_ASSIGN_OR_RETURN(const Items outputs, n.importer().ImportBody(graph, inputs));
     if (n.importer().num_unsupported() > before) return absl::OkStatus();
     if (!outputs[0].values || !AsInt((*outputs[0].values)[0])) {
       return n.Unsupported("the condition of a loop over sequences depends on data");
@@ -253,21 +254,21 @@ absl::Status UnrollLoop(OnnxNode& n, const onnx::GraphProto& graph, Items carrie
       const Item& part = outputs[1 + count + s];
       Exprs shape = part.shape;
       shape.insert(shape.begin(), Extent(1));
-      TW_VALUE_OR_RETURN(Item row, n.emit().View(part, shape));
+      TW_ASSIGN_OR_RETURN(Item row, n.emit().View(part, shape));
       scans[s].push_back(std::move(row));
     }
   }
   for (Items& rows : scans) {
     if (rows.empty()) return n.Unsupported("no iteration over sequences, with scanned results");
-    TW_VALUE_OR_RETURN(Items stacked,
-                       n.Program("concat", rows, [](ProgramParts& p) { return Buffers{ops::Concat(p.f, p.in, 0)}; }));
+    TW_ASSIGN_OR_RETURN(Items stacked,
+                        n.Program("concat", rows, [](ProgramParts& p) { return Buffers{ops::Concat(p.f, p.in, 0)}; }));
     carried.push_back(stacked[0]);
   }
   return n.Out(std::move(carried));
 }
 
 absl::Status ImportLoop(OnnxNode& n) {
-  TW_VALUE_OR_RETURN(const onnx::GraphProto* graph, BodyOf(n, "body"));
+  TW_ASSIGN_OR_RETURN(const onnx::GraphProto* graph, BodyOf(n, "body"));
   const size_t count = n.in().size() < 2 ? 0 : n.in().size() - 2;
   Items initial;
   for (size_t i = 0; i < count; ++i) {
@@ -277,11 +278,12 @@ absl::Status ImportLoop(OnnxNode& n) {
   if (std::any_of(initial.begin(), initial.end(), [](const Item& item) { return !item.is_tensor(); })) {
     return UnrollLoop(n, *graph, std::move(initial));
   }
-  TW_VALUE_OR_RETURN(Carried loop, ImportCarrying(n, *graph, initial, 1, 1 + count, [](const Items& carried) {
-                       Items inputs = {Item::Tensor({}, DataType::Int(64), {}), Item::Tensor({}, DataType::Bool(), {})};
-                       inputs.insert(inputs.end(), carried.begin(), carried.end());
-                       return inputs;
-                     }));
+  TW_ASSIGN_OR_RETURN(Carried loop, ImportCarrying(n, *graph, initial, 1, 1 + count, [](const Items& carried) {
+                        Items inputs = {Item::Tensor({}, DataType::Int(64), {}),
+                                        Item::Tensor({}, DataType::Bool(), {})};
+                        inputs.insert(inputs.end(), carried.begin(), carried.end());
+                        return inputs;
+                      }));
   if (!loop.body) return absl::OkStatus();
   Items known = initial, results;
   for (const Item& item : n.in()) known.push_back(item);
@@ -297,11 +299,11 @@ absl::Status ImportLoop(OnnxNode& n) {
   for (const Item& item : initial) args.push_back(item.value);
   args.insert(args.end(), loop.body->captured.begin(), loop.body->captured.end());
   BlockBuilder& b = n.emit().builder();
-  TW_VALUE_OR_RETURN(Var result, b.Emit(b.CallOp("host.loop", std::move(args),
-                                                 {{"body", FunctionName{loop.body->name}},
-                                                  {"types", TypeNames(results)},
-                                                  {"carried", static_cast<int64_t>(count)},
-                                                  {"scanned", scanned}})));
+  TW_ASSIGN_OR_RETURN(Var result, b.Emit(b.CallOp("host.loop", std::move(args),
+                                                  {{"body", FunctionName{loop.body->name}},
+                                                   {"types", TypeNames(results)},
+                                                   {"carried", static_cast<int64_t>(count)},
+                                                   {"scanned", scanned}})));
   return n.Out(FieldsOf(n, result, results));
 }
 
@@ -312,7 +314,7 @@ absl::StatusOr<int> ScanAxis(OnnxNode& n, const Int64s& axes, size_t i, size_t r
 
 absl::Status ImportScan(OnnxNode& n) {
   if (n.opset() < 9) return n.Unsupported("Scan with a batch dimension, of opset 8");
-  TW_VALUE_OR_RETURN(const onnx::GraphProto* graph, BodyOf(n, "body"));
+  TW_ASSIGN_OR_RETURN(const onnx::GraphProto* graph, BodyOf(n, "body"));
   const int64_t given = n.Int("num_scan_inputs", 0);
   if (given < 1 || static_cast<size_t>(given) > n.in().size()) return n.Error("num_scan_inputs is ", given);
   TW_RETURN_IF_ERROR(n.RequireTensors(0, n.in().size()));
@@ -323,16 +325,16 @@ absl::Status ImportScan(OnnxNode& n) {
   const Items initial(n.in().begin(), n.in().begin() + static_cast<std::ptrdiff_t>(count));
   Items operands = initial, elements;
   for (size_t i = count; i < n.in().size(); ++i) {
-    TW_VALUE_OR_RETURN(const int axis, ScanAxis(n, input_axes, i - count, n.In(i).rank()));
-    TW_VALUE_OR_RETURN(const Item sequence, n.emit().MoveAxis(n.In(i), axis, 0));
+    TW_ASSIGN_OR_RETURN(const int axis, ScanAxis(n, input_axes, i - count, n.In(i).rank()));
+    TW_ASSIGN_OR_RETURN(const Item sequence, n.emit().MoveAxis(n.In(i), axis, 0));
     elements.push_back(Item::Tensor({}, sequence.dtype, {sequence.shape.begin() + 1, sequence.shape.end()}));
     operands.push_back(sequence);
   }
-  TW_VALUE_OR_RETURN(Carried scan, ImportCarrying(n, *graph, initial, 0, count, [&](const Items& carried) {
-                       Items inputs = carried;
-                       inputs.insert(inputs.end(), elements.begin(), elements.end());
-                       return inputs;
-                     }));
+  TW_ASSIGN_OR_RETURN(Carried scan, ImportCarrying(n, *graph, initial, 0, count, [&](const Items& carried) {
+                        Items inputs = carried;
+                        inputs.insert(inputs.end(), elements.begin(), elements.end());
+                        return inputs;
+                      }));
   if (!scan.body) return absl::OkStatus();
   Items results;
   for (const Item& type : scan.types) results.push_back(Outside(type, operands));
@@ -345,19 +347,19 @@ absl::Status ImportScan(OnnxNode& n) {
   for (const Item& item : operands) args.push_back(item.value);
   args.insert(args.end(), scan.body->captured.begin(), scan.body->captured.end());
   BlockBuilder& b = n.emit().builder();
-  TW_VALUE_OR_RETURN(Var result,
-                     b.Emit(b.CallOp("host.scan", std::move(args),
-                                     {{"body", FunctionName{scan.body->name}},
-                                      {"types", TypeNames(results)},
-                                      {"carried", static_cast<int64_t>(count)},
-                                      {"inputs", given},
-                                      {"scanned", static_cast<int64_t>(scan.body->outputs.size() - count)},
-                                      {"reverse_inputs", IntList(n.Ints("scan_input_directions").value_or(none))},
-                                      {"reverse_outputs", IntList(n.Ints("scan_output_directions").value_or(none))}})));
-  TW_VALUE_OR_RETURN(Items fields, FieldsOf(n, result, results));
+  TW_ASSIGN_OR_RETURN(
+      Var result, b.Emit(b.CallOp("host.scan", std::move(args),
+                                  {{"body", FunctionName{scan.body->name}},
+                                   {"types", TypeNames(results)},
+                                   {"carried", static_cast<int64_t>(count)},
+                                   {"inputs", given},
+                                   {"scanned", static_cast<int64_t>(scan.body->outputs.size() - count)},
+                                   {"reverse_inputs", IntList(n.Ints("scan_input_directions").value_or(none))},
+                                   {"reverse_outputs", IntList(n.Ints("scan_output_directions").value_or(none))}})));
+  TW_ASSIGN_OR_RETURN(Items fields, FieldsOf(n, result, results));
   for (size_t i = count; i < fields.size(); ++i) {
-    TW_VALUE_OR_RETURN(const int axis, ScanAxis(n, output_axes, i - count, fields[i].rank()));
-    TW_VALUE_OR_RETURN(fields[i], n.emit().MoveAxis(fields[i], 0, axis));
+    TW_ASSIGN_OR_RETURN(const int axis, ScanAxis(n, output_axes, i - count, fields[i].rank()));
+    TW_ASSIGN_OR_RETURN(fields[i], n.emit().MoveAxis(fields[i], 0, axis));
   }
   return n.Out(std::move(fields));
 }
@@ -369,14 +371,14 @@ absl::Status ImportNonZero(OnnxNode& n) {
 
 absl::Status ImportTopK(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
-  TW_VALUE_OR_RETURN(const int axis, n.Axis(n.Int("axis", -1), n.In(0).rank()));
+  TW_ASSIGN_OR_RETURN(const int axis, n.Axis(n.Int("axis", -1), n.In(0).rank()));
   Item k;
   if (n.opset() < 10) {
     k = n.emit().FromArray(*ArrayOf(n.emit().FromConstant(Constant::Int64s({n.Int("k", 1)}))));
   } else {
-    TW_VALUE_OR_RETURN(const Exprs values, n.Values(1));
+    TW_ASSIGN_OR_RETURN(const Exprs values, n.Values(1));
     if (values.size() != 1) return n.Error("k is not one number");
-    TW_VALUE_OR_RETURN(k, n.emit().FromValues(DataType::Int(64), {Extent(1)}, values));
+    TW_ASSIGN_OR_RETURN(k, n.emit().FromValues(DataType::Int(64), {Extent(1)}, values));
   }
   return n.Out(n.emit().Operator("host.top_k", {n.In(0).value, k.value},
                                  {{"axis", static_cast<int64_t>(axis)}, {"largest", n.Int("largest", 1) != 0}}));
@@ -387,9 +389,9 @@ absl::Status ImportUnique(OnnxNode& n) {
   Item x = n.In(0);
   int axis = 0;
   if (n.Attr("axis") != nullptr) {
-    TW_VALUE_OR_RETURN(axis, n.Axis(n.Int("axis", 0), x.rank()));
+    TW_ASSIGN_OR_RETURN(axis, n.Axis(n.Int("axis", 0), x.rank()));
   } else {
-    TW_VALUE_OR_RETURN(x, n.emit().View(x, {NumElements(x.shape)}));
+    TW_ASSIGN_OR_RETURN(x, n.emit().View(x, {NumElements(x.shape)}));
   }
   return n.Out(n.emit().Operator("host.unique", {x.value},
                                  {{"axis", static_cast<int64_t>(axis)}, {"sorted", n.Int("sorted", 1) != 0}}));
@@ -400,9 +402,9 @@ absl::Status ImportCompress(OnnxNode& n) {
   Item x = n.In(0);
   int axis = 0;
   if (n.Attr("axis") != nullptr) {
-    TW_VALUE_OR_RETURN(axis, n.Axis(n.Int("axis", 0), x.rank()));
+    TW_ASSIGN_OR_RETURN(axis, n.Axis(n.Int("axis", 0), x.rank()));
   } else {
-    TW_VALUE_OR_RETURN(x, n.emit().View(x, {NumElements(x.shape)}));
+    TW_ASSIGN_OR_RETURN(x, n.emit().View(x, {NumElements(x.shape)}));
   }
   return n.Out(n.emit().Operator("host.compress", {x.value, n.In(1).value}, {{"axis", static_cast<int64_t>(axis)}}));
 }

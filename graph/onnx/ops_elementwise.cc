@@ -1,6 +1,7 @@
 // Operators that compute each element of the output from one element of each input.
 #include <cmath>
 
+#include "base/status_macros.h"
 #include "graph/onnx/model_file.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
@@ -55,10 +56,10 @@ absl::StatusOr<Items> BroadcastOperands(OnnxNode& n) {
   if (n.opset() >= 7 || n.Int("broadcast", 0) == 0) return operands;
   const size_t rank = operands[0].rank();
   const int64_t given = n.Int("axis", static_cast<int64_t>(rank) - static_cast<int64_t>(operands[1].rank()));
-  TW_VALUE_OR_RETURN(const int axis, n.Axis(given, rank + 1));
+  TW_ASSIGN_OR_RETURN(const int axis, n.Axis(given, rank + 1));
   Exprs shape = operands[1].shape;
   while (shape.size() + static_cast<size_t>(axis) < rank) shape.push_back(Extent(1));
-  TW_VALUE_OR_RETURN(operands[1], n.emit().View(operands[1], shape));
+  TW_ASSIGN_OR_RETURN(operands[1], n.emit().View(operands[1], shape));
   return operands;
 }
 
@@ -69,7 +70,7 @@ absl::Status RequireNumbers(OnnxNode& n) {
 }
 
 absl::Status MapTwo(OnnxNode& n, const char* name, const std::function<Expr(const Expr&, const Expr&)>& body) {
-  TW_VALUE_OR_RETURN(const Items operands, BroadcastOperands(n));
+  TW_ASSIGN_OR_RETURN(const Items operands, BroadcastOperands(n));
   return n.Out(n.MapItems(name, operands, [&](const Exprs& e) { return body(e[0], e[1]); }));
 }
 
@@ -93,7 +94,7 @@ absl::Status ImportDiv(OnnxNode& n) {
 }
 absl::Status ImportPow(OnnxNode& n) {
   TW_RETURN_IF_ERROR(RequireNumbers(n));
-  TW_VALUE_OR_RETURN(const Items operands, BroadcastOperands(n));
+  TW_ASSIGN_OR_RETURN(const Items operands, BroadcastOperands(n));
   return n.Out(n.MapMixed("power", operands, [](const Exprs& e) { return ops::Power(e[0], e[1]); }));
 }
 absl::Status ImportMod(OnnxNode& n) {
@@ -305,7 +306,7 @@ absl::Status ImportPRelu(OnnxNode& n) {
   if (n.opset() < 7 && operands[1].rank() == 1 && operands[0].rank() > 1 && !IsInt(operands[1].shape[0], 1)) {
     Exprs shape(operands[0].rank() - 1, Extent(1));
     shape[0] = operands[1].shape[0];
-    TW_VALUE_OR_RETURN(operands[1], n.emit().View(operands[1], shape));
+    TW_ASSIGN_OR_RETURN(operands[1], n.emit().View(operands[1], shape));
   }
   return n.MapOf("prelu", operands, [](const Exprs& e) { return Select(e[0] < Zero(e[0]), e[0] * e[1], e[0]); });
 }
@@ -379,7 +380,7 @@ absl::Status ImportCast(OnnxNode& n) {
     if (!onnx::TensorProto::DataType_Parse(n.String("to", ""), &type)) return n.Error("the attribute `to` is no type");
     to = type;
   }
-  TW_VALUE_OR_RETURN(const DataType type, ElementType(static_cast<int32_t>(to)));
+  TW_ASSIGN_OR_RETURN(const DataType type, ElementType(static_cast<int32_t>(to)));
   return CastItem(n, n.In(0), type);
 }
 absl::Status ImportCastLike(OnnxNode& n) {
@@ -397,13 +398,13 @@ absl::Status ImportDropout(OnnxNode& n) {
       TW_RETURN_IF_ERROR(n.Numbers(2).status());
     } else if (training->Get(0) != 0) {
       // A ratio of 0 drops nothing.
-      TW_VALUE_OR_RETURN(const std::vector<double> ratio, n.Has(1) ? n.Reals(1) : std::vector<double>{0.5});
+      TW_ASSIGN_OR_RETURN(const std::vector<double> ratio, n.Has(1) ? n.Reals(1) : std::vector<double>{0.5});
       if (ratio.empty() || ratio[0] != 0) return n.Unsupported("training, whose results are random");
     }
   }
   if (!n.Wants(1)) return n.Out(n.In(0));
   const DataType mask = n.opset() < 10 ? n.In(0).dtype : kBool;
-  TW_VALUE_OR_RETURN(Items ones, n.MapItems("dropout_mask", {n.In(0)}, [&](const Exprs&) { return Const(mask, 1); }));
+  TW_ASSIGN_OR_RETURN(Items ones, n.MapItems("dropout_mask", {n.In(0)}, [&](const Exprs&) { return Const(mask, 1); }));
   return n.Out(Items{n.In(0), ones[0]});
 }
 

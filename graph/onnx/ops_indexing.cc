@@ -1,4 +1,5 @@
 // Operators whose indices are data, and running sums.
+#include "base/status_macros.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
 #include "ir/ops/indexing.h"
@@ -30,7 +31,7 @@ absl::Status CheckInside(OnnxNode& n, size_t axis) {
 
 absl::Status ImportGather(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
-  TW_VALUE_OR_RETURN(const int axis, n.Axis(n.Int("axis", 0), n.In(0).rank()));
+  TW_ASSIGN_OR_RETURN(const int axis, n.Axis(n.Int("axis", 0), n.In(0).rank()));
   TW_RETURN_IF_ERROR(CheckNotEmpty(n, static_cast<size_t>(axis)));
   return n.Out(
       n.Program("gather", n.in(), [&](ProgramParts& p) { return Buffers{ops::Gather(p.f, p.in[0], p.in[1], axis)}; }));
@@ -38,7 +39,7 @@ absl::Status ImportGather(OnnxNode& n) {
 absl::Status ImportGatherElements(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
   if (n.In(0).rank() != n.In(1).rank()) return n.Error("indices of another rank");
-  TW_VALUE_OR_RETURN(const int axis, n.Axis(n.Int("axis", 0), n.In(0).rank()));
+  TW_ASSIGN_OR_RETURN(const int axis, n.Axis(n.Int("axis", 0), n.In(0).rank()));
   TW_RETURN_IF_ERROR(CheckInside(n, static_cast<size_t>(axis)));
   TW_RETURN_IF_ERROR(CheckNotEmpty(n, static_cast<size_t>(axis)));
   return n.Out(n.Program("gather_elements", n.in(),
@@ -87,10 +88,10 @@ absl::Status ImportScatterElements(OnnxNode& n) {
   if (n.In(0).rank() != n.In(1).rank()) return n.Error("operands of other ranks");
   if (n.In(0).dtype != n.In(2).dtype) return n.Error("updates of another type");
   TW_RETURN_IF_ERROR(n.RequireShape(2, n.In(1).shape));
-  TW_VALUE_OR_RETURN(const int axis, n.Axis(n.Int("axis", 0), n.In(0).rank()));
+  TW_ASSIGN_OR_RETURN(const int axis, n.Axis(n.Int("axis", 0), n.In(0).rank()));
   TW_RETURN_IF_ERROR(CheckInside(n, static_cast<size_t>(axis)));
   TW_RETURN_IF_ERROR(CheckNotEmpty(n, static_cast<size_t>(axis)));
-  TW_VALUE_OR_RETURN(const ops::ScatterMode mode, ModeOf(n));
+  TW_ASSIGN_OR_RETURN(const ops::ScatterMode mode, ModeOf(n));
   return n.Out(n.Program("scatter_elements", n.in(), [&](ProgramParts& p) {
     return Buffers{ops::ScatterElements(p.f, p.in[0], p.in[1], p.in[2], axis, mode)};
   }));
@@ -103,7 +104,7 @@ absl::Status ImportScatterNd(OnnxNode& n) {
   Exprs updates(n.In(1).shape.begin(), n.In(1).shape.end() - 1);
   updates.insert(updates.end(), n.In(0).shape.begin() + static_cast<std::ptrdiff_t>(named), n.In(0).shape.end());
   TW_RETURN_IF_ERROR(n.RequireShape(2, updates));
-  TW_VALUE_OR_RETURN(const ops::ScatterMode mode, ModeOf(n));
+  TW_ASSIGN_OR_RETURN(const ops::ScatterMode mode, ModeOf(n));
   return n.Out(n.Program("scatter_nd", n.in(), [&](ProgramParts& p) {
     return Buffers{ops::ScatterNd(p.f, p.in[0], p.in[1], p.in[2], mode)};
   }));
@@ -113,17 +114,17 @@ absl::Status ImportOneHot(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
   Expr depth;
   if (n.In(1).dtype.is_float()) {
-    TW_VALUE_OR_RETURN(const auto reals, n.Reals(1));
+    TW_ASSIGN_OR_RETURN(const auto reals, n.Reals(1));
     if (reals.size() != 1 || !(reals[0] >= 0 && reals[0] < 1e9))
       return n.Error("its depth is not a number of elements");
     depth = Extent(static_cast<int64_t>(reals[0]));
   } else {
-    TW_VALUE_OR_RETURN(const Exprs values, n.Values(1));
+    TW_ASSIGN_OR_RETURN(const Exprs values, n.Values(1));
     if (values.size() != 1) return n.Error("its depth is not one number");
     depth = values[0];
   }
   TW_RETURN_IF_ERROR(n.RequireShape(2, {Extent(2)}));
-  TW_VALUE_OR_RETURN(const int axis, n.Axis(n.Int("axis", -1), n.In(0).rank() + 1));
+  TW_ASSIGN_OR_RETURN(const int axis, n.Axis(n.Int("axis", -1), n.In(0).rank() + 1));
   return n.Out(n.Program("one_hot", {n.In(0), n.In(2)}, [&](ProgramParts& p) {
     return Buffers{ops::OneHot(p.f, p.in[0], p.local(depth), p.in[1], axis)};
   }));
@@ -131,8 +132,8 @@ absl::Status ImportOneHot(OnnxNode& n) {
 
 absl::Status ImportCumSum(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
-  TW_VALUE_OR_RETURN(const int64_t given, n.Number(1));
-  TW_VALUE_OR_RETURN(const int axis, n.Axis(given, n.In(0).rank()));
+  TW_ASSIGN_OR_RETURN(const int64_t given, n.Number(1));
+  TW_ASSIGN_OR_RETURN(const int axis, n.Axis(given, n.In(0).rank()));
   if (n.In(0).dtype.is_bool()) return n.Error("its input is bool, not of numbers");
   const bool exclusive = n.Int("exclusive", 0) != 0, reverse = n.Int("reverse", 0) != 0;
   return n.Out(n.Program("cumsum", {n.In(0)}, [&](ProgramParts& p) {

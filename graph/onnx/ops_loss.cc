@@ -1,6 +1,7 @@
 // Losses.
 #include <numeric>
 
+#include "base/status_macros.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
 #include "ir/ops/indexing.h"
@@ -63,14 +64,14 @@ Buffer LabelLoss(ProgramParts& p, const Buffer& log_probabilities, const Buffer&
 }
 
 absl::Status ImportNegativeLogLikelihood(OnnxNode& n) {
-  TW_VALUE_OR_RETURN(const LossForm form, LossOf(n));
+  TW_ASSIGN_OR_RETURN(const LossForm form, LossOf(n));
   return n.Out(n.Program("nll_loss", n.in(), [&](ProgramParts& p) {
     return Buffers{LabelLoss(p, p.in[0], p.in[1], p.in.size() > 2 ? p.in[2] : Buffer(), form)};
   }));
 }
 
 absl::Status ImportSoftmaxCrossEntropy(OnnxNode& n) {
-  TW_VALUE_OR_RETURN(const LossForm form, LossOf(n));
+  TW_ASSIGN_OR_RETURN(const LossForm form, LossOf(n));
   return n.Out(n.Program("softmax_cross_entropy", n.in(), [&](ProgramParts& p) {
     Buffer log_probabilities = ops::SoftmaxOver(p.f, p.in[0], {1}, /*logarithm=*/true);
     Buffer loss = LabelLoss(p, log_probabilities, p.in[1], p.in.size() > 2 ? p.in[2] : Buffer(), form);

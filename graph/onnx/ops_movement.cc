@@ -2,6 +2,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/status_macros.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
 #include "ir/ops/movement.h"
@@ -18,12 +19,12 @@ absl::Status ImportTranspose(OnnxNode& n) {
   Int64s given(rank);
   for (size_t i = 0; i < rank; ++i) given[i] = static_cast<int64_t>(rank - 1 - i);
   if (const auto perm = n.Ints("perm")) given = *perm;
-  TW_VALUE_OR_RETURN(const std::vector<int> sorted, n.Axes(given, rank));
+  TW_ASSIGN_OR_RETURN(const std::vector<int> sorted, n.Axes(given, rank));
   if (sorted.size() != rank) return n.Error("a permutation of ", sorted.size(), " dimensions for rank ", rank);
   std::vector<int> permutation;
   bool identity = true;
   for (size_t i = 0; i < rank; ++i) {
-    TW_VALUE_OR_RETURN(const int axis, n.Axis(given[i], rank));
+    TW_ASSIGN_OR_RETURN(const int axis, n.Axis(given[i], rank));
     permutation.push_back(axis);
     identity &= axis == static_cast<int>(i);
   }
@@ -39,7 +40,7 @@ absl::Status ImportConcat(OnnxNode& n) {
     parts.push_back(n.In(i));
   }
   if (parts.empty()) return n.Error("it has no inputs");
-  TW_VALUE_OR_RETURN(const int axis, n.Axis(n.Int("axis", 1), parts[0].rank()));
+  TW_ASSIGN_OR_RETURN(const int axis, n.Axis(n.Int("axis", 1), parts[0].rank()));
   // Empty parts add nothing.
   Items full;
   for (const Item& part : parts) {
@@ -84,7 +85,7 @@ absl::StatusOr<ops::SliceRange> CutDimension(OnnxNode& n, const Expr& extent, co
 }
 
 absl::StatusOr<Item> SliceItem(OnnxNode& n, const Item& x, std::vector<ops::SliceRange> ranges) {
-  TW_VALUE_OR_RETURN(Items result, n.Program("slice", {x}, [&](ProgramParts& p) {
+  TW_ASSIGN_OR_RETURN(Items result, n.Program("slice", {x}, [&](ProgramParts& p) {
     std::vector<ops::SliceRange> inner;
     for (const ops::SliceRange& range : ranges) {
       inner.push_back({p.local(range.start), p.local(range.extent), range.step});
@@ -110,13 +111,13 @@ absl::Status ImportSlice(OnnxNode& n) {
     ends = Extents(n.Ints("ends").value_or(Int64s{}));
     axes = n.Ints("axes").value_or(Int64s{});
   } else {
-    TW_VALUE_OR_RETURN(starts, n.Values(1));
-    TW_VALUE_OR_RETURN(ends, n.Values(2));
+    TW_ASSIGN_OR_RETURN(starts, n.Values(1));
+    TW_ASSIGN_OR_RETURN(ends, n.Values(2));
     if (n.Has(3)) {
-      TW_VALUE_OR_RETURN(axes, n.Numbers(3));
+      TW_ASSIGN_OR_RETURN(axes, n.Numbers(3));
     }
     if (n.Has(4)) {
-      TW_VALUE_OR_RETURN(steps, n.Numbers(4));
+      TW_ASSIGN_OR_RETURN(steps, n.Numbers(4));
     }
   }
   if (axes.empty()) {
@@ -129,9 +130,9 @@ absl::Status ImportSlice(OnnxNode& n) {
   }
   std::vector<ops::SliceRange> ranges = Whole(x);
   for (size_t i = 0; i < starts.size(); ++i) {
-    TW_VALUE_OR_RETURN(const int axis, n.Axis(axes[i], x.rank()));
+    TW_ASSIGN_OR_RETURN(const int axis, n.Axis(axes[i], x.rank()));
     const size_t a = static_cast<size_t>(axis);
-    TW_VALUE_OR_RETURN(ranges[a], CutDimension(n, x.shape[a], starts[i], ends[i], steps[i]));
+    TW_ASSIGN_OR_RETURN(ranges[a], CutDimension(n, x.shape[a], starts[i], ends[i], steps[i]));
   }
   bool whole = true;
   for (size_t i = 0; i < ranges.size(); ++i) {
@@ -143,11 +144,11 @@ absl::Status ImportSlice(OnnxNode& n) {
 absl::Status ImportSplit(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
   const Item& x = n.In(0);
-  TW_VALUE_OR_RETURN(const int axis, n.Axis(n.Int("axis", 0), x.rank()));
+  TW_ASSIGN_OR_RETURN(const int axis, n.Axis(n.Int("axis", 0), x.rank()));
   const size_t a = static_cast<size_t>(axis);
   Exprs sizes;
   if (n.opset() >= 13 && n.Has(1)) {
-    TW_VALUE_OR_RETURN(sizes, n.Values(1));
+    TW_ASSIGN_OR_RETURN(sizes, n.Values(1));
   } else if (const auto given = n.Ints("split")) {
     sizes = Extents(*given);
   } else {
@@ -167,7 +168,7 @@ absl::Status ImportSplit(OnnxNode& n) {
   for (size_t i = 0; i < n.num_outputs(); ++i) {
     std::vector<ops::SliceRange> ranges = Whole(x);
     ranges[a] = {.start = start, .extent = sizes[i]};
-    TW_VALUE_OR_RETURN(Item part, SliceItem(n, x, ranges));
+    TW_ASSIGN_OR_RETURN(Item part, SliceItem(n, x, ranges));
     results.push_back(std::move(part));
     start = n.emit().Simplify(start + sizes[i]);
   }
@@ -183,17 +184,17 @@ absl::Status ImportPad(OnnxNode& n) {
   if (n.opset() < 11) {
     pads = Extents(n.Ints(n.opset() < 2 ? "paddings" : "pads").value_or(Int64s{}));
   } else {
-    TW_VALUE_OR_RETURN(pads, n.Values(1));
+    TW_ASSIGN_OR_RETURN(pads, n.Values(1));
   }
   Int64s axes(x.rank());
   std::iota(axes.begin(), axes.end(), 0);
   if (n.opset() >= 18 && n.Has(3)) {
-    TW_VALUE_OR_RETURN(axes, n.Numbers(3));
+    TW_ASSIGN_OR_RETURN(axes, n.Numbers(3));
   }
   if (pads.size() != 2 * axes.size()) return n.Error(pads.size(), " pads for ", axes.size(), " dimensions");
   Exprs before(x.rank(), Extent(0)), after(x.rank(), Extent(0));
   for (size_t i = 0; i < axes.size(); ++i) {
-    TW_VALUE_OR_RETURN(const int axis, n.Axis(axes[i], x.rank()));
+    TW_ASSIGN_OR_RETURN(const int axis, n.Axis(axes[i], x.rank()));
     before[static_cast<size_t>(axis)] = pads[i];
     after[static_cast<size_t>(axis)] = pads[axes.size() + i];
   }
@@ -238,8 +239,8 @@ absl::Status ImportTrilu(OnnxNode& n) {
 
 absl::Status ImportReverseSequence(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
-  TW_VALUE_OR_RETURN(const int time, n.Axis(n.Int("time_axis", 0), n.In(0).rank()));
-  TW_VALUE_OR_RETURN(const int batch, n.Axis(n.Int("batch_axis", 1), n.In(0).rank()));
+  TW_ASSIGN_OR_RETURN(const int time, n.Axis(n.Int("time_axis", 0), n.In(0).rank()));
+  TW_ASSIGN_OR_RETURN(const int batch, n.Axis(n.Int("batch_axis", 1), n.In(0).rank()));
   TW_RETURN_IF_ERROR(n.RequireShape(1, {n.In(0).shape[static_cast<size_t>(batch)]}));
   return n.Out(n.Program("reverse_sequence", n.in(), [&](ProgramParts& p) {
     return Buffers{ops::ReverseSequence(p.f, p.in[0], p.in[1], time, batch)};
@@ -265,14 +266,14 @@ absl::Status ImportSpaceToDepth(OnnxNode& n) {
 absl::Status ImportCenterCropPad(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
   const Item& x = n.In(0);
-  TW_VALUE_OR_RETURN(const Int64s wanted, n.Numbers(1));
+  TW_ASSIGN_OR_RETURN(const Int64s wanted, n.Numbers(1));
   Int64s all(x.rank());
   std::iota(all.begin(), all.end(), 0);
   const Int64s axes = n.Ints("axes").value_or(all);
   if (axes.size() != wanted.size()) return n.Error("extents for another number of axes");
   Exprs before(x.rank(), Extent(0)), after = before;
   for (size_t i = 0; i < axes.size(); ++i) {
-    TW_VALUE_OR_RETURN(const int axis, n.Axis(axes[i], x.rank()));
+    TW_ASSIGN_OR_RETURN(const int axis, n.Axis(axes[i], x.rank()));
     const size_t a = static_cast<size_t>(axis);
     const auto extent = AsInt(x.shape[a]);
     if (!extent) return n.Unsupported("a symbolic extent");

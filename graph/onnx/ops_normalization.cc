@@ -1,6 +1,7 @@
 // Normalizations.
 #include <numeric>
 
+#include "base/status_macros.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
 #include "ir/ops/reduction.h"
@@ -101,8 +102,8 @@ absl::Status ImportGroupNormalization(OnnxNode& n) {
   const Expr channels = x.shape[1], per_group = n.emit().Simplify(FloorDiv(channels, Extent(groups)));
   Exprs grouped = {x.shape[0], Extent(groups), per_group};
   grouped.insert(grouped.end(), x.shape.begin() + 2, x.shape.end());
-  TW_VALUE_OR_RETURN(const Item view, n.emit().View(x, grouped));
-  TW_VALUE_OR_RETURN(Items result, n.Program("group_norm", {view, n.In(1), n.In(2)}, [&](ProgramParts& p) {
+  TW_ASSIGN_OR_RETURN(const Item view, n.emit().View(x, grouped));
+  TW_ASSIGN_OR_RETURN(Items result, n.Program("group_norm", {view, n.In(1), n.In(2)}, [&](ProgramParts& p) {
     std::vector<int> axes(p.in[0]->ndim() - 2);
     std::iota(axes.begin(), axes.end(), 2);
     Buffer value = ops::Normalize(p.f, p.in[0], axes, epsilon, Computing(type)).value;
@@ -119,7 +120,7 @@ absl::Status ImportGroupNormalization(OnnxNode& n) {
 // The dimensions from `axis` on are normalized; scale and bias broadcast to them.
 absl::StatusOr<std::vector<int>> TailAxes(OnnxNode& n, int64_t otherwise) {
   const size_t rank = n.In(0).rank();
-  TW_VALUE_OR_RETURN(const int axis, n.Axis(n.Int("axis", otherwise), rank));
+  TW_ASSIGN_OR_RETURN(const int axis, n.Axis(n.Int("axis", otherwise), rank));
   std::vector<int> axes(rank - static_cast<size_t>(axis));
   std::iota(axes.begin(), axes.end(), axis);
   return axes;
@@ -141,7 +142,7 @@ absl::Status CheckInto(OnnxNode& n, const Exprs& shape, const Item& operand) {
 absl::Status ImportLayerNormalization(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
   TW_RETURN_IF_ERROR(n.RequireFloat());
-  TW_VALUE_OR_RETURN(const std::vector<int> axes, TailAxes(n, -1));
+  TW_ASSIGN_OR_RETURN(const std::vector<int> axes, TailAxes(n, -1));
   for (size_t i = 1; i < n.in().size(); ++i) TW_RETURN_IF_ERROR(CheckInto(n, n.In(0).shape, n.In(i)));
   const double epsilon = n.Float("epsilon", 1e-5f);
   const DataType type = n.In(0).dtype;
@@ -184,7 +185,7 @@ absl::StatusOr<Items> RmsNorm(OnnxNode& n, const Item& x, const Item& scale, con
 absl::Status ImportRmsNormalization(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
   TW_RETURN_IF_ERROR(n.RequireFloat());
-  TW_VALUE_OR_RETURN(const std::vector<int> axes, TailAxes(n, -1));
+  TW_ASSIGN_OR_RETURN(const std::vector<int> axes, TailAxes(n, -1));
   return n.Out(RmsNorm(n, n.In(0), n.In(1), axes, n.Float("epsilon", 1e-5f)));
 }
 
@@ -198,10 +199,10 @@ absl::StatusOr<Items> SkipSum(OnnxNode& n, size_t bias) {
 absl::Status ImportSkipRmsNormalization(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
   TW_RETURN_IF_ERROR(n.RequireFloat());
-  TW_VALUE_OR_RETURN(Items sums, SkipSum(n, 3));
+  TW_ASSIGN_OR_RETURN(Items sums, SkipSum(n, 3));
   const int last = static_cast<int>(sums[0].rank()) - 1;
   if (last < 0) return n.Error("its input is a scalar");
-  TW_VALUE_OR_RETURN(Items norm, RmsNorm(n, sums[0], n.In(2), {last}, n.Float("epsilon", 1e-12f)));
+  TW_ASSIGN_OR_RETURN(Items norm, RmsNorm(n, sums[0], n.In(2), {last}, n.Float("epsilon", 1e-12f)));
   return n.Out(Items{norm[0], Item(), Item(), sums[0]});
 }
 
@@ -211,13 +212,13 @@ absl::Status ImportSkipLayerNormalization(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireFloat());
   const double epsilon = n.Float("epsilon", 1e-12f);
   const DataType type = n.In(0).dtype, wide = Computing(type);
-  TW_VALUE_OR_RETURN(Items sums, SkipSum(n, 4));
+  TW_ASSIGN_OR_RETURN(Items sums, SkipSum(n, 4));
   Items inputs = {sums[0], n.In(2)};
   if (n.Has(3)) inputs.push_back(n.In(3));
   const int last = static_cast<int>(sums[0].rank()) - 1;
   if (last < 0) return n.Error("its input is a scalar");
   for (size_t i = 1; i < inputs.size(); ++i) TW_RETURN_IF_ERROR(CheckInto(n, sums[0].shape, inputs[i]));
-  TW_VALUE_OR_RETURN(Items results, n.Program("skip_layer_norm", inputs, [&](ProgramParts& p) {
+  TW_ASSIGN_OR_RETURN(Items results, n.Program("skip_layer_norm", inputs, [&](ProgramParts& p) {
     const ops::Normalized norm = ops::Normalize(p.f, p.in[0], {last}, epsilon, wide);
     Buffers parts = {norm.value};
     parts.insert(parts.end(), p.in.begin() + 1, p.in.end());
@@ -233,7 +234,7 @@ absl::Status ImportSkipLayerNormalization(OnnxNode& n) {
 
 absl::Status ImportMeanVarianceNormalization(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireFloat());
-  TW_VALUE_OR_RETURN(const std::vector<int> axes, n.Axes(n.Ints("axes").value_or(Int64s{0, 2, 3}), n.In(0).rank()));
+  TW_ASSIGN_OR_RETURN(const std::vector<int> axes, n.Axes(n.Ints("axes").value_or(Int64s{0, 2, 3}), n.In(0).rank()));
   const DataType type = n.In(0).dtype, wide = Computing(type);
   return n.Out(n.Program("mean_variance_norm", n.in(), [&](ProgramParts& p) {
     // The deviation is raised by 1e-9, not the variance.
@@ -264,7 +265,7 @@ absl::Status ImportLrn(OnnxNode& n) {
 
 absl::Status ImportLpNormalization(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireFloat());
-  TW_VALUE_OR_RETURN(const int axis, n.Axis(n.Int("axis", -1), n.In(0).rank()));
+  TW_ASSIGN_OR_RETURN(const int axis, n.Axis(n.Int("axis", -1), n.In(0).rank()));
   const bool first = n.Int("p", 2) == 1;
   return n.Out(n.Program("lp_norm", n.in(), [&](ProgramParts& p) {
     const Buffer& x = p.in[0];

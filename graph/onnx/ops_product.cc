@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/status_macros.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
 #include "ir/ops/movement.h"
@@ -89,7 +90,7 @@ absl::Status ImportFusedMatMul(OnnxNode& n) {
     }
     if (n.Int(i == 0 ? "transA" : "transB", 0) != 0) std::swap(permutation[rank - 1], permutation[rank - 2]);
     if (std::is_sorted(permutation.begin(), permutation.end())) continue;
-    TW_VALUE_OR_RETURN(Items transposed, n.Program("transpose", {operands[i]}, [&](ProgramParts& p) {
+    TW_ASSIGN_OR_RETURN(Items transposed, n.Program("transpose", {operands[i]}, [&](ProgramParts& p) {
       return Buffers{ops::Transpose(p.f, p.in[0], permutation)};
     }));
     operands[i] = transposed[0];

@@ -1,4 +1,5 @@
 // Quantization, computed as the specification says.
+#include "base/status_macros.h"
 #include "graph/onnx/model_file.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
@@ -38,17 +39,17 @@ absl::StatusOr<Parameters> ParametersOf(OnnxNode& n) {
     return n.Error("scales of rank ", scale.rank());
   const bool one = scale.rank() == 1 && IsInt(scale.shape[0], 1);
   if (one && x.rank() < 2) return result;
-  TW_VALUE_OR_RETURN(result.axis, n.Axis(n.Int("axis", 1), x.rank()));
+  TW_ASSIGN_OR_RETURN(result.axis, n.Axis(n.Int("axis", 1), x.rank()));
   if (scale.rank() == 1 && !one) TW_RETURN_IF_ERROR(n.RequireShape(1, {x.shape[static_cast<size_t>(result.axis)]}));
   TW_RETURN_IF_ERROR(n.RequireShape(2, scale.shape));
   return result;
 }
 
 absl::Status ImportQuantizeLinear(OnnxNode& n) {
-  TW_VALUE_OR_RETURN(const Parameters how, ParametersOf(n));
+  TW_ASSIGN_OR_RETURN(const Parameters how, ParametersOf(n));
   DataType to = n.Has(2) ? n.In(2).dtype : DataType::UInt(8);
   if (!n.Has(2) && n.Int("output_dtype", 0) != 0) {
-    TW_VALUE_OR_RETURN(to, ElementType(static_cast<int32_t>(n.Int("output_dtype", 0))));
+    TW_ASSIGN_OR_RETURN(to, ElementType(static_cast<int32_t>(n.Int("output_dtype", 0))));
   }
   const bool saturates = n.Int("saturate", 1) != 0;
   return n.Out(n.Program("quantize", n.in(), [&](ProgramParts& p) {
@@ -65,7 +66,7 @@ absl::Status ImportQuantizeLinear(OnnxNode& n) {
 }
 
 absl::Status ImportDequantizeLinear(OnnxNode& n) {
-  TW_VALUE_OR_RETURN(const Parameters how, ParametersOf(n));
+  TW_ASSIGN_OR_RETURN(const Parameters how, ParametersOf(n));
   const DataType to = n.In(1).dtype;
   return n.Out(n.Program("dequantize", n.in(), [&](ProgramParts& p) {
     return Buffers{p.f.Compute("dequantize", p.in[0]->shape, [&](const std::vector<Symbol>& v) {
@@ -165,7 +166,7 @@ absl::StatusOr<Item> Dequantized(OnnxNode& n, size_t tensor) {
   TW_RETURN_IF_ERROR(n.RequireTensors(tensor, 2));
   Items inputs = {n.In(tensor), n.In(tensor + 1)};
   if (n.Has(tensor + 2)) inputs.push_back(n.In(tensor + 2));
-  TW_VALUE_OR_RETURN(Items result, n.MapMixed("dequantize", inputs, [](const Exprs& e) {
+  TW_ASSIGN_OR_RETURN(Items result, n.MapMixed("dequantize", inputs, [](const Exprs& e) {
     const DataType i32 = DataType::Int(32);
     const Expr value = CastTo(i32, e[0]);
     return CastTo(kF32, e.size() > 2 ? value - CastTo(i32, e[2]) : value) * e[1];
@@ -181,10 +182,10 @@ absl::Status QuantizedForm(OnnxNode& n, const char* op, int64_t opset, const std
   TW_RETURN_IF_ERROR(n.RequireTensors(result, 1));
   Items operands;
   for (const size_t tensor : tensors) {
-    TW_VALUE_OR_RETURN(Item operand, Dequantized(n, tensor));
+    TW_ASSIGN_OR_RETURN(Item operand, Dequantized(n, tensor));
     if (channels_last) {
       if (operand.rank() < 3) return n.Error("its input has rank ", operand.rank());
-      TW_VALUE_OR_RETURN(operand, n.emit().MoveAxis(operand, static_cast<int>(operand.rank()) - 1, 1));
+      TW_ASSIGN_OR_RETURN(operand, n.emit().MoveAxis(operand, static_cast<int>(operand.rank()) - 1, 1));
     }
     operands.push_back(std::move(operand));
   }
@@ -193,7 +194,7 @@ absl::Status QuantizedForm(OnnxNode& n, const char* op, int64_t opset, const std
   TW_RETURN_IF_ERROR(FindOperator("", op, opset)->import(inner));
   Item value = inner.results()[0];
   if (channels_last) {
-    TW_VALUE_OR_RETURN(value, n.emit().MoveAxis(value, 1, static_cast<int>(value.rank()) - 1));
+    TW_ASSIGN_OR_RETURN(value, n.emit().MoveAxis(value, 1, static_cast<int>(value.rank()) - 1));
   }
   Items inputs = {value, n.In(result)};
   if (n.Has(result + 1)) inputs.push_back(n.In(result + 1));

@@ -1,5 +1,6 @@
 // LSTM, GRU and RNN.
 #include "absl/strings/ascii.h"
+#include "base/status_macros.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
 #include "ir/ops/movement.h"
@@ -107,7 +108,7 @@ absl::Status ImportRecurrent(OnnxNode& n, Cell cell, bool quantized = false) {
       if (n.Has(i) && (n.In(i).rank() < 1 || n.In(i).rank() > 2)) return n.Error("scales of rank ", n.In(i).rank());
     }
   }
-  TW_VALUE_OR_RETURN(how.activations, ActivationsOf(n, cell, how.reverse.size()));
+  TW_ASSIGN_OR_RETURN(how.activations, ActivationsOf(n, cell, how.reverse.size()));
   how.clip = n.Float("clip", 0);
   how.linear_before_reset = n.Int("linear_before_reset", 0) != 0;
   how.input_forget = n.Int("input_forget", 0) != 0;

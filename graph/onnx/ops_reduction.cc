@@ -1,6 +1,7 @@
 // Reductions and what is built on them.
 #include <numeric>
 
+#include "base/status_macros.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
 #include "ir/ops/reduction.h"
@@ -35,7 +36,7 @@ Expr Logarithm(const Expr& x) {
 // The axes of a reduction, and whether there is none to do.
 absl::StatusOr<std::vector<int>> AxesOf(OnnxNode& n, int64_t since) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
-  TW_VALUE_OR_RETURN(const auto given, n.IntsOrInput("axes", 1, since));
+  TW_ASSIGN_OR_RETURN(const auto given, n.IntsOrInput("axes", 1, since));
   if (given && !given->empty()) return n.Axes(*given, n.In(0).rank());
   std::vector<int> axes;
   if (n.opset() >= since && n.Int("noop_with_empty_axes", 0) != 0) return axes;
@@ -45,7 +46,7 @@ absl::StatusOr<std::vector<int>> AxesOf(OnnxNode& n, int64_t since) {
 }
 
 absl::Status ReduceWith(OnnxNode& n, const ReduceForm& form) {
-  TW_VALUE_OR_RETURN(const std::vector<int> axes, AxesOf(n, form.axes_input_since));
+  TW_ASSIGN_OR_RETURN(const std::vector<int> axes, AxesOf(n, form.axes_input_since));
   const bool keep = n.Int("keepdims", 1) != 0;
   // Narrow floats are summed in f32.
   const DataType type = n.In(0).dtype;
@@ -79,7 +80,7 @@ absl::Status ImportReduceLogSum(OnnxNode& n) {
 }
 
 absl::Status ImportReduceMean(OnnxNode& n) {
-  TW_VALUE_OR_RETURN(const std::vector<int> axes, AxesOf(n, 18));
+  TW_ASSIGN_OR_RETURN(const std::vector<int> axes, AxesOf(n, 18));
   const bool keep = n.Int("keepdims", 1) != 0;
   const DataType type = n.In(0).dtype;
   const DataType wide = type.is_float() && type.bits() < 32 ? DataType::Float(32) : type;
@@ -96,7 +97,7 @@ absl::Status ImportReduceMean(OnnxNode& n) {
 
 // log(sum(exp(x))), of differences from the largest element, so that nothing overflows.
 absl::Status ImportReduceLogSumExp(OnnxNode& n) {
-  TW_VALUE_OR_RETURN(const std::vector<int> axes, AxesOf(n, 18));
+  TW_ASSIGN_OR_RETURN(const std::vector<int> axes, AxesOf(n, 18));
   const bool keep = n.Int("keepdims", 1) != 0;
   const DataType type = n.In(0).dtype;
   const DataType wide = type.is_float() && type.bits() == 64 ? type : DataType::Float(type.is_float() ? 32 : 64);
@@ -132,7 +133,7 @@ absl::Status ImportReduceLogSumExp(OnnxNode& n) {
 
 absl::Status ImportArg(OnnxNode& n, bool largest) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
-  TW_VALUE_OR_RETURN(const int axis, n.Axis(n.Int("axis", 0), n.In(0).rank()));
+  TW_ASSIGN_OR_RETURN(const int axis, n.Axis(n.Int("axis", 0), n.In(0).rank()));
   const bool keep = n.Int("keepdims", 1) != 0, last = n.Int("select_last_index", 0) != 0;
   return n.Out(n.Program(largest ? "argmax" : "argmin", {n.In(0)}, [&](ProgramParts& p) {
     return Buffers{ops::ArgExtreme(p.f, p.in[0], axis, keep, largest, last)};
@@ -147,24 +148,24 @@ absl::StatusOr<std::vector<int>> RowAxes(OnnxNode& n) {
   const size_t rank = n.In(0).rank();
   if (n.opset() >= 13) return n.Axes({n.Int("axis", -1)}, rank);
   // The default axis of a tensor of rank 1 is its end: each element would be a row; runtimes take the only row.
-  TW_VALUE_OR_RETURN(const int axis, n.Axis(n.Int("axis", rank == 1 ? 0 : 1), rank));
+  TW_ASSIGN_OR_RETURN(const int axis, n.Axis(n.Int("axis", rank == 1 ? 0 : 1), rank));
   std::vector<int> axes(rank - static_cast<size_t>(axis));
   std::iota(axes.begin(), axes.end(), axis);
   return axes;
 }
 absl::Status ImportSoftmax(OnnxNode& n) {
-  TW_VALUE_OR_RETURN(const std::vector<int> axes, RowAxes(n));
+  TW_ASSIGN_OR_RETURN(const std::vector<int> axes, RowAxes(n));
   return n.Out(
       n.Program("softmax", n.in(), [&](ProgramParts& p) { return Buffers{ops::SoftmaxOver(p.f, p.in[0], axes)}; }));
 }
 absl::Status ImportLogSoftmax(OnnxNode& n) {
-  TW_VALUE_OR_RETURN(const std::vector<int> axes, RowAxes(n));
+  TW_ASSIGN_OR_RETURN(const std::vector<int> axes, RowAxes(n));
   return n.Out(n.Program("log_softmax", n.in(),
                          [&](ProgramParts& p) { return Buffers{ops::SoftmaxOver(p.f, p.in[0], axes, true)}; }));
 }
 // One at the first largest element of each row, else zero.
 absl::Status ImportHardmax(OnnxNode& n) {
-  TW_VALUE_OR_RETURN(const std::vector<int> axes, RowAxes(n));
+  TW_ASSIGN_OR_RETURN(const std::vector<int> axes, RowAxes(n));
   const DataType i64 = DataType::Int(64);
   return n.Out(n.Program("hardmax", n.in(), [&](ProgramParts& p) {
     const Buffer& x = p.in[0];

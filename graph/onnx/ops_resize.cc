@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/status_macros.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
 #include "ir/ops/resample.h"
@@ -73,7 +74,7 @@ absl::StatusOr<ResizeTarget> TargetOf(OnnxNode& n, const std::vector<int>& axes,
   ResizeTarget target{
       .shape = x.shape, .scales = std::vector<double>(x.rank(), 1), .changes = std::vector<bool>(x.rank(), false)};
   if (sizes_input) {
-    TW_VALUE_OR_RETURN(const Exprs sizes, n.Values(*sizes_input));
+    TW_ASSIGN_OR_RETURN(const Exprs sizes, n.Values(*sizes_input));
     if (sizes.size() != axes.size()) return n.Error(sizes.size(), " sizes for ", axes.size(), " dimensions");
     const std::string policy = n.String("keep_aspect_ratio_policy", "stretch");
     std::vector<double> ratios;
@@ -111,7 +112,7 @@ absl::StatusOr<ResizeTarget> TargetOf(OnnxNode& n, const std::vector<int>& axes,
   }
   std::vector<double> scales = n.Floats("scales");
   if (scales.empty()) {
-    TW_VALUE_OR_RETURN(scales, n.Reals(scales_input));
+    TW_ASSIGN_OR_RETURN(scales, n.Reals(scales_input));
   }
   if (scales.size() != axes.size()) return n.Error(scales.size(), " scales for ", axes.size(), " dimensions");
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -195,19 +196,19 @@ absl::Status ImportResize(OnnxNode& n) {
   if (const auto axes = n.Ints("axes"); axes && !axes->empty()) given = *axes;
   std::vector<int> axes;
   for (int64_t axis : given) {
-    TW_VALUE_OR_RETURN(const int one, n.Axis(axis, x.rank()));
+    TW_ASSIGN_OR_RETURN(const int one, n.Axis(axis, x.rank()));
     axes.push_back(one);
   }
   const bool old = n.opset() < 11;
   // An empty tensor of scales stands for none.
   const bool has_sizes = !old && n.Has(3);
-  TW_VALUE_OR_RETURN(const ResizeTarget target,
-                     TargetOf(n, axes, has_sizes ? std::optional<size_t>(3) : std::nullopt, old ? 1 : 2));
+  TW_ASSIGN_OR_RETURN(const ResizeTarget target,
+                      TargetOf(n, axes, has_sizes ? std::optional<size_t>(3) : std::nullopt, old ? 1 : 2));
   const std::string transformation = n.String("coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
   std::vector<double> roi;
   if (transformation == "tf_crop_and_resize") {
     if (!x.dtype.is_float()) return n.Unsupported("tf_crop_and_resize of integers");
-    TW_VALUE_OR_RETURN(roi, n.Reals(1));
+    TW_ASSIGN_OR_RETURN(roi, n.Reals(1));
     if (roi.size() != 2 * axes.size()) return n.Error("its roi has ", roi.size(), " elements");
   }
   return ResizeTo(n, target, transformation, roi, axes);
@@ -217,7 +218,7 @@ absl::Status ImportUpsample(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
   std::vector<int> axes(n.In(0).rank());
   std::iota(axes.begin(), axes.end(), 0);
-  TW_VALUE_OR_RETURN(const ResizeTarget target, TargetOf(n, axes, std::nullopt, 1));
+  TW_ASSIGN_OR_RETURN(const ResizeTarget target, TargetOf(n, axes, std::nullopt, 1));
   return ResizeTo(n, target, "asymmetric", {}, axes);
 }
 

@@ -1,4 +1,5 @@
 // Sampling of images at computed places.
+#include "base/status_macros.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
 #include "ir/arith/analyzer.h"
@@ -109,7 +110,7 @@ absl::Status ImportGridSample(OnnxNode& n) {
   grid_shape.front() = x.shape[0];
   grid_shape.back() = Extent(static_cast<int64_t>(dims));
   TW_RETURN_IF_ERROR(n.RequireShape(1, grid_shape));
-  TW_VALUE_OR_RETURN(const ops::Interpolation how, InterpolationOf(n));
+  TW_ASSIGN_OR_RETURN(const ops::Interpolation how, InterpolationOf(n));
   const std::string padding = n.String("padding_mode", "zeros");
   if (padding != "zeros" && padding != "border" && padding != "reflection") {
     return n.Error("the padding_mode is \"", padding, "\"");
@@ -139,7 +140,7 @@ absl::Status ImportGridSample(OnnxNode& n) {
 absl::Status ImportAffineGrid(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
   TW_RETURN_IF_ERROR(n.RequireFloat());
-  TW_VALUE_OR_RETURN(const Exprs size, n.Values(1));
+  TW_ASSIGN_OR_RETURN(const Exprs size, n.Values(1));
   if (size.size() != 4 && size.size() != 5) return n.Error("its size has ", size.size(), " elements");
   const size_t dims = size.size() - 2;
   TW_RETURN_IF_ERROR(
@@ -249,8 +250,8 @@ absl::Status ImportRoiAlign(OnnxNode& n) {
   Exprs samples = {Extent(ratio), Extent(ratio)};
   if (ratio == 0) {
     // Each region has its own numbers of samples; loops run to the most.
-    TW_VALUE_OR_RETURN(const Items counts, SampleCounts(n, regions));
-    TW_VALUE_OR_RETURN(const Items most, n.emit().Operator("host.read_values", {counts[1].value}));
+    TW_ASSIGN_OR_RETURN(const Items counts, SampleCounts(n, regions));
+    TW_ASSIGN_OR_RETURN(const Items most, n.emit().Operator("host.read_values", {counts[1].value}));
     inputs.push_back(counts[0]);
     samples = *most[0].values;
   }

@@ -1,6 +1,7 @@
 // Operators about shapes, and those that make tensors of numbers.
 #include <cmath>
 
+#include "base/status_macros.h"
 #include "graph/onnx/graph_importer.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
@@ -67,7 +68,7 @@ absl::Status ImportReshape(OnnxNode& n) {
   if (n.opset() < 5) {
     wanted = Extents(n.Ints("shape").value_or(Int64s{}));
   } else {
-    TW_VALUE_OR_RETURN(wanted, n.Values(1));
+    TW_ASSIGN_OR_RETURN(wanted, n.Values(1));
   }
   const Exprs& in = n.In(0).shape;
   const bool allow_zero = n.opset() >= 14 && n.Int("allowzero", 0) != 0;
@@ -112,7 +113,7 @@ absl::Status ImportReshape(OnnxNode& n) {
 absl::Status ImportFlatten(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
   const Exprs& in = n.In(0).shape;
-  TW_VALUE_OR_RETURN(const int axis, n.Axis(n.Int("axis", 1), in.size() + 1));
+  TW_ASSIGN_OR_RETURN(const int axis, n.Axis(n.Int("axis", 1), in.size() + 1));
   const bool counts_from_end = n.Int("axis", 1) < 0;
   const size_t at = static_cast<size_t>(counts_from_end ? axis - 1 : axis);
   return n.Out(n.emit().View(n.In(0), {Count(in, 0, at), Count(in, at)}));
@@ -121,10 +122,10 @@ absl::Status ImportFlatten(OnnxNode& n) {
 absl::Status ImportSqueeze(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
   const Exprs& in = n.In(0).shape;
-  TW_VALUE_OR_RETURN(const auto given, n.IntsOrInput("axes", 1, 13));
+  TW_ASSIGN_OR_RETURN(const auto given, n.IntsOrInput("axes", 1, 13));
   std::vector<bool> goes(in.size(), false);
   if (given) {
-    TW_VALUE_OR_RETURN(const std::vector<int> axes, n.Axes(*given, in.size()));
+    TW_ASSIGN_OR_RETURN(const std::vector<int> axes, n.Axes(*given, in.size()));
     for (int axis : axes) goes[static_cast<size_t>(axis)] = true;
   } else {
     for (size_t i = 0; i < in.size(); ++i) {
@@ -147,10 +148,10 @@ absl::Status ImportSqueeze(OnnxNode& n) {
 
 absl::Status ImportUnsqueeze(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
-  TW_VALUE_OR_RETURN(const auto given, n.IntsOrInput("axes", 1, 13));
+  TW_ASSIGN_OR_RETURN(const auto given, n.IntsOrInput("axes", 1, 13));
   if (!given) return n.Error("it has no axes");
   const size_t rank = n.In(0).rank() + given->size();
-  TW_VALUE_OR_RETURN(const std::vector<int> axes, n.Axes(*given, rank));
+  TW_ASSIGN_OR_RETURN(const std::vector<int> axes, n.Axes(*given, rank));
   Exprs shape = n.In(0).shape;
   for (int axis : axes) shape.insert(shape.begin() + axis, Extent(1));
   return n.Out(n.emit().View(n.In(0), shape));
@@ -188,10 +189,10 @@ absl::StatusOr<Items> Filled(OnnxNode& n, const Exprs& shape, const Expr& value)
 }
 
 absl::Status ImportConstantOfShape(OnnxNode& n) {
-  TW_VALUE_OR_RETURN(const Exprs shape, n.Values(0));
+  TW_ASSIGN_OR_RETURN(const Exprs shape, n.Values(0));
   Expr value = ConstFloat(DataType::Float(32), 0);
   if (const auto* given = n.Attr("value")) {
-    TW_VALUE_OR_RETURN(const Item item, n.importer().ConstantOf(given->t()));
+    TW_ASSIGN_OR_RETURN(const Item item, n.importer().ConstantOf(given->t()));
     const auto array = ArrayOf(item);
     if (!array || array->size() != 1) return n.Error("its value does not have one element");
     const DataType type = array->dtype();
@@ -202,7 +203,7 @@ absl::Status ImportConstantOfShape(OnnxNode& n) {
 
 absl::Status ImportExpand(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
-  TW_VALUE_OR_RETURN(const Exprs wanted, n.Values(1));
+  TW_ASSIGN_OR_RETURN(const Exprs wanted, n.Values(1));
   const auto shape = ops::BroadcastShape({n.In(0).shape, wanted});
   if (!shape) return n.Error("its input does not broadcast to the shape");
   return n.Out(n.Program("expand", {n.In(0)}, [&](ProgramParts& p) {
@@ -214,13 +215,13 @@ absl::Status ImportTile(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
   Exprs times;
   if (n.opset() < 6) {
-    TW_VALUE_OR_RETURN(const int64_t tiles, n.Number(1));
-    TW_VALUE_OR_RETURN(const int64_t given, n.Number(2));
-    TW_VALUE_OR_RETURN(const int axis, n.Axis(given, n.In(0).rank()));
+    TW_ASSIGN_OR_RETURN(const int64_t tiles, n.Number(1));
+    TW_ASSIGN_OR_RETURN(const int64_t given, n.Number(2));
+    TW_ASSIGN_OR_RETURN(const int axis, n.Axis(given, n.In(0).rank()));
     times.assign(n.In(0).rank(), Extent(1));
     times[static_cast<size_t>(axis)] = Extent(tiles);
   } else {
-    TW_VALUE_OR_RETURN(times, n.Values(1));
+    TW_ASSIGN_OR_RETURN(times, n.Values(1));
   }
   if (times.size() != n.In(0).rank()) return n.Error("repeats for another rank");
   return n.Out(
@@ -234,17 +235,17 @@ absl::Status ImportRange(OnnxNode& n) {
   if (type.is_bool()) return n.Error("a range of booleans");
   Expr count;
   if (type.is_float()) {
-    TW_VALUE_OR_RETURN(const auto start, n.Reals(0));
-    TW_VALUE_OR_RETURN(const auto limit, n.Reals(1));
-    TW_VALUE_OR_RETURN(const auto delta, n.Reals(2));
+    TW_ASSIGN_OR_RETURN(const auto start, n.Reals(0));
+    TW_ASSIGN_OR_RETURN(const auto limit, n.Reals(1));
+    TW_ASSIGN_OR_RETURN(const auto delta, n.Reals(2));
     if (start.size() != 1 || limit.size() != 1 || delta.size() != 1 || delta[0] == 0) return n.Error("a step of zero");
     const double number = std::ceil((limit[0] - start[0]) / delta[0]);
     if (!(number < 1e12)) return n.Error("more than 1e12 elements");
     count = Extent(number > 0 ? static_cast<int64_t>(number) : 0);
   } else {
-    TW_VALUE_OR_RETURN(const Exprs start, n.Values(0));
-    TW_VALUE_OR_RETURN(const Exprs limit, n.Values(1));
-    TW_VALUE_OR_RETURN(const int64_t delta, n.Number(2));
+    TW_ASSIGN_OR_RETURN(const Exprs start, n.Values(0));
+    TW_ASSIGN_OR_RETURN(const Exprs limit, n.Values(1));
+    TW_ASSIGN_OR_RETURN(const int64_t delta, n.Number(2));
     if (delta == 0 || start.size() != 1 || limit.size() != 1) return n.Error("a step of zero");
     const Expr span = delta > 0 ? limit[0] - start[0] : start[0] - limit[0];
     const int64_t step = delta > 0 ? delta : -delta;
@@ -263,7 +264,7 @@ absl::Status ImportEyeLike(OnnxNode& n) {
   if (n.In(0).rank() != 2) return n.Error("its input is not a matrix");
   DataType type = n.In(0).dtype;
   if (n.Attr("dtype") != nullptr) {
-    TW_VALUE_OR_RETURN(type, ElementType(static_cast<int32_t>(n.Int("dtype", 1))));
+    TW_ASSIGN_OR_RETURN(type, ElementType(static_cast<int32_t>(n.Int("dtype", 1))));
   }
   const int64_t k = n.Int("k", 0);
   return n.Out(n.Program("eye", {}, [&](ProgramParts& p) {

@@ -1,6 +1,7 @@
 // Signals: windows, Fourier transforms, mel filters.
 #include <cmath>
 
+#include "base/status_macros.h"
 #include "graph/onnx/model_file.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
@@ -18,9 +19,9 @@ Expr Real(double value) { return ConstFloat(kF64, value); }
 
 // a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n)
 absl::Status ImportWindow(OnnxNode& n, double a0, double a1, double a2) {
-  TW_VALUE_OR_RETURN(const Exprs size, n.Values(0));
+  TW_ASSIGN_OR_RETURN(const Exprs size, n.Values(0));
   if (size.size() != 1) return n.Error("its size is not one number");
-  TW_VALUE_OR_RETURN(const DataType type, ElementType(static_cast<int32_t>(n.Int("output_datatype", 1))));
+  TW_ASSIGN_OR_RETURN(const DataType type, ElementType(static_cast<int32_t>(n.Int("output_datatype", 1))));
   const bool periodic = n.Int("periodic", 1) != 0;
   return n.Out(n.Program("window", {}, [&](ProgramParts& p) {
     const Expr extent = p.local(size[0]);
@@ -55,15 +56,15 @@ absl::Status ImportDft(OnnxNode& n) {
   if (n.opset() >= 20) {
     given = -2;
     if (n.Has(2)) {
-      TW_VALUE_OR_RETURN(given, n.Number(2));
+      TW_ASSIGN_OR_RETURN(given, n.Number(2));
     }
   }
-  TW_VALUE_OR_RETURN(const int axis, n.Axis(given, x.rank()));
+  TW_ASSIGN_OR_RETURN(const int axis, n.Axis(given, x.rank()));
   const size_t a = static_cast<size_t>(axis), last = x.rank() - 1;
   if (a == last) return n.Error("the axis is that of real and imaginary parts");
   Expr length = x.shape[a];
   if (n.Has(1)) {
-    TW_VALUE_OR_RETURN(const Exprs values, n.Values(1));
+    TW_ASSIGN_OR_RETURN(const Exprs values, n.Values(1));
     if (values.size() != 1) return n.Error("its length is not one number");
     length = values[0];
   }
@@ -98,10 +99,10 @@ absl::Status ImportStft(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
   const Item& x = n.In(0);
   if (x.rank() != 3) return n.Error("its signal has rank ", x.rank());
-  TW_VALUE_OR_RETURN(const int64_t step, n.Number(1));
+  TW_ASSIGN_OR_RETURN(const int64_t step, n.Number(1));
   Expr length = n.Has(2) && n.In(2).rank() == 1 ? n.In(2).shape[0] : Expr();
   if (n.Has(3)) {
-    TW_VALUE_OR_RETURN(const Exprs values, n.Values(3));
+    TW_ASSIGN_OR_RETURN(const Exprs values, n.Values(3));
     if (values.size() != 1) return n.Error("its frame length is not one number");
     length = values[0];
   }
@@ -134,11 +135,11 @@ absl::Status ImportStft(OnnxNode& n) {
 absl::Status ImportMelWeightMatrix(OnnxNode& n) {
   std::vector<double> given;
   for (size_t i = 0; i < 5; ++i) {
-    TW_VALUE_OR_RETURN(const std::vector<double> one, n.Reals(i));
+    TW_ASSIGN_OR_RETURN(const std::vector<double> one, n.Reals(i));
     if (one.size() != 1) return n.Error("input ", i, " is not one number");
     given.push_back(one[0]);
   }
-  TW_VALUE_OR_RETURN(const DataType type, ElementType(static_cast<int32_t>(n.Int("output_datatype", 1))));
+  TW_ASSIGN_OR_RETURN(const DataType type, ElementType(static_cast<int32_t>(n.Int("output_datatype", 1))));
   const auto bins = static_cast<int64_t>(given[0]), length = static_cast<int64_t>(given[1]);
   const int64_t spectrum = length / 2 + 1;
   if (bins < 1 || bins > 1 << 16 || length < 1 || length > 1 << 20) return n.Error("a matrix of ", bins, " filters");

@@ -2,6 +2,7 @@
 // all gradients G and all states; outputs are the new tensors and states.
 #include <cmath>
 
+#include "base/status_macros.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
 #include "ir/ops/scalar_math.h"
@@ -23,7 +24,7 @@ absl::Status ForEachTensor(OnnxNode& n, const char* name, size_t states,
     Items inputs = {n.In(0), n.In(1)};
     for (size_t k = 0; k < parts; ++k) inputs.push_back(n.In(2 + k * count + i));
     const Exprs shape = inputs[2].shape;
-    TW_VALUE_OR_RETURN(const Items results, n.Program(name, inputs, [&](ProgramParts& p) {
+    TW_ASSIGN_OR_RETURN(const Items results, n.Program(name, inputs, [&](ProgramParts& p) {
       Buffers out;
       for (size_t o = 0; o < 1 + states; ++o) {
         out.push_back(ops::MapTo(p.f, name, p.in[2]->shape, p.in, [&](const Exprs& e) {

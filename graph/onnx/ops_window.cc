@@ -1,4 +1,5 @@
 // Convolutions and pools.
+#include "base/status_macros.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
 #include "ir/ops/reduction.h"
@@ -109,8 +110,8 @@ absl::Status ImportConv(OnnxNode& n) {
   TW_RETURN_IF_ERROR(CheckChannels(n, x.shape[1], weight.shape[1], groups));
   const auto filters = AsInt(weight.shape[0]);
   if (filters && *filters % groups != 0) return n.Error(*filters, " filters in ", groups, " groups");
-  TW_VALUE_OR_RETURN(const Int64s kernel, KernelOf(n, weight));
-  TW_VALUE_OR_RETURN(const std::vector<Span> spans, SpansOf(n, Spatial(x), kernel));
+  TW_ASSIGN_OR_RETURN(const Int64s kernel, KernelOf(n, weight));
+  TW_ASSIGN_OR_RETURN(const std::vector<Span> spans, SpansOf(n, Spatial(x), kernel));
   if (!Fits(Spatial(x), spans)) return n.Error("the window does not fit into the image");
   TW_RETURN_IF_ERROR(n.RequireShape(2, {weight.shape[0]}));
   const ops::ConvOptions options{.spans = spans, .groups = groups, .type = SumType(x.dtype)};
@@ -136,8 +137,8 @@ absl::Status ImportConvInteger(OnnxNode& n) {
   const Item &x = n.In(0), &weight = n.In(1);
   TW_RETURN_IF_ERROR(CheckConv(n, x, weight));
   TW_RETURN_IF_ERROR(CheckChannels(n, x.shape[1], weight.shape[1], n.Int("group", 1)));
-  TW_VALUE_OR_RETURN(const Int64s kernel, KernelOf(n, weight));
-  TW_VALUE_OR_RETURN(const std::vector<Span> spans, SpansOf(n, Spatial(x), kernel));
+  TW_ASSIGN_OR_RETURN(const Int64s kernel, KernelOf(n, weight));
+  TW_ASSIGN_OR_RETURN(const std::vector<Span> spans, SpansOf(n, Spatial(x), kernel));
   if (!Fits(Spatial(x), spans)) return n.Error("the window does not fit into the image");
   TW_RETURN_IF_ERROR(CheckOfChannel(n, 3, weight.shape[0]));
   const DataType i32 = DataType::Int(32);
@@ -159,8 +160,8 @@ absl::Status ImportQLinearConv(OnnxNode& n) {
   const Item &x = n.In(0), &weight = n.In(3);
   TW_RETURN_IF_ERROR(CheckConv(n, x, weight));
   TW_RETURN_IF_ERROR(CheckChannels(n, x.shape[1], weight.shape[1], n.Int("group", 1)));
-  TW_VALUE_OR_RETURN(const Int64s kernel, KernelOf(n, weight));
-  TW_VALUE_OR_RETURN(const std::vector<Span> spans, SpansOf(n, Spatial(x), kernel));
+  TW_ASSIGN_OR_RETURN(const Int64s kernel, KernelOf(n, weight));
+  TW_ASSIGN_OR_RETURN(const std::vector<Span> spans, SpansOf(n, Spatial(x), kernel));
   if (!Fits(Spatial(x), spans)) return n.Error("the window does not fit into the image");
   TW_RETURN_IF_ERROR(n.RequireShape(8, {weight.shape[0]}));
   TW_RETURN_IF_ERROR(CheckOfChannel(n, 4, weight.shape[0]));
@@ -192,7 +193,7 @@ absl::Status ImportConvTranspose(OnnxNode& n) {
   if (const auto channels = AsInt(x.shape[1]); channels && *channels % groups != 0) {
     return n.Error(*channels, " channels in ", groups, " groups");
   }
-  TW_VALUE_OR_RETURN(const Int64s kernel, KernelOf(n, weight));
+  TW_ASSIGN_OR_RETURN(const Int64s kernel, KernelOf(n, weight));
   TW_RETURN_IF_ERROR(n.RequireShape(2, {n.emit().Simplify(weight.shape[1] * Extent(groups))}));
   const size_t dims = kernel.size();
   const Int64s ones(dims, 1);
@@ -258,7 +259,7 @@ absl::StatusOr<PoolForm> PoolOf(OnnxNode& n) {
   const auto kernel = n.Ints("kernel_shape");
   if (!kernel) return n.Error("it has no kernel_shape");
   PoolForm form;
-  TW_VALUE_OR_RETURN(form.spans, SpansOf(n, Spatial(x), *kernel));
+  TW_ASSIGN_OR_RETURN(form.spans, SpansOf(n, Spatial(x), *kernel));
   form.ceil = n.Int("ceil_mode", 0) != 0;
   if (!Fits(Spatial(x), form.spans) && !form.ceil) return n.Error("the window does not fit into the image");
   return form;
@@ -272,7 +273,7 @@ std::vector<Expr> PoolShape(const Buffer& x, const PoolForm& form) {
 }
 
 absl::Status ImportMaxPool(OnnxNode& n) {
-  TW_VALUE_OR_RETURN(const PoolForm form, PoolOf(n));
+  TW_ASSIGN_OR_RETURN(const PoolForm form, PoolOf(n));
   const bool column_major = n.Int("storage_order", 0) != 0;
   return n.Out(n.Program("max_pool", n.in(), [&](ProgramParts& p) {
     Buffer largest = ops::MaxPoolNd(p.f, p.in[0], form.spans, PoolShape(p.in[0], form));
@@ -282,7 +283,7 @@ absl::Status ImportMaxPool(OnnxNode& n) {
 }
 absl::Status ImportAveragePool(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireFloat());
-  TW_VALUE_OR_RETURN(const PoolForm form, PoolOf(n));
+  TW_ASSIGN_OR_RETURN(const PoolForm form, PoolOf(n));
   const bool count_padding = n.Int("count_include_pad", 0) != 0;
   return n.Out(n.Program("average_pool", n.in(), [&](ProgramParts& p) {
     return Buffers{ops::AveragePoolNd(p.f, p.in[0], form.spans, PoolShape(p.in[0], form), count_padding)};
@@ -290,7 +291,7 @@ absl::Status ImportAveragePool(OnnxNode& n) {
 }
 absl::Status ImportLpPool(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireFloat());
-  TW_VALUE_OR_RETURN(const PoolForm form, PoolOf(n));
+  TW_ASSIGN_OR_RETURN(const PoolForm form, PoolOf(n));
   const int64_t p_norm = n.Int("p", 2);
   return n.Out(n.Program("lp_pool", n.in(), [&](ProgramParts& p) {
     return Buffers{ops::LpPoolNd(p.f, p.in[0], form.spans, PoolShape(p.in[0], form), p_norm)};
@@ -305,18 +306,18 @@ absl::StatusOr<std::vector<int>> SpatialAxes(OnnxNode& n) {
   return axes;
 }
 absl::Status ImportGlobalAveragePool(OnnxNode& n) {
-  TW_VALUE_OR_RETURN(const std::vector<int> axes, SpatialAxes(n));
+  TW_ASSIGN_OR_RETURN(const std::vector<int> axes, SpatialAxes(n));
   return n.Out(n.Program("global_average_pool", n.in(),
                          [&](ProgramParts& p) { return Buffers{ops::Mean(p.f, "mean", p.in[0], axes, true)}; }));
 }
 absl::Status ImportGlobalMaxPool(OnnxNode& n) {
-  TW_VALUE_OR_RETURN(const std::vector<int> axes, SpatialAxes(n));
+  TW_ASSIGN_OR_RETURN(const std::vector<int> axes, SpatialAxes(n));
   return n.Out(n.Program("global_max_pool", n.in(), [&](ProgramParts& p) {
     return Buffers{ops::Reduce(p.f, "largest", ops::Reduction::kMax, p.in[0], axes, true)};
   }));
 }
 absl::Status ImportGlobalLpPool(OnnxNode& n) {
-  TW_VALUE_OR_RETURN(const std::vector<int> axes, SpatialAxes(n));
+  TW_ASSIGN_OR_RETURN(const std::vector<int> axes, SpatialAxes(n));
   const double power = static_cast<double>(n.Int("p", 2));
   return n.Out(n.Program("global_lp_pool", n.in(), [&](ProgramParts& p) {
     const Buffer& x = p.in[0];
@@ -332,9 +333,9 @@ absl::Status ImportCol2Im(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
   const Item& x = n.In(0);
   if (x.rank() != 3) return n.Error("its input has rank ", x.rank());
-  TW_VALUE_OR_RETURN(const Exprs image, n.Values(1));
-  TW_VALUE_OR_RETURN(const Int64s kernel, n.Numbers(2));
-  TW_VALUE_OR_RETURN(const std::vector<Span> spans, SpansOf(n, image, kernel));
+  TW_ASSIGN_OR_RETURN(const Exprs image, n.Values(1));
+  TW_ASSIGN_OR_RETURN(const Int64s kernel, n.Numbers(2));
+  TW_ASSIGN_OR_RETURN(const std::vector<Span> spans, SpansOf(n, image, kernel));
   if (!Fits(image, spans)) return n.Error("the window does not fit into the image");
   Expr elements = Extent(1), positions = Extent(1);
   for (size_t i = 0; i < spans.size(); ++i) {
@@ -371,7 +372,7 @@ absl::Status ImportMaxUnpool(OnnxNode& n) {
   }
   Exprs shape = inferred;
   if (n.Has(2)) {
-    TW_VALUE_OR_RETURN(shape, n.Values(2));
+    TW_ASSIGN_OR_RETURN(shape, n.Values(2));
     if (shape.size() != x.rank()) return n.Error("output_shape of another rank");
   }
   return n.Out(n.Program("max_unpool", {n.In(0), n.In(1)}, [&](ProgramParts& p) {

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
-#include "graph/ir/status_macros.h"
+#include "base/status_macros.h"
 #include "graph/onnx/model_file.h"
 #include "onnx/onnx-data_pb.h"
 
@@ -21,7 +21,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 }
 
 absl::StatusOr<NDArray> ArrayOfTensor(const onnx::TensorProto& tensor) {
-  TW_VALUE_OR_RETURN(const TensorView view, TensorOf(tensor));
+  TW_ASSIGN_OR_RETURN(const TensorView view, TensorOf(tensor));
   NDArray array(view.dtype, view.shape);
   std::memcpy(array.data(), view.bytes.data(), view.bytes.size());
   return array;
@@ -29,7 +29,7 @@ absl::StatusOr<NDArray> ArrayOfTensor(const onnx::TensorProto& tensor) {
 
 absl::Status AddSequence(const onnx::SequenceProto& sequence, TestValue* value) {
   for (const onnx::TensorProto& tensor : sequence.tensor_values()) {
-    TW_VALUE_OR_RETURN(NDArray array, ArrayOfTensor(tensor));
+    TW_ASSIGN_OR_RETURN(NDArray array, ArrayOfTensor(tensor));
     value->arrays.push_back(std::move(array));
   }
   return absl::OkStatus();
@@ -38,7 +38,7 @@ absl::Status AddSequence(const onnx::SequenceProto& sequence, TestValue* value) 
 }  // namespace
 
 absl::StatusOr<TestValue> ReadTestValue(const std::string& path, const onnx::TypeProto& type) {
-  TW_VALUE_OR_RETURN(const std::string text, ReadFile(path));
+  TW_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   TestValue value;
   if (type.has_sequence_type()) {
     onnx::SequenceProto sequence;
@@ -53,7 +53,7 @@ absl::StatusOr<TestValue> ReadTestValue(const std::string& path, const onnx::Typ
     value.kind = Item::Kind::kOptional;
     if (optional.has_sequence_value()) TW_RETURN_IF_ERROR(AddSequence(optional.sequence_value(), &value));
     if (optional.has_tensor_value()) {
-      TW_VALUE_OR_RETURN(NDArray array, ArrayOfTensor(optional.tensor_value()));
+      TW_ASSIGN_OR_RETURN(NDArray array, ArrayOfTensor(optional.tensor_value()));
       value.arrays.push_back(std::move(array));
     }
     return value;
@@ -62,7 +62,7 @@ absl::StatusOr<TestValue> ReadTestValue(const std::string& path, const onnx::Typ
   if (!tensor.ParseFromString(text)) return absl::InvalidArgumentError(absl::StrCat(path, " is no tensor"));
   // The tests keep bfloat16 as uint16.
   if (type.tensor_type().elem_type() == onnx::TensorProto::BFLOAT16) tensor.set_data_type(onnx::TensorProto::BFLOAT16);
-  TW_VALUE_OR_RETURN(NDArray array, ArrayOfTensor(tensor));
+  TW_ASSIGN_OR_RETURN(NDArray array, ArrayOfTensor(tensor));
   value.arrays.push_back(std::move(array));
   return value;
 }

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace tilewright::graph {
 namespace {
@@ -96,9 +97,7 @@ class Scanner {
             at += length;
             continue;
           }
-          if (absl::Status status = CopyField(message, field, field_begin, at, length, depth, out); !status.ok()) {
-            return status;
-          }
+          TW_RETURN_IF_ERROR(CopyField(message, field, field_begin, at, length, depth, out));
           at += length;
           continue;
         }
@@ -125,7 +124,7 @@ class Scanner {
       return absl::OkStatus();
     }
     std::string content;
-    if (absl::Status status = Copy(inner, at, at + length, depth + 1, &content); !status.ok()) return status;
+    TW_RETURN_IF_ERROR(Copy(inner, at, at + length, depth + 1, &content));
     AppendField(out, field, content);
     return absl::OkStatus();
   }
@@ -168,7 +167,7 @@ class Scanner {
 absl::StatusOr<std::string> StripTensors(absl::Span<const std::byte> model) {
   std::string out;
   Scanner scanner(model);
-  if (absl::Status status = scanner.Copy(Message::kModel, 0, model.size(), 0, &out); !status.ok()) return status;
+  TW_RETURN_IF_ERROR(scanner.Copy(Message::kModel, 0, model.size(), 0, &out));
   return out;
 }
 

@@ -1,5 +1,5 @@
+#include "base/status_macros.h"
 #include "graph/ir/functor.h"
-#include "graph/ir/status_macros.h"
 #include "graph/rewrite/passes.h"
 
 namespace tilewright::graph {

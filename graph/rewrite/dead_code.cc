@@ -4,8 +4,8 @@
 #include <string>
 #include <unordered_set>
 
+#include "base/status_macros.h"
 #include "graph/ir/functor.h"
-#include "graph/ir/status_macros.h"
 #include "graph/rewrite/passes.h"
 
 namespace tilewright::graph {
@@ -280,7 +280,7 @@ absl::StatusOr<GraphModule> EliminateDeadCode(const GraphModule& module, const O
   GraphModule result = module;
   // A parameter that is gone may leave its argument without a use.
   for (size_t before = CountBindings(module);;) {
-    TW_VALUE_OR_RETURN(result, RemoveOnce(result, ops));
+    TW_ASSIGN_OR_RETURN(result, RemoveOnce(result, ops));
     const size_t after = CountBindings(result);
     if (after == before) return result;
     before = after;

@@ -2,9 +2,9 @@
 #include <numeric>
 #include <optional>
 
+#include "base/status_macros.h"
 #include "graph/ir/call_types.h"
 #include "graph/ir/functor.h"
-#include "graph/ir/status_macros.h"
 #include "graph/rewrite/interpreter.h"
 #include "graph/rewrite/legalize.h"
 #include "graph/rewrite/passes.h"
@@ -78,7 +78,7 @@ class Folder : public Mutator {
   absl::StatusOr<Value> View(const CallNode& call, const Value& self) {
     const auto* constant = dyn_cast<ConstantNode>(call.args[0]);
     if (constant == nullptr) return Fold(call.args, self);
-    TW_VALUE_OR_RETURN(const Type type, builder().Infer(self));
+    TW_ASSIGN_OR_RETURN(const Type type, builder().Infer(self));
     const auto extents = ConstantExtents(*cast<TensorTypeNode>(type)->shape);
     if (!extents ||
         std::accumulate(extents->begin(), extents->end(), int64_t{1}, std::multiplies<>()) !=
@@ -88,11 +88,11 @@ class Folder : public Mutator {
   }
 
   absl::StatusOr<Value> Fold(const std::vector<Value>& args, const Value& self) {
-    TW_VALUE_OR_RETURN(const Type type, builder().Infer(self));
+    TW_ASSIGN_OR_RETURN(const Type type, builder().Infer(self));
     if (const std::optional<Constant> known = KnownConstant(type)) return Value(*known);
     const std::optional<int64_t> bytes = ConstantBytesOf(args);
     if (folder_ == nullptr || !bytes || !MayFold(type, *bytes)) return self;
-    TW_VALUE_OR_RETURN(const std::optional<std::vector<NDArray>> arrays, folder_(builder().module(), self));
+    TW_ASSIGN_OR_RETURN(const std::optional<std::vector<NDArray>> arrays, folder_(builder().module(), self));
     if (!arrays) return self;
     std::vector<Value> constants;
     for (const NDArray& array : *arrays) constants.push_back(Constant(array));
@@ -122,11 +122,11 @@ ConstantFolder InterpreterFolder(const OpTable* ops, const LoweringTable* loweri
     BlockBuilder builder(ops);
     if (tir != nullptr) builder.SetProgram(module.FindProgram(tir->function));
     builder.BeginFunction("main", {});
-    TW_VALUE_OR_RETURN(const Var result, builder.Emit(value));
+    TW_ASSIGN_OR_RETURN(const Var result, builder.Emit(value));
     TW_RETURN_IF_ERROR(builder.EndFunction(result).status());
     GraphModule legal = builder.module();
     if (call != nullptr) {
-      TW_VALUE_OR_RETURN(legal, LegalizeOps(builder.module(), *ops, *lowerings));
+      TW_ASSIGN_OR_RETURN(legal, LegalizeOps(builder.module(), *ops, *lowerings));
     }
     absl::StatusOr<RuntimeValue> folded = Interpreter(&legal, nullptr, max_steps).Run("main", {});
     // A call that is an error (or takes too long) stays: it may stand in a branch that is never taken.

@@ -9,9 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/status_macros.h"
 #include "graph/ir/call_types.h"
 #include "graph/ir/functor.h"
-#include "graph/ir/status_macros.h"
 #include "graph/rewrite/lowering.h"
 #include "ir/annotations.h"
 #include "ir/builder.h"
@@ -288,7 +288,7 @@ class CallReplacer : public Mutator {
     const auto it = fused_.find(call->function);
     if (it == fused_.end()) return self;
     const Fused& fused = it->second;
-    TW_VALUE_OR_RETURN(Type out, TypeOfCallFunction(*call, fused.function));
+    TW_ASSIGN_OR_RETURN(Type out, TypeOfCallFunction(*call, fused.function));
     std::vector<Value> args = call->args;
     args.insert(args.end(), fused.composed.constants.begin(), fused.composed.constants.end());
     VarMap symbols;

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "graph/ir/call_types.h"
-#include "graph/ir/status_macros.h"
 #include "graph/rewrite/legalize.h"
 
 namespace tilewright::graph {
@@ -109,7 +109,7 @@ absl::StatusOr<RuntimeValue> Interpreter::RunSeq(Frame& frame, const SeqNode& se
 absl::StatusOr<std::vector<RuntimeValue>> Interpreter::EvaluateAll(Frame& frame, const std::vector<Value>& values) {
   std::vector<RuntimeValue> results;
   for (const Value& value : values) {
-    TW_VALUE_OR_RETURN(RuntimeValue result, Evaluate(frame, value));
+    TW_ASSIGN_OR_RETURN(RuntimeValue result, Evaluate(frame, value));
     results.push_back(std::move(result));
   }
   return results;
@@ -128,29 +128,29 @@ absl::StatusOr<RuntimeValue> Interpreter::Evaluate(Frame& frame, const Value& va
     return RuntimeValue(it->second);
   }
   if (const auto* shape = dyn_cast<ShapeExprNode>(value)) {
-    TW_VALUE_OR_RETURN(std::vector<int64_t> extents, frame.symbols.Evaluate(shape->values));
+    TW_ASSIGN_OR_RETURN(std::vector<int64_t> extents, frame.symbols.Evaluate(shape->values));
     return RuntimeValue::Shape(std::move(extents));
   }
   if (const auto* tuple = dyn_cast<TupleNode>(value)) {
-    TW_VALUE_OR_RETURN(std::vector<RuntimeValue> fields, EvaluateAll(frame, tuple->fields));
+    TW_ASSIGN_OR_RETURN(std::vector<RuntimeValue> fields, EvaluateAll(frame, tuple->fields));
     return RuntimeValue::Tuple(std::move(fields));
   }
   if (const auto* item = dyn_cast<TupleGetItemNode>(value)) {
-    TW_VALUE_OR_RETURN(const RuntimeValue tuple, Evaluate(frame, item->tuple));
+    TW_ASSIGN_OR_RETURN(const RuntimeValue tuple, Evaluate(frame, item->tuple));
     return tuple.fields[static_cast<size_t>(item->index)];
   }
   if (const auto* call = dyn_cast<CallNode>(value)) {
     if (host_ == nullptr) return absl::UnimplementedError(absl::StrCat(call->op->name, " does not have a program"));
-    TW_VALUE_OR_RETURN(const std::vector<RuntimeValue> args, EvaluateAll(frame, call->args));
+    TW_ASSIGN_OR_RETURN(const std::vector<RuntimeValue> args, EvaluateAll(frame, call->args));
     return host_(*call, args);
   }
   if (const auto* call = dyn_cast<CallTirNode>(value)) return RunProgram(frame, *call);
   if (const auto* call = dyn_cast<CallFunctionNode>(value)) {
-    TW_VALUE_OR_RETURN(const std::vector<RuntimeValue> args, EvaluateAll(frame, call->args));
+    TW_ASSIGN_OR_RETURN(const std::vector<RuntimeValue> args, EvaluateAll(frame, call->args));
     return Run(call->function, args);
   }
   if (const auto* match = dyn_cast<MatchCastNode>(value)) {
-    TW_VALUE_OR_RETURN(RuntimeValue inner, Evaluate(frame, match->value));
+    TW_ASSIGN_OR_RETURN(RuntimeValue inner, Evaluate(frame, match->value));
     TW_RETURN_IF_ERROR(MatchType(frame, match->type, inner, "the value of match_cast"));
     return inner;
   }
@@ -160,7 +160,7 @@ absl::StatusOr<RuntimeValue> Interpreter::Evaluate(Frame& frame, const Value& va
 }
 
 absl::StatusOr<RuntimeValue> Interpreter::RunBranch(Frame& frame, const IfNode& branch) {
-  TW_VALUE_OR_RETURN(const RuntimeValue condition, Evaluate(frame, branch.condition));
+  TW_ASSIGN_OR_RETURN(const RuntimeValue condition, Evaluate(frame, branch.condition));
   if (condition.tensor.size() != 1) return absl::InvalidArgumentError("the condition of a branch needs one element");
   return RunSeq(frame, condition.tensor.GetInt(0) != 0 ? *branch.then_branch : *branch.else_branch);
 }
@@ -170,25 +170,25 @@ absl::StatusOr<const interp::Program*> Interpreter::Compiled(const std::string& 
   if (it != programs_.end()) return &it->second;
   const PrimFunc program = module_.FindProgram(name);
   if (!program) return absl::NotFoundError(absl::StrCat("there is no program ", name));
-  TW_VALUE_OR_RETURN(interp::Program compiled, interp::Compile(program, {.check_bounds = true, .wrap_signed = true}));
+  TW_ASSIGN_OR_RETURN(interp::Program compiled, interp::Compile(program, {.check_bounds = true, .wrap_signed = true}));
   return &programs_.emplace(name, std::move(compiled)).first->second;
 }
 
 absl::StatusOr<RuntimeValue> Interpreter::RunProgram(Frame& frame, const CallTirNode& call) {
-  TW_VALUE_OR_RETURN(const interp::Program* const program, Compiled(call.function));
-  TW_VALUE_OR_RETURN(const std::vector<RuntimeValue> args, EvaluateAll(frame, call.args));
+  TW_ASSIGN_OR_RETURN(const interp::Program* const program, Compiled(call.function));
+  TW_ASSIGN_OR_RETURN(const std::vector<RuntimeValue> args, EvaluateAll(frame, call.args));
   std::vector<interp::Argument> arguments;
   for (const RuntimeValue& arg : args) arguments.emplace_back(arg.tensor);
   std::vector<RuntimeValue> results;
   for (const TensorTypeNode* type : TensorsOf(call.out)) {
-    TW_VALUE_OR_RETURN(std::vector<int64_t> shape, frame.symbols.Evaluate(*type->shape));
+    TW_ASSIGN_OR_RETURN(std::vector<int64_t> shape, frame.symbols.Evaluate(*type->shape));
     if (std::any_of(shape.begin(), shape.end(), [](int64_t extent) { return extent < 0; })) {
       return absl::InvalidArgumentError(absl::StrCat("an extent of a result of ", call.function, " is negative"));
     }
     results.emplace_back(NDArray(type->dtype, std::move(shape)));
     arguments.emplace_back(results.back().tensor);
   }
-  TW_VALUE_OR_RETURN(const std::vector<int64_t> symbols, frame.symbols.Evaluate(call.symbols));
+  TW_ASSIGN_OR_RETURN(const std::vector<int64_t> symbols, frame.symbols.Evaluate(call.symbols));
   for (int64_t symbol : symbols) arguments.emplace_back(symbol);
   TW_RETURN_IF_ERROR(program->Run(arguments, {.max_steps = max_steps_}));
   return isa<TupleTypeNode>(call.out) ? RuntimeValue::Tuple(std::move(results)) : std::move(results[0]);
@@ -197,7 +197,7 @@ absl::StatusOr<RuntimeValue> Interpreter::RunProgram(Frame& frame, const CallTir
 absl::StatusOr<RuntimeValue> LegalizeAndRun(const GraphModule& module, const OpTable& ops,
                                             const LoweringTable& lowerings, std::string_view function,
                                             const std::vector<RuntimeValue>& args, const HostOperator& host) {
-  TW_VALUE_OR_RETURN(const GraphModule legal, LegalizeOps(module, ops, lowerings));
+  TW_ASSIGN_OR_RETURN(const GraphModule legal, LegalizeOps(module, ops, lowerings));
   return Interpreter(&legal, host).Run(function, args);
 }
 

@@ -1,7 +1,7 @@
 #include "graph/rewrite/legalize.h"
 
+#include "base/status_macros.h"
 #include "graph/ir/functor.h"
-#include "graph/ir/status_macros.h"
 
 namespace tilewright::graph {
 namespace {
@@ -14,10 +14,10 @@ class Legalizer : public Mutator {
   absl::StatusOr<Value> MutateCall(const CallNode* call, const Value& self) override {
     const Lowering* lowering = lowerings_.Find(call->op->name);
     if (lowering == nullptr) return self;
-    TW_VALUE_OR_RETURN(const Type type, builder().Infer(self));
+    TW_ASSIGN_OR_RETURN(const Type type, builder().Infer(self));
     // A program writes tensors of known rank only.
     if (HasUnknownRank(type)) return self;
-    TW_VALUE_OR_RETURN(const Value lowered, (*lowering)(builder(), *call, type));
+    TW_ASSIGN_OR_RETURN(const Value lowered, (*lowering)(builder(), *call, type));
     return LegalizeNested(lowered);
   }
 
@@ -38,11 +38,11 @@ class Legalizer : public Mutator {
     if (call == nullptr) return value;
     std::vector<Value> args;
     for (const Value& arg : call->args) {
-      TW_VALUE_OR_RETURN(Value legal, LegalizeNested(arg));
-      TW_VALUE_OR_RETURN(legal, builder().Atom(legal));
+      TW_ASSIGN_OR_RETURN(Value legal, LegalizeNested(arg));
+      TW_ASSIGN_OR_RETURN(legal, builder().Atom(legal));
       args.push_back(std::move(legal));
     }
-    TW_VALUE_OR_RETURN(Attrs attrs, CompleteAttrs(*call->op, call->attrs));
+    TW_ASSIGN_OR_RETURN(Attrs attrs, CompleteAttrs(*call->op, call->attrs));
     const Call complete(call->op, std::move(args), std::move(attrs));
     return MutateCall(complete.get(), complete);
   }

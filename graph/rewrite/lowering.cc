@@ -5,7 +5,6 @@
 
 #include "base/check.h"
 #include "graph/ir/call_types.h"
-#include "graph/ir/status_macros.h"
 #include "ir/functor.h"
 
 namespace tilewright::graph {

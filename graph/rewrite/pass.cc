@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "graph/ir/printer.h"
-#include "graph/ir/status_macros.h"
 #include "graph/ir/structural.h"
 #include "graph/ir/well_formed.h"
 #include "ir/script/printer.h"
@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<Pass>> SelectPasses(const std::vector<Pass>& passes, 
 }
 
 absl::StatusOr<GraphModule> RunPasses(const std::vector<Pass>& passes, GraphModule module, const PassContext& context) {
-  TW_VALUE_OR_RETURN(const std::vector<Pass> selected, SelectPasses(passes, context));
+  TW_ASSIGN_OR_RETURN(const std::vector<Pass> selected, SelectPasses(passes, context));
   for (const Pass& pass : selected) {
     for (PassInstrument* instrument : context.instruments) instrument->Before(pass, module);
     const auto begin = std::chrono::steady_clock::now();

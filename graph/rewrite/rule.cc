@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "graph/ir/functor.h"
-#include "graph/ir/status_macros.h"
 #include "graph/ir/well_formed.h"
 
 namespace tilewright::graph {
@@ -68,14 +68,14 @@ class RuleRewriter : public Mutator {
       if (uses_.BlockOf(input) == block) TW_RETURN_IF_ERROR(MutateBinding({Var(input), uses_.BoundTo(input)}));
     }
     RuleContext context(&builder(), &uses_, match, [this](const Value& atom) { return Replaced(atom); });
-    TW_VALUE_OR_RETURN(const std::vector<Value> values, planned.rule->replacement(context));
+    TW_ASSIGN_OR_RETURN(const std::vector<Value> values, planned.rule->replacement(context));
     if (values.size() != match.roots.size()) {
       return absl::InternalError(
           absl::StrCat(planned.rule->name, " gives ", values.size(), " values for ", match.roots.size(), " roots"));
     }
     for (size_t i = 0; i < values.size(); ++i) {
       const VarNode* root = match.roots[i];
-      TW_VALUE_OR_RETURN(const Var var, builder().Emit(values[i], root->name));
+      TW_ASSIGN_OR_RETURN(const Var var, builder().Emit(values[i], root->name));
       TW_RETURN_IF_ERROR(CheckType(*planned.rule, root->type, var->type));
       Replace(Var(root), var);
     }
@@ -143,15 +143,15 @@ absl::Status CompareResults(const RuntimeValue& before, const RuntimeValue& afte
 
 absl::Status CheckExample(const RewriteRule& rule, const OpTable& ops, const LoweringTable& lowerings,
                           std::mt19937_64& random) {
-  TW_VALUE_OR_RETURN(const RuleExample example, rule.example(random, ops));
-  TW_VALUE_OR_RETURN(const RewriteResult result, ApplyRules({rule}, example.module, ops));
+  TW_ASSIGN_OR_RETURN(const RuleExample example, rule.example(random, ops));
+  TW_ASSIGN_OR_RETURN(const RewriteResult result, ApplyRules({rule}, example.module, ops));
   if (result.applied.empty()) return absl::InternalError("does not change its example");
   const std::vector<std::string> violations = FindViolations(result.module);
   if (!violations.empty()) return absl::InternalError(absl::StrJoin(violations, "; "));
-  TW_VALUE_OR_RETURN(const RuntimeValue before,
-                     LegalizeAndRun(example.module, ops, lowerings, "main", example.arguments));
-  TW_VALUE_OR_RETURN(const RuntimeValue after,
-                     LegalizeAndRun(result.module, ops, lowerings, "main", example.arguments));
+  TW_ASSIGN_OR_RETURN(const RuntimeValue before,
+                      LegalizeAndRun(example.module, ops, lowerings, "main", example.arguments));
+  TW_ASSIGN_OR_RETURN(const RuntimeValue after,
+                      LegalizeAndRun(result.module, ops, lowerings, "main", example.arguments));
   return CompareResults(before, after, rule.tolerance);
 }
 

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/status_macros.h"
 #include "graph/ir/basic_ops.h"
 #include "graph/ir/parser.h"
 #include "graph/ir/printer.h"
-#include "graph/ir/status_macros.h"
 #include "graph/ir/structural.h"
 #include "graph/ir/well_formed.h"
 #include "graph/rewrite/basic_lowering.h"
@@ -218,7 +218,7 @@ TEST_F(RuleTest, SeveralRootsAreReplacedTogether) {
                             BlockBuilder& b = r.builder();
                             const Value weights = b.CallOp("concat", {r.Of(w1), r.Of(w2)}, {{"axis", 1}});
                             const Value both = b.CallOp("matmul", {r.Of(x), weights});
-                            TW_VALUE_OR_RETURN(
+                            TW_ASSIGN_OR_RETURN(
                                 const Var parts,
                                 b.Emit(b.CallOp("split", {both}, {{"indices_or_sections", IntList{4}}, {"axis", 1}})));
                             return std::vector<Value>{TupleGetItem(parts, 0), TupleGetItem(parts, 1)};

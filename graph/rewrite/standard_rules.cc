@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "graph/ir/status_macros.h"
+#include "base/status_macros.h"
 
 namespace tilewright::graph {
 namespace {
@@ -89,8 +89,8 @@ class Outliner {
   absl::StatusOr<Value> Write(const VarNode* var) {
     const auto known = inside_.find(var);
     if (known != inside_.end()) return known->second;
-    TW_VALUE_OR_RETURN(const Value value, Inside(r_.uses().BoundTo(var)));
-    TW_VALUE_OR_RETURN(Var written, r_.builder().Emit(value, var->name));
+    TW_ASSIGN_OR_RETURN(const Value value, Inside(r_.uses().BoundTo(var)));
+    TW_ASSIGN_OR_RETURN(Var written, r_.builder().Emit(value, var->name));
     inside_[var] = written;
     return Value(written);
   }
@@ -98,7 +98,7 @@ class Outliner {
   absl::StatusOr<std::vector<Value>> InsideAll(const std::vector<Value>& values) {
     std::vector<Value> all;
     for (const Value& value : values) {
-      TW_VALUE_OR_RETURN(Value inside, Inside(value));
+      TW_ASSIGN_OR_RETURN(Value inside, Inside(value));
       all.push_back(std::move(inside));
     }
     return all;
@@ -108,19 +108,19 @@ class Outliner {
   absl::StatusOr<Value> Inside(const Value& value) {
     if (const auto* var = dyn_cast<VarNode>(value)) return Write(var);
     if (const auto* tuple = dyn_cast<TupleNode>(value)) {
-      TW_VALUE_OR_RETURN(std::vector<Value> fields, InsideAll(tuple->fields));
+      TW_ASSIGN_OR_RETURN(std::vector<Value> fields, InsideAll(tuple->fields));
       return Value(Tuple(std::move(fields)));
     }
     if (const auto* item = dyn_cast<TupleGetItemNode>(value)) {
-      TW_VALUE_OR_RETURN(Value tuple, Inside(item->tuple));
+      TW_ASSIGN_OR_RETURN(Value tuple, Inside(item->tuple));
       return Value(TupleGetItem(std::move(tuple), item->index));
     }
     if (const auto* call = dyn_cast<CallNode>(value)) {
-      TW_VALUE_OR_RETURN(std::vector<Value> args, InsideAll(call->args));
+      TW_ASSIGN_OR_RETURN(std::vector<Value> args, InsideAll(call->args));
       return Value(Call(call->op, std::move(args), call->attrs));
     }
     if (const auto* call = dyn_cast<CallTirNode>(value)) {
-      TW_VALUE_OR_RETURN(std::vector<Value> args, InsideAll(call->args));
+      TW_ASSIGN_OR_RETURN(std::vector<Value> args, InsideAll(call->args));
       return Value(CallTir(call->function, std::move(args), call->out, call->symbols));
     }
     return value;  // constants and shapes
@@ -152,7 +152,7 @@ RewriteRule OutlineRule(std::string name, PatternGraph pattern,
           .replacement = [name](RuleContext& r) -> absl::StatusOr<std::vector<Value>> {
             int number = 0;
             while (r.builder().module().Contains(absl::StrCat(name, number))) ++number;
-            TW_VALUE_OR_RETURN(Value call, Outliner(&r).Run(absl::StrCat(name, number)));
+            TW_ASSIGN_OR_RETURN(Value call, Outliner(&r).Run(absl::StrCat(name, number)));
             return std::vector<Value>{std::move(call)};
           },
           .example = std::move(example)};

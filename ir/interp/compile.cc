@@ -2,6 +2,7 @@
 #include <bit>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "ir/interp/compiler.h"
 #include "ir/interp/machine.h"
 #include "ir/iteration_buffers.h"
@@ -175,9 +176,8 @@ void Compiler::Finish() {
 }  // namespace internal
 
 absl::StatusOr<Program> Compile(const Function& function, const CompileOptions& options) {
-  absl::StatusOr<internal::Code> code = internal::Compiler(function, options).Compile();
-  if (!code.ok()) return code.status();
-  return Program(std::make_shared<const internal::Code>(*std::move(code)));
+  TW_ASSIGN_OR_RETURN(internal::Code code, internal::Compiler(function, options).Compile());
+  return Program(std::make_shared<const internal::Code>(std::move(code)));
 }
 
 absl::Status Program::Run(absl::Span<const Argument> arguments, const RunOptions& options) const {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "ir/builtin.h"
 #include "ir/interp/rounding.h"
 
@@ -46,7 +47,7 @@ absl::Status Machine::Run(absl::Span<const Argument> arguments) {
   Context main;
   main.registers = code_.registers;
   main.memory_of_allocation.assign(code_.allocations.size(), -1);
-  if (absl::Status bound = BindArguments(arguments, main); !bound.ok()) return bound;
+  TW_RETURN_IF_ERROR(BindArguments(arguments, main));
   Execute(main);
   return error_;
 }

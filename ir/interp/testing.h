@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "base/status_macros.h"
 #include "ir/builder.h"
 #include "ir/interp/interp.h"
 
@@ -16,9 +17,8 @@ inline constexpr DataType kI32 = DataType::Int(32);
 // Compiles and runs once, with every detector unless said.
 inline absl::Status RunOnce(const Function& function, std::initializer_list<Argument> arguments,
                             const CompileOptions& options = CompileOptions::AllChecks(), const RunOptions& run = {}) {
-  absl::StatusOr<Program> program = Compile(function, options);
-  if (!program.ok()) return program.status();
-  return program->Run(arguments, run);
+  TW_ASSIGN_OR_RETURN(Program program, Compile(function, options));
+  return program.Run(arguments, run);
 }
 
 // "CODE: message"
@@ -37,7 +37,7 @@ inline absl::StatusOr<NDArray> ValueOf(const Expr& value, const CompileOptions& 
   Buffer out = f.Input("out", {lanes}, value.dtype().element());
   f.Store(out, value, {lanes == 1 ? Expr(0) : Ramp(0, 1, lanes)});
   NDArray array(value.dtype().element(), {lanes});
-  if (absl::Status status = RunOnce(f.Build(), {array}, options); !status.ok()) return status;
+  TW_RETURN_IF_ERROR(RunOnce(f.Build(), {array}, options));
   return array;
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/regions.h"
 #include "schedule/program/cache_stage.h"
@@ -47,11 +48,10 @@ Expr WidenedAs(const Expr& e, const Expr& narrow) {
 
 Outcome<CacheFactorsResult> CacheFactors(const Function& function, uint32_t block_id,
                                          const std::vector<int64_t>& positions) {
-  Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
-  if (!path.ok()) return path.refusal();
-  const auto* realize = cast<BlockRealizeNode>(path->back());
+  TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(kName, function, block_id));
+  const auto* realize = cast<BlockRealizeNode>(path.back());
   const BlockNode& block = *realize->block;
-  if (auto refusal = WhyNotInOwnLoops(kName, *path)) return *refusal;
+  if (auto refusal = WhyNotInOwnLoops(kName, path)) return *refusal;
   const std::optional<SumForm> form = AsSum(block);
   if (!form) return Refusal{kName, "{block0} does not add something to what it stores to", {block_id}};
 
@@ -107,8 +107,8 @@ Outcome<CacheFactorsResult> CacheFactors(const Function& function, uint32_t bloc
   fields.reads = std::move(regions.reads);
   fields.writes = std::move(regions.writes);
 
-  const BlockNode& scope = *ScopeOf(*path)->block;
-  const StmtNode* nest = OutermostOwnLoop(*path);
+  const BlockNode& scope = *ScopeOf(path)->block;
+  const StmtNode* nest = OutermostOwnLoop(path);
   const Stmt rest =
       ReplaceStmt(Stmt(nest), realize, Realize(realize->bindings, realize->predicate, Block(std::move(fields))));
   result.function =

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/arith/linear.h"
 #include "ir/arith/region.h"
@@ -303,11 +304,10 @@ bool Counts(const BlockNode& block, int64_t position, IterKind kind) {
 
 Outcome<JoinWindowsResult> JoinWindows(const Function& function, uint32_t block_id, int64_t iterator,
                                        int64_t reduction) {
-  Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
-  if (!path.ok()) return path.refusal();
-  const auto* realize = cast<BlockRealizeNode>(path->back());
+  TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(kName, function, block_id));
+  const auto* realize = cast<BlockRealizeNode>(path.back());
   const BlockNode& block = *realize->block;
-  if (auto refusal = WhyNotInOwnLoops(kName, *path)) return *refusal;
+  if (auto refusal = WhyNotInOwnLoops(kName, path)) return *refusal;
   const BlockScope scope = BlockScope::Around(function, block_id);
   if (auto reason = WhyNotReduction(scope, *scope.Find(block_id))) {
     return Refusal{kName, "{block0} is no reduction: {text0}", {block_id}, {}, {*reason}};
@@ -346,7 +346,7 @@ Outcome<JoinWindowsResult> JoinWindows(const Function& function, uint32_t block_
   BlockNode::Fields fields = block.fields();
   std::vector<Expr> bindings = realize->bindings;
   std::vector<ForNode::Fields> loops;
-  for (const ForNode* loop : LoopsAbove(*path)) {
+  for (const ForNode* loop : LoopsAbove(path)) {
     loops.push_back(loop->fields());
     if (!taps || !realize->bindings[*taps].same_as(loop->var)) continue;
     loops.back().var = Var(loop->var.name(), joiner.joined().dtype());
@@ -362,7 +362,7 @@ Outcome<JoinWindowsResult> JoinWindows(const Function& function, uint32_t block_
   fields.reads = std::move(regions.reads);
   fields.writes = std::move(regions.writes);
   Stmt nest = Nest(std::move(loops), Realize(std::move(bindings), True(), Block(std::move(fields))));
-  return JoinWindowsResult{ReplaceIn(function, OutermostOwnLoop(*path), nest, function->next_id)};
+  return JoinWindowsResult{ReplaceIn(function, OutermostOwnLoop(path), nest, function->next_id)};
 }
 
 }  // namespace tilewright

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/arith/linear.h"
 #include "ir/builtin.h"
@@ -111,11 +112,10 @@ class Skipper {
 }  // namespace
 
 Outcome<SkipZeroTermsResult> SkipZeroTerms(const Function& function, uint32_t block_id) {
-  Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
-  if (!path.ok()) return path.refusal();
-  const auto* realize = cast<BlockRealizeNode>(path->back());
+  TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(kName, function, block_id));
+  const auto* realize = cast<BlockRealizeNode>(path.back());
   const BlockNode& block = *realize->block;
-  if (auto refusal = WhyNotInOwnLoops(kName, *path)) return *refusal;
+  if (auto refusal = WhyNotInOwnLoops(kName, path)) return *refusal;
   const CallNode* factor = ConditionalFactor(block);
   if (factor == nullptr) {
     return Refusal{kName, "{block0} does not add a product with a factor that a condition makes zero", {block_id}};
@@ -148,13 +148,13 @@ Outcome<SkipZeroTermsResult> SkipZeroTerms(const Function& function, uint32_t bl
   fields.reads = std::move(regions.reads);
   fields.writes = std::move(regions.writes);
   std::vector<ForNode::Fields> loops;
-  for (const ForNode* loop : LoopsAbove(*path)) {
+  for (const ForNode* loop : LoopsAbove(path)) {
     const bool stays =
         std::any_of(bindings.begin(), bindings.end(), [&](const Expr& binding) { return binding.same_as(loop->var); });
     if (stays) loops.push_back(loop->fields());
   }
   Stmt nest = Nest(std::move(loops), Realize(std::move(bindings), True(), Block(std::move(fields))));
-  return SkipZeroTermsResult{ReplaceIn(function, OutermostOwnLoop(*path), nest, function->next_id)};
+  return SkipZeroTermsResult{ReplaceIn(function, OutermostOwnLoop(path), nest, function->next_id)};
 }
 
 }  // namespace tilewright

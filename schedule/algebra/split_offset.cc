@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/regions.h"
 #include "ir/structural.h"
@@ -44,11 +45,10 @@ std::optional<Offset> AsOffset(const BlockNode& block, const Expr& factor, const
 }  // namespace
 
 Outcome<SplitOffsetResult> SplitOffset(const Function& function, uint32_t block_id, int64_t position) {
-  Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
-  if (!path.ok()) return path.refusal();
-  const auto* realize = cast<BlockRealizeNode>(path->back());
+  TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(kName, function, block_id));
+  const auto* realize = cast<BlockRealizeNode>(path.back());
   const BlockNode& block = *realize->block;
-  if (auto refusal = WhyNotInOwnLoops(kName, *path)) return *refusal;
+  if (auto refusal = WhyNotInOwnLoops(kName, path)) return *refusal;
   const std::optional<SumForm> form = AsSum(block);
   const auto* init = block.init ? dyn_cast<StoreNode>(block.init) : nullptr;
   if (!form || init == nullptr) return Refusal{kName, "{block0} is no sum of terms with an init", {block_id}};
@@ -139,10 +139,10 @@ Outcome<SplitOffsetResult> SplitOffset(const Function& function, uint32_t block_
       {.name = block.name + "_add", .iters = *at, .target = store.buffer, .indices = store.indices, .value = value},
       &next_id, &result.block);
 
-  const StmtNode* nest = OutermostOwnLoop(*path);
+  const StmtNode* nest = OutermostOwnLoop(path);
   const Stmt reduction =
       ReplaceStmt(Stmt(nest), realize, Realize(realize->bindings, realize->predicate, Block(std::move(fields))));
-  const BlockNode& scope = *ScopeOf(*path)->block;
+  const BlockNode& scope = *ScopeOf(path)->block;
   const Stmt body = ReplaceStmt(scope.body, nest, Sequence({sums_nest, reduction, addition}));
   result.function = WithScopeBody(function, scope, body, {sums, sum}, next_id);
   return result;

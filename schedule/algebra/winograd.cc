@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/arith/linear.h"
 #include "ir/arith/region.h"
@@ -425,11 +426,10 @@ bool IsIterator(const BlockNode& block, int64_t position, IterKind kind) {
 
 Outcome<WinogradResult> Winograd(const Function& function, uint32_t block_id, int64_t iterator, int64_t reduction,
                                  int64_t outputs) {
-  Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
-  if (!path.ok()) return path.refusal();
-  const auto* realize = cast<BlockRealizeNode>(path->back());
+  TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(kName, function, block_id));
+  const auto* realize = cast<BlockRealizeNode>(path.back());
   const BlockNode& block = *realize->block;
-  if (auto refusal = WhyNotInOwnLoops(kName, *path)) return *refusal;
+  if (auto refusal = WhyNotInOwnLoops(kName, path)) return *refusal;
   const std::optional<ProductSum> sum = AsProductSum(block);
   if (!sum) {
     return Refusal{
@@ -467,9 +467,9 @@ Outcome<WinogradResult> Winograd(const Function& function, uint32_t block_id, in
 
   WinogradResult result;
   uint32_t next_id = function->next_id;
-  const StmtNode* nest = OutermostOwnLoop(*path);
-  const BlockNode& scope = *ScopeOf(*path)->block;
-  const Stmt blocks = transformer.Apply(*realize, LoopsAbove(*path), &next_id, &result);
+  const StmtNode* nest = OutermostOwnLoop(path);
+  const BlockNode& scope = *ScopeOf(path)->block;
+  const Stmt blocks = transformer.Apply(*realize, LoopsAbove(path), &next_id, &result);
   result.function =
       WithScopeBody(function, scope, ReplaceStmt(scope.body, nest, blocks), transformer.buffers(), next_id);
   return result;

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/status_macros.h"
 #include "ir/annotations.h"
 #include "ir/arith/analyzer.h"
 #include "ir/regions.h"
@@ -74,15 +75,13 @@ Annotation WithNumber(const BlockNode& block, const char* key, int index) {
 
 Outcome<Function> AnnotateBufferAccess(const Function& function, uint32_t block_id, BufferSelector::Access access,
                                        int index, const IndexMap& ranges) {
-  Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
-  if (!path.ok()) return path.refusal();
-  const auto* realize = cast<BlockRealizeNode>(path->back());
+  TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(kName, function, block_id));
+  const auto* realize = cast<BlockRealizeNode>(path.back());
   const bool read = access == BufferSelector::Access::kRead;
-  Outcome<BufferRegion> region =
-      read ? ReadRegion(kName, *realize->block, index) : WriteRegion(kName, *realize->block, index);
-  if (!region.ok()) return region.refusal();
+  TW_ASSIGN_OR_RETURN(BufferRegion region,
+                      read ? ReadRegion(kName, *realize->block, index) : WriteRegion(kName, *realize->block, index));
   BlockNode::Fields block = realize->block->fields();
-  const size_t rank = region->buffer->ndim(), results = ranges->outputs.size();
+  const size_t rank = region.buffer->ndim(), results = ranges->outputs.size();
   if (ranges->inputs.size() != block.iter_vars.size()) {
     return Refusal{kName, "the map takes {num0} indices, {block0} has {num1} iterators", {block_id}, {},
                    {},    {std::ssize(ranges->inputs), std::ssize(block.iter_vars)}};
@@ -92,13 +91,13 @@ Outcome<Function> AnnotateBufferAccess(const Function& function, uint32_t block_
                    "the map does not give a range for each of the {num0} dimensions of {text0}",
                    {block_id},
                    {},
-                   {region->buffer->name},
+                   {region.buffer->name},
                    {static_cast<int64_t>(rank)}};
   }
   std::vector<Expr> iters;
   for (const IterVar& iter : block.iter_vars) iters.push_back(iter.var);
   const std::vector<Expr> ends = WithTypesOf(ranges, block.iter_vars).Apply(iters);
-  BufferRegion given{region->buffer, {}};
+  BufferRegion given{region.buffer, {}};
   for (size_t d = 0; d < rank; ++d) {
     const Expr min = arith::Simplify(results == rank ? ends[d] : ends[2 * d]);
     if (results == rank) {

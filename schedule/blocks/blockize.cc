@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/arith/iter_map.h"
 #include "ir/arith/region.h"
@@ -27,9 +28,8 @@ struct Tile {
 };
 
 Outcome<Tile> FindTile(const Function& function, uint32_t loop_id) {
-  Outcome<Path> path = PathToLoop(kName, function, loop_id);
-  if (!path.ok()) return path.refusal();
-  Tile tile{cast<ForNode>(path->back()), nullptr, LoopsAbove(*path), {}};
+  TW_ASSIGN_OR_RETURN(Path path, PathToLoop(kName, function, loop_id));
+  Tile tile{cast<ForNode>(path.back()), nullptr, LoopsAbove(path), {}};
   Stmt inside(tile.loop);
   while (const auto* loop = dyn_cast<ForNode>(inside)) {
     tile.loops.push_back(loop);
@@ -187,16 +187,15 @@ Outcome<Neighbors> FindNeighbors(const Function& function, const std::vector<uin
   std::vector<Path> paths;
   size_t common = 0;
   for (uint32_t block : blocks) {
-    Outcome<Path> path = PathToInnerBlock(kName, function, block);
-    if (!path.ok()) return path.refusal();
-    if (!paths.empty() && ScopeOf(*path) != ScopeOf(paths[0])) {
+    TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(kName, function, block));
+    if (!paths.empty() && ScopeOf(path) != ScopeOf(paths[0])) {
       return Refusal{kName, "{block0} and {block1} are not in one scope", {blocks[0], block}};
     }
-    const size_t before = paths.empty() ? path->size() : common;
-    for (common = 0; common < before && common < path->size(); ++common) {
-      if (!paths.empty() && (*path)[common].get() != paths[0][common].get()) break;
+    const size_t before = paths.empty() ? path.size() : common;
+    for (common = 0; common < before && common < path.size(); ++common) {
+      if (!paths.empty() && path[common].get() != paths[0][common].get()) break;
     }
-    paths.push_back(std::move(*path));
+    paths.push_back(std::move(path));
   }
   const Stmt& innermost = paths[0][common - 1];
   const auto* loop = dyn_cast<ForNode>(innermost);
@@ -269,8 +268,7 @@ void AddRegions(const std::vector<BufferRegion>& added, std::vector<BufferRegion
 
 Outcome<BlockizeResult> Blockize(const Function& function, const std::vector<uint32_t>& blocks,
                                  bool preserve_unit_iters) {
-  Outcome<Neighbors> neighbors = FindNeighbors(function, blocks);
-  if (!neighbors.ok()) return neighbors.refusal();
+  TW_ASSIGN_OR_RETURN(Neighbors neighbors, FindNeighbors(function, blocks));
   BlockNode::Fields outer;
   outer.id = function->next_id;
   outer.name = "outer_";
@@ -278,17 +276,16 @@ Outcome<BlockizeResult> Blockize(const Function& function, const std::vector<uin
   Iterators first;
   Expr predicate;
   std::vector<Stmt> body;
-  for (const Tile& tile : neighbors->tiles) {
-    Outcome<arith::SubspaceDivision> division = Divide(tile);
-    if (!division.ok()) return division.refusal();
-    Iterators iterators = DivideIterators(tile, *division, preserve_unit_iters);
+  for (const Tile& tile : neighbors.tiles) {
+    TW_ASSIGN_OR_RETURN(arith::SubspaceDivision division, Divide(tile));
+    Iterators iterators = DivideIterators(tile, division, preserve_unit_iters);
     const BlockNode& block = *tile.realize->block;
-    if (body.empty()) first = iterators, predicate = division->outer_predicate;
-    if (auto refusal = WhyNotSameOuter(neighbors->tiles[0], first, tile, iterators)) return *refusal;
-    if (!StructuralEqual(division->outer_predicate, predicate)) {
+    if (body.empty()) first = iterators, predicate = division.outer_predicate;
+    if (auto refusal = WhyNotSameOuter(neighbors.tiles[0], first, tile, iterators)) return *refusal;
+    if (!StructuralEqual(division.outer_predicate, predicate)) {
       return Refusal{kName,
                      "{block0} and {block1} have different conditions on the loops around them",
-                     {neighbors->tiles[0].realize->block->id, block.id}};
+                     {neighbors.tiles[0].realize->block->id, block.id}};
     }
     VarMap to_first;
     for (size_t i = 0; i < first.outer.size(); ++i) to_first[iterators.outer[i].var] = first.outer[i].var;
@@ -303,28 +300,26 @@ Outcome<BlockizeResult> Blockize(const Function& function, const std::vector<uin
     ReplaceInBlock(&inner, iterators.original, &analyzer);
     std::vector<ForNode::Fields> loops;
     for (const ForNode* loop : tile.loops) loops.push_back(loop->fields());
-    const Stmt realize = Realize(iterators.inner_bindings, division->inner_predicate, Block(std::move(inner)));
+    const Stmt realize = Realize(iterators.inner_bindings, division.inner_predicate, Block(std::move(inner)));
     body.push_back(Nest(std::move(loops), realize));
   }
   outer.iter_vars = first.outer;
   outer.body = Sequence(std::move(body));
   const uint32_t id = outer.id;
   std::vector<Stmt> stmts;
-  for (const Stmt& s : StatementsOf(neighbors->around)) {
-    if (s.same_as(neighbors->stmts[0])) stmts.push_back(Realize(first.outer_bindings, predicate, Block(outer)));
-    if (std::ranges::none_of(neighbors->stmts, [&](const Stmt& taken) { return taken.same_as(s); })) stmts.push_back(s);
+  for (const Stmt& s : StatementsOf(neighbors.around)) {
+    if (s.same_as(neighbors.stmts[0])) stmts.push_back(Realize(first.outer_bindings, predicate, Block(outer)));
+    if (std::ranges::none_of(neighbors.stmts, [&](const Stmt& taken) { return taken.same_as(s); })) stmts.push_back(s);
   }
-  return BlockizeResult{ReplaceIn(function, neighbors->around.get(), Sequence(std::move(stmts)), function->next_id + 1),
+  return BlockizeResult{ReplaceIn(function, neighbors.around.get(), Sequence(std::move(stmts)), function->next_id + 1),
                         id};
 }
 
 Outcome<BlockizeResult> Blockize(const Function& function, uint32_t loop_id, bool preserve_unit_iters) {
-  Outcome<Tile> tile = FindTile(function, loop_id);
-  if (!tile.ok()) return tile.refusal();
-  Outcome<arith::SubspaceDivision> division = Divide(*tile);
-  if (!division.ok()) return division.refusal();
-  const Iterators iterators = DivideIterators(*tile, *division, preserve_unit_iters);
-  const BlockNode& original = *tile->realize->block;
+  TW_ASSIGN_OR_RETURN(Tile tile, FindTile(function, loop_id));
+  TW_ASSIGN_OR_RETURN(arith::SubspaceDivision division, Divide(tile));
+  const Iterators iterators = DivideIterators(tile, division, preserve_unit_iters);
+  const BlockNode& original = *tile.realize->block;
   uint32_t next_id = function->next_id;
 
   BlockNode::Fields outer;
@@ -342,23 +337,22 @@ Outcome<BlockizeResult> Blockize(const Function& function, uint32_t loop_id, boo
     BindIterators(iterators.outer, &analyzer);
     ReplaceInBlock(&inner, iterators.original, &analyzer);
   }
-  const Expr inner_predicate = division->inner_predicate;
+  const Expr inner_predicate = division.inner_predicate;
   if (inner.init) {
     const Stmt with_init = Realize(iterators.inner_bindings, inner_predicate, Block(inner));
-    Outcome<InitNest> init = MakeInitNest(kName, *cast<BlockRealizeNode>(with_init), {}, tile->loops,
-                                          {.iter_suffix = "_init", .keeps_annotations = false}, &next_id);
-    if (!init.ok()) return init.refusal();
-    outer.init = init->nest;
+    TW_ASSIGN_OR_RETURN(InitNest init, MakeInitNest(kName, *cast<BlockRealizeNode>(with_init), {}, tile.loops,
+                                                    {.iter_suffix = "_init", .keeps_annotations = false}, &next_id));
+    outer.init = init.nest;
     inner.reads = ReadsOfUpdate(*cast<BlockRealizeNode>(with_init)->block);
     inner.init = Stmt();
   }
   std::vector<ForNode::Fields> loops;
-  for (const ForNode* loop : tile->loops) loops.push_back(loop->fields());
+  for (const ForNode* loop : tile.loops) loops.push_back(loop->fields());
   outer.body = Nest(std::move(loops), Realize(iterators.inner_bindings, inner_predicate, Block(std::move(inner))));
 
   const uint32_t id = outer.id;
-  const Stmt realize = Realize(iterators.outer_bindings, division->outer_predicate, Block(std::move(outer)));
-  return BlockizeResult{ReplaceIn(function, tile->loop, realize, next_id), id};
+  const Stmt realize = Realize(iterators.outer_bindings, division.outer_predicate, Block(std::move(outer)));
+  return BlockizeResult{ReplaceIn(function, tile.loop, realize, next_id), id};
 }
 
 }  // namespace tilewright

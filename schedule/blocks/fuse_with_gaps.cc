@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
-#include "schedule/core/assign_or_return.h"
 #include "schedule/layout/layout_rewriter.h"
 #include "schedule/program/buffer_uses.h"
 #include "schedule/program/common_refusals.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/status_macros.h"
 #include "ir/functor.h"
 #include "schedule/program/common_refusals.h"
 #include "schedule/program/loop_tree.h"
@@ -20,8 +21,7 @@ Outcome<uint32_t> GetBlock(const Function& function, std::string_view name) {
 }
 
 Outcome<std::vector<uint32_t>> GetLoops(const Function& function, uint32_t block) {
-  Outcome<Path> path = PathToBlock("get_loops", function, block);
-  if (!path.ok()) return path.refusal();
+  TW_ASSIGN_OR_RETURN(Path path, PathToBlock("get_loops", function, block));
   return LoopsAbove(function, block);
 }
 
@@ -37,8 +37,7 @@ Outcome<std::vector<uint32_t>> GetChildBlocks(const Function& function, uint32_t
 }
 
 Outcome<std::vector<uint32_t>> GetProducers(const Function& function, uint32_t block) {
-  Outcome<Path> path = PathToInnerBlock("get_producers", function, block);
-  if (!path.ok()) return path.refusal();
+  TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock("get_producers", function, block));
   const std::vector<uint32_t> producers = BlockScope::Around(function, block).Producers(block);
   const auto writes = [&](uint32_t producer, const Buffer& buffer) {
     return Mentions(FindBlock(function, producer)->block->writes, buffer);
@@ -57,15 +56,13 @@ Outcome<std::vector<uint32_t>> GetProducers(const Function& function, uint32_t b
 }
 
 Outcome<std::vector<uint32_t>> GetConsumers(const Function& function, uint32_t block) {
-  Outcome<Path> path = PathToInnerBlock("get_consumers", function, block);
-  if (!path.ok()) return path.refusal();
+  TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock("get_consumers", function, block));
   return BlockScope::Around(function, block).Consumers(block);
 }
 
 Outcome<std::vector<uint32_t>> GetOutputBlocks(const Function& function, uint32_t scope_block) {
-  Outcome<Path> path = PathToBlock("get_output_blocks", function, scope_block);
-  if (!path.ok()) return path.refusal();
-  const BlockNode& scope = *cast<BlockRealizeNode>(path->back())->block;
+  TW_ASSIGN_OR_RETURN(Path path, PathToBlock("get_output_blocks", function, scope_block));
+  const BlockNode& scope = *cast<BlockRealizeNode>(path.back())->block;
   auto is_local = [&](const Buffer& buffer) {
     return std::ranges::any_of(scope.alloc_buffers, [&](const Buffer& local) { return local.same_as(buffer); });
   };

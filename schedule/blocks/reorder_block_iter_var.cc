@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/status_macros.h"
 #include "schedule/program/common_refusals.h"
 #include "schedule/program/loop_tree.h"
 
@@ -11,9 +12,8 @@ namespace tilewright {
 Outcome<Function> ReorderBlockIterVar(const Function& function, uint32_t block_id,
                                       const std::vector<int64_t>& new_order) {
   constexpr const char* kName = "reorder_block_iter_var";
-  Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
-  if (!path.ok()) return path.refusal();
-  const auto* realize = cast<BlockRealizeNode>(path->back());
+  TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(kName, function, block_id));
+  const auto* realize = cast<BlockRealizeNode>(path.back());
   std::vector<int64_t> all(realize->bindings.size());
   std::iota(all.begin(), all.end(), 0);
   if (!std::is_permutation(all.begin(), all.end(), new_order.begin(), new_order.end())) {

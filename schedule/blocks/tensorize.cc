@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/builtin.h"
@@ -130,8 +131,7 @@ Stmt AddOffsets(const Stmt& body, const Buffer& param, const Expr& offset) {
 
 Outcome<Function> Replace(const Function& function, const BlockRealizeNode& realize, const TensorIntrin& intrin) {
   const BlockNode& block = *realize.block;
-  Outcome<MatchedBuffers> matched = MatchDescription(kName, block, intrin.description, intrin.name);
-  if (!matched.ok()) return matched.refusal();
+  TW_ASSIGN_OR_RETURN(MatchedBuffers matched, MatchDescription(kName, block, intrin.description, intrin.name));
   arith::Analyzer analyzer;
   for (const IterVar& iter : block.iter_vars) analyzer.Bind(iter.var, iter.domain);
 
@@ -140,21 +140,21 @@ Outcome<Function> Replace(const Function& function, const BlockRealizeNode& real
   BufferMap views;
   for (size_t i = 0; i < intrin.implementation->params.size(); ++i) {
     const Buffer& param = intrin.implementation->params[i].buffer;
-    const auto found = matched->find(intrin.description->params[i].buffer);
-    if (!param || found == matched->end()) {
+    const auto found = matched.find(intrin.description->params[i].buffer);
+    if (!param || found == matched.end()) {
       return Refusal{kName,
                      "the parameter {text1} of {text0} is no buffer that its description accesses",
                      {block.id},
                      {},
                      {intrin.name, intrin.implementation->params[i].var.name()}};
     }
-    Outcome<MatchBuffer> view = View(intrin, block.id, *cast<BlockRealizeNode>(intrin.implementation->body)->block,
-                                     param, found->second, analyzer)
-                                    .Make();
-    if (!view.ok()) return view.refusal();
-    root.body = AddOffsets(root.body, param, view->buffer->elem_offset);
-    views[param] = view->buffer;
-    fields.match_buffers.push_back(*view);
+    TW_ASSIGN_OR_RETURN(MatchBuffer view,
+                        View(intrin, block.id, *cast<BlockRealizeNode>(intrin.implementation->body)->block, param,
+                             found->second, analyzer)
+                            .Make());
+    root.body = AddOffsets(root.body, param, view.buffer->elem_offset);
+    views[param] = view.buffer;
+    fields.match_buffers.push_back(view);
   }
   uint32_t next_id = function->next_id;
   root.reads.clear();
@@ -178,14 +178,12 @@ Outcome<TensorizeResult> Tensorize(const Function& function, uint32_t target, co
   Function tiled = function;
   uint32_t block = target;
   if (FindLoop(function, target) != nullptr) {
-    Outcome<BlockizeResult> blockized = Blockize(function, target, preserve_unit_iters);
-    if (!blockized.ok()) return blockized.refusal();
-    tiled = blockized->function;
-    block = blockized->block;
+    TW_ASSIGN_OR_RETURN(BlockizeResult blockized, Blockize(function, target, preserve_unit_iters));
+    tiled = blockized.function;
+    block = blockized.block;
   }
-  Outcome<Path> path = PathToInnerBlock(kName, tiled, block);
-  if (!path.ok()) return path.refusal();
-  Outcome<Function> replaced = Replace(tiled, *cast<BlockRealizeNode>(path->back()), intrin);
+  TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(kName, tiled, block));
+  Outcome<Function> replaced = Replace(tiled, *cast<BlockRealizeNode>(path.back()), intrin);
   if (!replaced.ok()) {
     // The caller knows the function before it was blockized: name what it gave.
     Refusal refusal = replaced.refusal();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/arith/iter_map.h"
 #include "schedule/program/common_refusals.h"
@@ -30,9 +31,8 @@ std::optional<IterKind> KindOf(const Expr& result, const BlockNode& block, const
 
 Outcome<TransformBlockLayoutResult> TransformBlockLayout(const Function& function, uint32_t block_id,
                                                          const IndexMap& untyped) {
-  Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
-  if (!path.ok()) return path.refusal();
-  const auto* realize = cast<BlockRealizeNode>(path->back());
+  TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(kName, function, block_id));
+  const auto* realize = cast<BlockRealizeNode>(path.back());
   const BlockNode& block = *realize->block;
   if (untyped->inputs.size() != block.iter_vars.size()) {
     return Refusal{
@@ -40,7 +40,7 @@ Outcome<TransformBlockLayoutResult> TransformBlockLayout(const Function& functio
         {block_id}, {},
         {},         {static_cast<int64_t>(untyped->inputs.size()), static_cast<int64_t>(block.iter_vars.size())}};
   }
-  if (auto refusal = WhyNotInOwnLoops(kName, *path, LoopLoss::kKinds)) return *refusal;
+  if (auto refusal = WhyNotInOwnLoops(kName, path, LoopLoss::kKinds)) return *refusal;
   if (auto refusal = WhyInstancesDepend(kName, block)) return *refusal;
   const IndexMap map = WithTypesOf(untyped, block.iter_vars);
   arith::Analyzer analyzer;
@@ -49,7 +49,7 @@ Outcome<TransformBlockLayoutResult> TransformBlockLayout(const Function& functio
     if (!IsInt(iter.domain.min, 0)) {
       return Refusal{kName, "{text0} of {block0} does not start at 0", {block_id}, {}, {iter.var.name()}};
     }
-    for (const ForNode* loop : LoopsAbove(*path)) {
+    for (const ForNode* loop : LoopsAbove(path)) {
       if (!UsesVar(iter.domain.extent, loop->var)) continue;
       return Refusal{
           kName, "the range of {text0} of {block0} depends on {loop1}", {block_id, loop->id}, {}, {iter.var.name()}};
@@ -91,7 +91,7 @@ Outcome<TransformBlockLayoutResult> TransformBlockLayout(const Function& functio
   }
   ReplaceInBlock(&fields, values, &analyzer);
   Stmt nest = Nest(std::move(loops), Realize(std::move(bindings), True(), Block(std::move(fields))));
-  return TransformBlockLayoutResult{ReplaceIn(function, OutermostOwnLoop(*path), nest, next_id)};
+  return TransformBlockLayoutResult{ReplaceIn(function, OutermostOwnLoop(path), nest, next_id)};
 }
 
 }  // namespace tilewright

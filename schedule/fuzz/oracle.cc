@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/status_macros.h"
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
 #include "ir/ndarray.h"
@@ -71,8 +72,7 @@ class Tensors {
     for (size_t i = 0; i < arguments.size(); ++i) by_name_.emplace(NameOf(function->params[i]), arguments[i]);
   }
   absl::Status Run(const Function& function) {
-    const absl::StatusOr<interp::Program> program = interp::Compile(function, interp::CompileOptions::AllChecks());
-    if (!program.ok()) return program.status();
+    TW_ASSIGN_OR_RETURN(const interp::Program program, interp::Compile(function, interp::CompileOptions::AllChecks()));
     std::vector<interp::Argument> arguments;
     for (const Param& param : function->params) {
       auto known = by_name_.find(NameOf(param));
@@ -86,7 +86,7 @@ class Tensors {
       arguments.push_back(known->second);
       known->second.uninitialized = false;
     }
-    return program->Run(arguments);
+    return program.Run(arguments);
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/status_macros.h"
 #include "intrin/registry.h"
 #include "ir/script/parser.h"
 #include "ir/structural.h"
@@ -26,17 +27,16 @@ bool Rounds(const Function& program) {
 }  // namespace
 
 absl::StatusOr<Judgement> Replay(std::string_view program, std::string_view schedule) {
-  const absl::StatusOr<Module> before = ParseModule(program);
-  if (!before.ok()) return before.status();
+  TW_ASSIGN_OR_RETURN(const Module before, ParseModule(program));
   IntrinRegistry intrins;
   const absl::Status loaded = intrins.LoadScript(kFuzzIntrinsics, "fuzz intrinsics");
   TW_CHECK(loaded.ok()) << loaded.ToString();
-  Schedule after(*before, {.intrins = &intrins});
+  Schedule after(before, {.intrins = &intrins});
   if (const auto error = ApplyScheduleScript(schedule, "schedule", &after)) {
     const std::string text = error->diagnostic.ToString();
     return error->refusal ? absl::FailedPreconditionError(text) : absl::InvalidArgumentError(text);
   }
-  const Oracle oracle(before->Main(), Rounds(before->Main()));
+  const Oracle oracle(before.Main(), Rounds(before.Main()));
   Judgement worse;
   for (const uint64_t inputs : {0, 1}) {
     Judgement judgement = oracle.Judge(after.module(), inputs);

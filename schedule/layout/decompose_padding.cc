@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/arith/linear.h"
@@ -42,14 +43,12 @@ struct Padding {
 bool IsConstant(const Expr& e) { return isa<IntImmNode>(e) || isa<FloatImmNode>(e); }
 
 Outcome<Padding> Check(const Function& function, uint32_t block_id, uint32_t loop_id) {
-  Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
-  if (!path.ok()) return path.refusal();
-  Outcome<Path> loop_path = PathToLoop(kName, function, loop_id);
-  if (!loop_path.ok()) return loop_path.refusal();
+  TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(kName, function, block_id));
+  TW_ASSIGN_OR_RETURN(Path loop_path, PathToLoop(kName, function, loop_id));
   Padding padding{};
-  padding.realize = cast<BlockRealizeNode>(path->back());
-  padding.loop = cast<ForNode>(loop_path->back());
-  padding.loops = LoopsAbove(*path);
+  padding.realize = cast<BlockRealizeNode>(path.back());
+  padding.loop = cast<ForNode>(loop_path.back());
+  padding.loops = LoopsAbove(path);
   const auto place = std::find(padding.loops.begin(), padding.loops.end(), padding.loop);
   if (place == padding.loops.end()) return Refusal{kName, "{loop1} is not above {block0}", {block_id, loop_id}};
   padding.first_inner = place - padding.loops.begin();
@@ -213,16 +212,14 @@ class CopyMaker {
 }  // namespace
 
 Outcome<DecomposePaddingResult> DecomposePadding(const Function& function, uint32_t block_id, uint32_t loop_id) {
-  Outcome<Padding> padding = Check(function, block_id, loop_id);
-  if (!padding.ok()) return padding.refusal();
+  TW_ASSIGN_OR_RETURN(Padding padding, Check(function, block_id, loop_id));
   arith::Analyzer analyzer;
-  Outcome<std::vector<Bounds>> bounds = SolveBounds(*padding, &analyzer);
-  if (!bounds.ok()) return bounds.refusal();
+  TW_ASSIGN_OR_RETURN(std::vector<Bounds> bounds, SolveBounds(padding, &analyzer));
   DecomposePaddingResult result;
   uint32_t next_id = function->next_id;
-  const Stmt fill = MakeFill(*padding, &next_id, &result.block);
-  const Stmt copy = CopyMaker(*padding, *bounds).Make();
-  result.function = ReplaceIn(function, padding->loop, Sequence({fill, copy}), next_id);
+  const Stmt fill = MakeFill(padding, &next_id, &result.block);
+  const Stmt copy = CopyMaker(padding, bounds).Make();
+  result.function = ReplaceIn(function, padding.loop, Sequence({fill, copy}), next_id);
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
@@ -241,10 +242,9 @@ std::optional<Refusal> Planner::CheckReduction() const {
   if (padded.empty()) return std::nullopt;
   if (!IsReduction(scope_, einsum_))
     return No("{block0} is no reduction, but the iterator {text0} is padded", {padded[0]->var.name()});
-  const Outcome<Reducer> reducer = DetectReducer(kName, block_);
-  if (!reducer.ok()) return reducer.refusal();
+  TW_ASSIGN_OR_RETURN(const Reducer reducer, DetectReducer(kName, block_));
   for (const IterVar* iter : padded) {
-    for (const Reducer::Component& component : reducer->components) {
+    for (const Reducer::Component& component : reducer.components) {
       const auto* sum = dyn_cast<BinaryNode>(component.combined);
       if (sum == nullptr || sum->op != BinaryOp::kAdd || !IsZeroWithElements(component.value, iter->var)) {
         return No("zeros along the padded iterator {text0} change what {block0} computes", {iter->var.name()});
@@ -324,22 +324,20 @@ Outcome<Plan> Planner::Make(const std::vector<int64_t>& padding) {
 }  // namespace
 
 Outcome<PadEinsumResult> PadEinsum(const Function& function, uint32_t block, const std::vector<int64_t>& padding) {
-  const Outcome<Path> path = PathToInnerBlock(kName, function, block);
-  if (!path.ok()) return path.refusal();
+  TW_ASSIGN_OR_RETURN(const Path path, PathToInnerBlock(kName, function, block));
   const BlockScope scope = BlockScope::Around(function, block);
   const ScopeChild& einsum = *scope.Find(block);
-  const Outcome<Plan> plan = Planner(function, scope, einsum).Make(padding);
-  if (!plan.ok()) return plan.refusal();
+  TW_ASSIGN_OR_RETURN(const Plan plan, Planner(function, scope, einsum).Make(padding));
 
   uint32_t next_id = function->next_id;
   std::vector<Stmt> before, after;
   std::vector<Buffer> allocated;
-  for (const PaddedBuffer& input : plan->inputs) {
+  for (const PaddedBuffer& input : plan.inputs) {
     before.push_back(
         MakeCopyNest(input.buffer, input.padded, input.padded->name, input.padded->shape, input.dims, &next_id));
     allocated.push_back(input.padded);
   }
-  for (const PaddedBuffer& output : plan->outputs) {
+  for (const PaddedBuffer& output : plan.outputs) {
     after.push_back(
         MakeCopyNest(output.padded, output.buffer, output.padded->name, output.buffer->shape, {}, &next_id));
     allocated.push_back(output.padded);
@@ -353,7 +351,7 @@ Outcome<PadEinsumResult> PadEinsum(const Function& function, uint32_t block, con
       continue;
     }
     stmts.insert(stmts.end(), before.begin(), before.end());
-    stmts.push_back(PaddingRewriter(*plan).Mutate(stmt));
+    stmts.push_back(PaddingRewriter(plan).Mutate(stmt));
     stmts.insert(stmts.end(), after.begin(), after.end());
   }
   return PadEinsumResult{

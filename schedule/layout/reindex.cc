@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/arith/iter_map.h"
 #include "ir/functor.h"
@@ -549,15 +550,13 @@ class Reindexer {
 
 Outcome<ReindexResult> ReindexCache(const char* primitive, const Function& function, uint32_t block_id, Access access,
                                     int index, std::string_view scope, const IndexMap& index_map) {
-  Outcome<Path> path = PathToInnerBlock(primitive, function, block_id);
-  if (!path.ok()) return path.refusal();
+  TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(primitive, function, block_id));
   const BufferSelector selector = access == Access::kRead ? BufferSelector::Read(index) : BufferSelector::Write(index);
-  Outcome<SelectedRegion> selected = SelectRegion(primitive, *cast<BlockRealizeNode>(path->back())->block, selector);
-  if (!selected.ok()) return selected.refusal();
-  Outcome<Scope> named = ReadScope(primitive, block_id, scope);
-  if (!named.ok()) return named.refusal();
-  const CopyForm form = {.primitive = primitive, .memory = *named, .index_map = index_map};
-  return Reindexer(function, block_id, selected->region.buffer, access, form).Apply();
+  TW_ASSIGN_OR_RETURN(SelectedRegion selected,
+                      SelectRegion(primitive, *cast<BlockRealizeNode>(path.back())->block, selector));
+  TW_ASSIGN_OR_RETURN(Scope named, ReadScope(primitive, block_id, scope));
+  const CopyForm form = {.primitive = primitive, .memory = named, .index_map = index_map};
+  return Reindexer(function, block_id, selected.region.buffer, access, form).Apply();
 }
 
 }  // namespace
@@ -565,11 +564,10 @@ Outcome<ReindexResult> ReindexCache(const char* primitive, const Function& funct
 Outcome<ReindexResult> Reindex(const Function& function, uint32_t block_id, const BufferSelector& selector,
                                const std::vector<int64_t>& kept, bool skip_simplify) {
   constexpr const char* kName = "reindex";
-  Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
-  if (!path.ok()) return path.refusal();
-  Outcome<SelectedRegion> selected = SelectRegion(kName, *cast<BlockRealizeNode>(path->back())->block, selector);
-  if (!selected.ok()) return selected.refusal();
-  return Reindexer(function, block_id, selected->region.buffer, selected->access,
+  TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(kName, function, block_id));
+  TW_ASSIGN_OR_RETURN(SelectedRegion selected,
+                      SelectRegion(kName, *cast<BlockRealizeNode>(path.back())->block, selector));
+  return Reindexer(function, block_id, selected.region.buffer, selected.access,
                    CopyForm{.kept = kept, .skip_simplify = skip_simplify})
       .Apply();
 }

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "ir/named_layouts.h"
 #include "schedule/program/buffer_selector.h"
 #include "schedule/program/buffer_uses.h"
@@ -35,12 +36,10 @@ Annotation WithEntry(const BlockNode& block, int write_index, std::string_view l
 }  // namespace
 
 Outcome<Function> SetLayout(const Function& function, uint32_t block_id, int write_index, std::string_view layout) {
-  Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
-  if (!path.ok()) return path.refusal();
-  const auto* realize = cast<BlockRealizeNode>(path->back());
-  Outcome<BufferRegion> region = WriteRegion(kName, *realize->block, write_index);
-  if (!region.ok()) return region.refusal();
-  const Buffer& buffer = region->buffer;
+  TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(kName, function, block_id));
+  const auto* realize = cast<BlockRealizeNode>(path.back());
+  TW_ASSIGN_OR_RETURN(BufferRegion region, WriteRegion(kName, *realize->block, write_index));
+  const Buffer& buffer = region.buffer;
   if (!SwizzleSpan(layout)) {
     return Refusal{kName, "there is no layout \"{text0}\"", {block_id}, {}, {std::string(layout)}};
   }

@@ -1,5 +1,6 @@
 #include "schedule/layout/set_scope.h"
 
+#include "base/status_macros.h"
 #include "ir/substitute.h"
 #include "schedule/program/buffer_selector.h"
 #include "schedule/program/buffer_uses.h"
@@ -23,14 +24,12 @@ Buffer InScope(const Buffer& buffer, const Scope& scope) {
 
 Outcome<SetScopeResult> SetScope(const Function& function, uint32_t block_id, int write_index,
                                  std::string_view scope_text) {
-  Outcome<Path> path = PathToBlock(kName, function, block_id);
-  if (!path.ok()) return path.refusal();
-  Outcome<BufferRegion> region = WriteRegion(kName, *cast<BlockRealizeNode>(path->back())->block, write_index);
-  if (!region.ok()) return region.refusal();
-  Outcome<Scope> named = ReadScope(kName, block_id, scope_text);
-  if (!named.ok()) return named.refusal();
-  const Buffer& buffer = region->buffer;
-  const Scope scope = *named;
+  TW_ASSIGN_OR_RETURN(Path path, PathToBlock(kName, function, block_id));
+  TW_ASSIGN_OR_RETURN(BufferRegion region,
+                      WriteRegion(kName, *cast<BlockRealizeNode>(path.back())->block, write_index));
+  TW_ASSIGN_OR_RETURN(Scope named, ReadScope(kName, block_id, scope_text));
+  const Buffer& buffer = region.buffer;
+  const Scope scope = named;
   if (buffer->scope == scope) return SetScopeResult{function};
   const BufferUses uses = FindBufferUses(function, buffer);
   if (uses.allocated_by == nullptr) {

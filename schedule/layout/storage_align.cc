@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "ir/annotations.h"
 #include "schedule/program/buffer_selector.h"
 #include "schedule/program/buffer_uses.h"
@@ -62,12 +63,10 @@ Outcome<Annotation> WithEntry(const BlockNode& block, const Entry& entry) {
 
 Outcome<Function> StorageAlign(const Function& function, uint32_t block_id, int write_index, int axis, int64_t factor,
                                int64_t offset) {
-  Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
-  if (!path.ok()) return path.refusal();
-  const auto* realize = cast<BlockRealizeNode>(path->back());
-  Outcome<BufferRegion> region = WriteRegion(kName, *realize->block, write_index);
-  if (!region.ok()) return region.refusal();
-  const Buffer& buffer = region->buffer;
+  TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(kName, function, block_id));
+  const auto* realize = cast<BlockRealizeNode>(path.back());
+  TW_ASSIGN_OR_RETURN(BufferRegion region, WriteRegion(kName, *realize->block, write_index));
+  const Buffer& buffer = region.buffer;
   const int rank = static_cast<int>(buffer->ndim());
   if (axis < -rank || axis >= rank) {
     return Refusal{kName,          "the axis {num0} is not in [{num1}, {num2}): {text0} has {num2} dimensions",
@@ -81,11 +80,10 @@ Outcome<Function> StorageAlign(const Function& function, uint32_t block_id, int 
     return Refusal{
         kName, "{text0}, which {block0} writes, is not allocated by a block", {block_id}, {}, {buffer->name}};
   }
-  Outcome<Annotation> entries =
-      WithEntry(*realize->block, {write_index, axis < 0 ? axis + rank : axis, factor, offset});
-  if (!entries.ok()) return entries.refusal();
+  TW_ASSIGN_OR_RETURN(Annotation entries,
+                      WithEntry(*realize->block, {write_index, axis < 0 ? axis + rank : axis, factor, offset}));
   BlockNode::Fields block = realize->block->fields();
-  block.annotations[kBufferDimAlign] = *entries;
+  block.annotations[kBufferDimAlign] = entries;
   return ReplaceIn(function, realize, Realize(realize->bindings, realize->predicate, Block(std::move(block))),
                    function->next_id);
 }

@@ -2,10 +2,10 @@
 
 #include <numeric>
 
+#include "base/status_macros.h"
 #include "ir/arith/iter_map.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
-#include "schedule/core/assign_or_return.h"
 #include "schedule/layout/layout_rewriter.h"
 #include "schedule/layout/padded_writer.h"
 #include "schedule/program/buffer_uses.h"
@@ -127,11 +127,10 @@ std::optional<Refusal> WhyNotPadValue(uint32_t block, const Buffer& buffer, cons
 Outcome<TransformLayoutResult> TransformLayout(const Function& function, uint32_t block_id,
                                                const BufferSelector& selector, const IndexMap& untyped,
                                                const IndexMap& pad_value, Padding padding) {
-  Outcome<Path> path = PathToBlock(kName, function, block_id);
-  if (!path.ok()) return path.refusal();
-  Outcome<SelectedRegion> selected = SelectRegion(kName, *cast<BlockRealizeNode>(path->back())->block, selector);
-  if (!selected.ok()) return selected.refusal();
-  const Buffer& buffer = selected->region.buffer;
+  TW_ASSIGN_OR_RETURN(Path path, PathToBlock(kName, function, block_id));
+  TW_ASSIGN_OR_RETURN(SelectedRegion selected,
+                      SelectRegion(kName, *cast<BlockRealizeNode>(path.back())->block, selector));
+  const Buffer& buffer = selected.region.buffer;
   if (auto refusal = WhyNotTransformable(function, block_id, buffer, untyped)) return *refusal;
   const IndexMap map = WithTypesOf(untyped, buffer->shape);
 
@@ -160,9 +159,8 @@ Outcome<TransformLayoutResult> TransformLayout(const Function& function, uint32_
                      {buffer->name}};
     }
     if (auto refusal = WhyNotPadValue(block_id, buffer, pad_value, tiled->inverse.shape.size())) return *refusal;
-    Outcome<Function> writer = WriteWithPadding(kName, function, change, tiled->inverse, pad_value);
-    if (!writer.ok()) return writer.refusal();
-    padded = *writer;
+    TW_ASSIGN_OR_RETURN(Function writer, WriteWithPadding(kName, function, change, tiled->inverse, pad_value));
+    padded = writer;
   }
   TW_ASSIGN_OR_RETURN(Function changed, ChangeLayout(kName, padded, change));
   return TransformLayoutResult{std::move(changed)};

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "schedule/program/common_refusals.h"
@@ -26,13 +27,11 @@ DataType WidestType(const std::vector<const ForNode*>& loops) {
 
 Outcome<std::vector<const ForNode*>> CheckNest(const Function& function, const std::vector<uint32_t>& ids) {
   if (ids.empty()) return Refusal{kName, "there are no loops"};
-  Outcome<Path> path = PathToLoop(kName, function, ids[0]);
-  if (!path.ok()) return path.refusal();
-  std::vector<const ForNode*> loops = {cast<ForNode>(path->back())};
+  TW_ASSIGN_OR_RETURN(Path path, PathToLoop(kName, function, ids[0]));
+  std::vector<const ForNode*> loops = {cast<ForNode>(path.back())};
   for (size_t i = 1; i < ids.size(); ++i) {
-    Outcome<Path> inner = PathToLoop(kName, function, ids[i]);
-    if (!inner.ok()) return inner.refusal();
-    const ForNode* loop = cast<ForNode>(inner->back());
+    TW_ASSIGN_OR_RETURN(Path inner, PathToLoop(kName, function, ids[i]));
+    const ForNode* loop = cast<ForNode>(inner.back());
     if (loops.back()->body.get() != loop) {
       return Refusal{kName, "{loop0} is not the only statement in {loop1}", {loop->id, loops.back()->id}};
     }
@@ -63,9 +62,8 @@ Outcome<std::vector<const ForNode*>> CheckNest(const Function& function, const s
 }  // namespace
 
 Outcome<FuseResult> Fuse(const Function& function, const std::vector<uint32_t>& ids, bool preserve_unit_iters) {
-  Outcome<std::vector<const ForNode*>> checked = CheckNest(function, ids);
-  if (!checked.ok()) return checked.refusal();
-  const std::vector<const ForNode*>& loops = *checked;
+  TW_ASSIGN_OR_RETURN(std::vector<const ForNode*> checked, CheckNest(function, ids));
+  const std::vector<const ForNode*>& loops = checked;
   const Path path = FindPath(function, ids[0]);
 
   std::string name = loops[0]->var.name();

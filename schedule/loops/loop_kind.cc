@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/status_macros.h"
 #include "schedule/program/common_refusals.h"
 #include "schedule/program/loop_independence.h"
 #include "schedule/program/loop_tree.h"
@@ -32,12 +33,11 @@ std::vector<const ForNode*> LoopsOf(const Path& path) {
 
 Outcome<Function> RunAtOnce(const char* primitive, const Function& function, uint32_t id, ForKind kind,
                             std::string thread = "") {
-  Outcome<Path> path = PathToLoop(primitive, function, id);
-  if (!path.ok()) return path.refusal();
-  const ForNode& loop = *cast<ForNode>(path->back());
+  TW_ASSIGN_OR_RETURN(Path path, PathToLoop(primitive, function, id));
+  const ForNode& loop = *cast<ForNode>(path.back());
   const bool reductions_too = thread.starts_with("threadIdx");
   if (auto refusal = WhyIterationsAreNotParallel(primitive, function, loop, kind, reductions_too)) return *refusal;
-  if (kind != ForKind::kThreadBound && HoldsBarrier(LoopsOf(*path), loop.body)) {
+  if (kind != ForKind::kThreadBound && HoldsBarrier(LoopsOf(path), loop.body)) {
     return Refusal{primitive, "threads meet inside of {loop0}, at a barrier or at a loop over them", {id}};
   }
   return WithKind(function, loop, kind, std::move(thread));
@@ -67,9 +67,8 @@ Outcome<Function> Bind(const Function& function, uint32_t loop, std::string_view
 }
 
 Outcome<Function> Unroll(const Function& function, uint32_t loop) {
-  Outcome<Path> path = PathToLoop("unroll", function, loop);
-  if (!path.ok()) return path.refusal();
-  return WithKind(function, *cast<ForNode>(path->back()), ForKind::kUnrolled);
+  TW_ASSIGN_OR_RETURN(Path path, PathToLoop("unroll", function, loop));
+  return WithKind(function, *cast<ForNode>(path.back()), ForKind::kUnrolled);
 }
 
 }  // namespace tilewright

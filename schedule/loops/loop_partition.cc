@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
@@ -139,20 +140,18 @@ class PartMaker : public Mutator {
 
 Outcome<LoopPartitionResult> LoopPartition(const Function& function, uint32_t loop_id,
                                            const std::vector<Expr>& factors) {
-  Outcome<Path> path = PathToLoop(kName, function, loop_id);
-  if (!path.ok()) return path.refusal();
-  const ForNode& loop = *cast<ForNode>(path->back());
+  TW_ASSIGN_OR_RETURN(Path path, PathToLoop(kName, function, loop_id));
+  const ForNode& loop = *cast<ForNode>(path.back());
   if (auto refusal = WhyNotReplaceable(kName, loop)) return *refusal;
-  Outcome<std::vector<int64_t>> extents = CompleteFactors(loop, factors);
-  if (!extents.ok()) return extents.refusal();
+  TW_ASSIGN_OR_RETURN(std::vector<int64_t> extents, CompleteFactors(loop, factors));
 
-  const std::vector<const ForNode*> above = LoopsAbove(*path);
+  const std::vector<const ForNode*> above = LoopsAbove(path);
   LoopPartitionResult result;
   uint32_t next_id = function->next_id;
   std::vector<Stmt> parts;
   int64_t first = 0;
-  for (size_t i = 0; i < extents->size(); ++i) {
-    PartMaker maker(loop, above, static_cast<int>(i), first, (*extents)[i]);
+  for (size_t i = 0; i < extents.size(); ++i) {
+    PartMaker maker(loop, above, static_cast<int>(i), first, extents[i]);
     result.loops.emplace_back();
     const Stmt part = maker.Make(&next_id, &result.loops.back());
     if (maker.needs_init() != nullptr) {
@@ -161,7 +160,7 @@ Outcome<LoopPartitionResult> LoopPartition(const Function& function, uint32_t lo
                      {loop_id, maker.needs_init()->id}};
     }
     parts.push_back(SimplifyNest(part, above, /*preserve_unit_iters=*/true));
-    first += (*extents)[i];
+    first += extents[i];
   }
   result.function = ReplaceIn(function, &loop, Sequence(std::move(parts)), next_id);
   return result;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/arith/iter_map.h"
@@ -32,14 +33,13 @@ Outcome<std::vector<std::vector<const ForNode*>>> PathsInScope(const Function& f
   std::vector<std::vector<const ForNode*>> paths;
   const BlockRealizeNode* scope = nullptr;
   for (uint32_t id : ids) {
-    Outcome<Path> path = PathToLoop(kName, function, id);
-    if (!path.ok()) return path.refusal();
-    if (paths.empty()) scope = ScopeOf(*path);
-    if (ScopeOf(*path) != scope) {
+    TW_ASSIGN_OR_RETURN(Path path, PathToLoop(kName, function, id));
+    if (paths.empty()) scope = ScopeOf(path);
+    if (ScopeOf(path) != scope) {
       return Refusal{kName, "{loop0} and {loop1} are not in the same scope", {ids[0], id}};
     }
-    paths.push_back(LoopsAbove(*path));
-    paths.back().push_back(cast<ForNode>(path->back()));
+    paths.push_back(LoopsAbove(path));
+    paths.back().push_back(cast<ForNode>(path.back()));
   }
   return paths;
 }
@@ -69,16 +69,15 @@ std::optional<Refusal> WhyNotAlike(const std::vector<const ForNode*>& first, con
 
 Outcome<Nests> FindNests(const Function& function, const std::vector<uint32_t>& ids) {
   if (ids.size() < 2) return Refusal{kName, "there are fewer than two loops"};
-  auto paths = PathsInScope(function, ids);
-  if (!paths.ok()) return paths.refusal();
+  TW_ASSIGN_OR_RETURN(auto paths, PathsInScope(function, ids));
   size_t common = 0;
-  while (std::all_of(paths->begin(), paths->end(),
-                     [&](const auto& path) { return common < path.size() && path[common] == (*paths)[0][common]; })) {
+  while (std::all_of(paths.begin(), paths.end(),
+                     [&](const auto& path) { return common < path.size() && path[common] == paths[0][common]; })) {
     ++common;
   }
   Nests nests;
   for (size_t i = 0; i < ids.size(); ++i) {
-    auto& path = (*paths)[i];
+    auto& path = paths[i];
     if (path.size() == common) return Refusal{kName, "{loop0} holds the others, or is given twice", {ids[i]}};
     nests.chains.push_back({path.begin() + static_cast<ptrdiff_t>(common), path.end()});
   }
@@ -221,16 +220,14 @@ std::optional<Refusal> WhyNotFinal(const Nests& nests) {
 }  // namespace
 
 Outcome<MergeResult> Merge(const Function& function, const std::vector<uint32_t>& loops) {
-  Outcome<Nests> nests = FindNests(function, loops);
-  if (!nests.ok()) return nests.refusal();
-  const Outcome<size_t> place = PlaceOf(*nests);
-  if (!place.ok()) return place.refusal();
-  if (auto refusal = WhyNotFinal(*nests)) return *refusal;
+  TW_ASSIGN_OR_RETURN(Nests nests, FindNests(function, loops));
+  TW_ASSIGN_OR_RETURN(const size_t place, PlaceOf(nests));
+  if (auto refusal = WhyNotFinal(nests)) return *refusal;
 
   MergeResult result;
   uint32_t next_id = function->next_id;
   std::vector<ForNode::Fields> merged;
-  for (const ForNode* loop : nests->chains[0]) {
+  for (const ForNode* loop : nests.chains[0]) {
     ForNode::Fields fields = loop->fields();
     fields.id = next_id++;
     fields.var = Var(loop->var.name() + "_m", loop->var.dtype());
@@ -240,25 +237,25 @@ Outcome<MergeResult> Merge(const Function& function, const std::vector<uint32_t>
   const uint32_t outermost = merged.front().id;
   result.loop = merged.back().id;
   std::vector<Stmt> bodies;
-  for (const auto& chain : nests->chains) {
+  for (const auto& chain : nests.chains) {
     VarMap vars;
     for (size_t i = 0; i < chain.size(); ++i) vars[chain[i]->var] = CastTo(chain[i]->var.dtype(), merged[i].var);
     bodies.push_back(Substitute(chain.back()->body, vars));
   }
   std::vector<Stmt> stmts;
-  for (size_t i = 0; i < nests->place->stmts.size(); ++i) {
-    if (i == nests->positions[*place]) {
+  for (size_t i = 0; i < nests.place->stmts.size(); ++i) {
+    if (i == nests.positions[place]) {
       stmts.push_back(Nest(merged, Sequence(bodies)));
-    } else if (std::find(nests->positions.begin(), nests->positions.end(), i) == nests->positions.end()) {
-      stmts.push_back(nests->place->stmts[i]);
+    } else if (std::find(nests.positions.begin(), nests.positions.end(), i) == nests.positions.end()) {
+      stmts.push_back(nests.place->stmts[i]);
     }
   }
-  result.function = ReplaceIn(function, nests->place, Sequence(std::move(stmts)), next_id);
+  result.function = ReplaceIn(function, nests.place, Sequence(std::move(stmts)), next_id);
   auto refusal = WhyIterationsAreOrdered(kName, result.function, *FindLoop(result.function, outermost),
                                          *FindLoop(result.function, result.loop));
   if (!refusal) return result;
   // The refusal is about the program as it was.
-  std::replace(refusal->objects.begin(), refusal->objects.end(), outermost, nests->chains[0].front()->id);
+  std::replace(refusal->objects.begin(), refusal->objects.end(), outermost, nests.chains[0].front()->id);
   return *refusal;
 }
 

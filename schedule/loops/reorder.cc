@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "schedule/program/common_refusals.h"
 #include "schedule/program/loop_independence.h"
@@ -24,9 +25,8 @@ Outcome<std::vector<const ForNode*>> FindNest(const Function& function, const st
     if (std::find(ids.begin(), ids.begin() + i, ids[i]) != ids.begin() + i) {
       return Refusal{kName, "{loop0} is named twice", {ids[i]}};
     }
-    Outcome<Path> path = PathToLoop(kName, function, ids[i]);
-    if (!path.ok()) return path.refusal();
-    if (path->size() > longest.size()) longest = *path;
+    TW_ASSIGN_OR_RETURN(Path path, PathToLoop(kName, function, ids[i]));
+    if (path.size() > longest.size()) longest = path;
   }
   std::vector<const ForNode*> nest;
   size_t missing = ids.size();
@@ -133,9 +133,8 @@ std::optional<Refusal> WhyInstancesChangeOrder(const std::vector<const ForNode*>
 
 Outcome<ReorderResult> Reorder(const Function& function, const std::vector<uint32_t>& ids) {
   if (ids.empty()) return Refusal{kName, "there are no loops"};
-  Outcome<std::vector<const ForNode*>> nest = FindNest(function, ids);
-  if (!nest.ok()) return nest.refusal();
-  const std::vector<const ForNode*> order = InNewOrder(*nest, ids);
+  TW_ASSIGN_OR_RETURN(std::vector<const ForNode*> nest, FindNest(function, ids));
+  const std::vector<const ForNode*> order = InNewOrder(nest, ids);
   for (size_t outer = 0; outer < order.size(); ++outer) {
     for (size_t inner = outer + 1; inner < order.size(); ++inner) {
       if (UsesVar({order[outer]->min, order[outer]->extent}, order[inner]->var)) {
@@ -145,15 +144,15 @@ Outcome<ReorderResult> Reorder(const Function& function, const std::vector<uint3
       }
     }
   }
-  if (auto refusal = WhyIterationsAreOrdered(kName, function, *nest->front(), *nest->back())) return *refusal;
+  if (auto refusal = WhyIterationsAreOrdered(kName, function, *nest.front(), *nest.back())) return *refusal;
 
-  if (auto refusal = WhyInitIsNotFirst(function, *nest, order)) return *refusal;
-  if (auto refusal = WhyInstancesChangeOrder(*nest, order)) return *refusal;
+  if (auto refusal = WhyInitIsNotFirst(function, nest, order)) return *refusal;
+  if (auto refusal = WhyInstancesChangeOrder(nest, order)) return *refusal;
 
   std::vector<ForNode::Fields> loops;
   for (const ForNode* loop : order) loops.push_back(loop->fields());
-  const Stmt reordered = Nest(std::move(loops), nest->back()->body);
-  return ReorderResult{ReplaceIn(function, nest->front(), reordered, function->next_id)};
+  const Stmt reordered = Nest(std::move(loops), nest.back()->body);
+  return ReorderResult{ReplaceIn(function, nest.front(), reordered, function->next_id)};
 }
 
 }  // namespace tilewright

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "schedule/program/common_refusals.h"
 #include "schedule/program/loop_ranges.h"
 #include "schedule/program/loop_tree.h"
@@ -72,25 +73,23 @@ Outcome<std::vector<Expr>> CompleteFactors(arith::Analyzer& analyzer, const ForN
 
 Outcome<SplitResult> Split(const Function& function, uint32_t loop_id, const std::vector<Expr>& factors,
                            const SplitOptions& options) {
-  Outcome<Path> path = PathToLoop(kName, function, loop_id);
-  if (!path.ok()) return path.refusal();
-  const ForNode& loop = *cast<ForNode>(path->back());
+  TW_ASSIGN_OR_RETURN(Path path, PathToLoop(kName, function, loop_id));
+  const ForNode& loop = *cast<ForNode>(path.back());
   if (auto refusal = WhyNotReplaceable(kName, loop)) return *refusal;
-  const std::vector<const ForNode*> above = LoopsAbove(*path);
+  const std::vector<const ForNode*> above = LoopsAbove(path);
   arith::Analyzer analyzer;
   BindLoops(analyzer, above);
-  Outcome<std::vector<Expr>> extents = CompleteFactors(analyzer, loop, factors);
-  if (!extents.ok()) return extents.refusal();
+  TW_ASSIGN_OR_RETURN(std::vector<Expr> extents, CompleteFactors(analyzer, loop, factors));
 
   SplitResult result;
   uint32_t next_id = function->next_id;
   std::vector<ForNode::Fields> loops;
   Expr index;
-  for (size_t i = 0; i < extents->size(); ++i) {
+  for (size_t i = 0; i < extents.size(); ++i) {
     ForNode::Fields fields;
     fields.id = next_id++;
     fields.var = Var(loop.var.name() + "_" + std::to_string(i), loop.var.dtype());
-    fields.extent = (*extents)[i];
+    fields.extent = extents[i];
     BindLoop(analyzer, fields.var, Expr(0), fields.extent);
     if (index && !IsInt(fields.extent, 1)) index = index * fields.extent;
     index = index ? index + fields.var : fields.var;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/annotations.h"
 #include "ir/arith/region.h"
@@ -46,12 +47,11 @@ class Inserter {
   Outcome<AutoCopyResult> Apply(int index, std::string_view scope_text) {
     if (auto refusal = FindPlace()) return *refusal;
     const BlockNode& block = *FindBlock(function_, block_id_)->block;
-    Outcome<BufferRegion> region = reads_ ? ReadRegion(name_, block, index) : WriteRegion(name_, block, index);
-    if (!region.ok()) return region.refusal();
-    buffer_ = region->buffer;
-    Outcome<Scope> named = ReadScope(name_, block_id_, scope_text);
-    if (!named.ok()) return named.refusal();
-    memory_ = *named;
+    TW_ASSIGN_OR_RETURN(BufferRegion region,
+                        reads_ ? ReadRegion(name_, block, index) : WriteRegion(name_, block, index));
+    buffer_ = region.buffer;
+    TW_ASSIGN_OR_RETURN(Scope named, ReadScope(name_, block_id_, scope_text));
+    memory_ = named;
     const BlockScope scope = BlockScope::Around(function_, block_id_);
     if (scope.has_other_statements()) {
       return Refusal{name_, "the scope of {block0} holds statements other than loops and blocks", {block_id_}};
@@ -91,12 +91,10 @@ class Inserter {
   }
 
   std::optional<Refusal> FindPlace() {
-    Outcome<Path> path = PathToInnerBlock(name_, function_, block_id_);
-    if (!path.ok()) return path.refusal();
-    Outcome<Path> loop_path = PathToLoop(name_, function_, loop_id_);
-    if (!loop_path.ok()) return loop_path.refusal();
-    loop_ = cast<ForNode>(loop_path->back());
-    const std::vector<const ForNode*> above = LoopsAbove(*path);
+    TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(name_, function_, block_id_));
+    TW_ASSIGN_OR_RETURN(Path loop_path, PathToLoop(name_, function_, loop_id_));
+    loop_ = cast<ForNode>(loop_path.back());
+    const std::vector<const ForNode*> above = LoopsAbove(path);
     const auto at = std::find(above.begin(), above.end(), loop_);
     if (at == above.end()) return Refusal{name_, "{loop1} is not above {block0}", {block_id_, loop_id_}};
     around_.assign(above.begin(), at + 1);

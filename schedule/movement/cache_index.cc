@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
@@ -150,11 +151,9 @@ Stmt MakeTable(const Table& table, const std::string& name, uint32_t* next_id, u
 
 Outcome<CacheIndexResult> CacheIndex(const Function& function, uint32_t block_id, std::string_view scope_text,
                                      int64_t cse_threshold) {
-  Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
-  if (!path.ok()) return path.refusal();
-  const auto* realize = cast<BlockRealizeNode>(path->back());
-  Outcome<Scope> named = ReadScope(kName, block_id, scope_text);
-  if (!named.ok()) return named.refusal();
+  TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(kName, function, block_id));
+  const auto* realize = cast<BlockRealizeNode>(path.back());
+  TW_ASSIGN_OR_RETURN(Scope named, ReadScope(kName, block_id, scope_text));
   Collector collector(*realize->block);
   collector.Visit(realize->block->init);
   collector.Visit(realize->block->body);
@@ -179,7 +178,7 @@ Outcome<CacheIndexResult> CacheIndex(const Function& function, uint32_t block_id
   for (size_t i = 0; i < tables.size(); ++i) {
     std::vector<Expr> shape;
     for (const IterVar& iter : tables[i].iters) shape.push_back(iter.domain.extent);
-    tables[i].buffer = Buffer("index_var_" + std::to_string(i), std::move(shape), tables[i].index.dtype(), *named);
+    tables[i].buffer = Buffer("index_var_" + std::to_string(i), std::move(shape), tables[i].index.dtype(), named);
     buffers.push_back(tables[i].buffer);
     result.blocks.emplace_back();
     stmts.push_back(MakeTable(tables[i], "index_" + std::to_string(i), &next_id, &result.blocks.back()));

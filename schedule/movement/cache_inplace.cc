@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/status_macros.h"
 #include "ir/arith/region.h"
 #include "schedule/movement/sure_reads.h"
 #include "schedule/program/buffer_selector.h"
@@ -39,18 +40,15 @@ std::optional<Refusal> WhyOthersInTheWay(const BlockScope& scope, const ScopeChi
 
 Outcome<CacheInplaceResult> CacheInplace(const Function& function, uint32_t block_id, int read_index,
                                          std::string_view scope_text) {
-  Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
-  if (!path.ok()) return path.refusal();
-  const BlockNode& block = *cast<BlockRealizeNode>(path->back())->block;
-  Outcome<BufferRegion> read = ReadRegion(kName, block, read_index);
-  if (!read.ok()) return read.refusal();
-  const Buffer& buffer = read->buffer;
+  TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(kName, function, block_id));
+  const BlockNode& block = *cast<BlockRealizeNode>(path.back())->block;
+  TW_ASSIGN_OR_RETURN(BufferRegion read, ReadRegion(kName, block, read_index));
+  const Buffer& buffer = read.buffer;
   if (!Mentions(block.writes, buffer)) {
     return Refusal{kName, "{block0} reads {text0} and does not write it", {block_id}, {}, {buffer->name}};
   }
-  Outcome<Scope> named = ReadScope(kName, block_id, scope_text);
-  if (!named.ok()) return named.refusal();
-  const Scope memory = *named;
+  TW_ASSIGN_OR_RETURN(Scope named, ReadScope(kName, block_id, scope_text));
+  const Scope memory = named;
   const BlockScope scope = BlockScope::Around(function, block_id);
   const ScopeChild* child = scope.Find(block_id);
   if (child == nullptr) return Refusal{kName, "{block0} lies in the init of a block", {block_id}};
@@ -64,7 +62,7 @@ Outcome<CacheInplaceResult> CacheInplace(const Function& function, uint32_t bloc
 
   arith::Analyzer analyzer;
   for (const IterVar& iter : scope.block()->iter_vars) analyzer.Bind(iter.var, iter.domain);
-  std::vector<Range> box = RelaxedRegion(*read, *child->realize, relaxed).region;
+  std::vector<Range> box = RelaxedRegion(read, *child->realize, relaxed).region;
   for (const std::vector<BufferRegion>* regions : {&block.reads, &block.writes}) {
     for (const BufferRegion& region : *regions) {
       if (!region.buffer.same_as(buffer)) continue;

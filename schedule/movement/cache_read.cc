@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/status_macros.h"
 #include "ir/arith/region.h"
 #include "schedule/movement/sure_reads.h"
 #include "schedule/program/buffer_selector.h"
@@ -81,15 +82,12 @@ Outcome<std::vector<uint32_t>> FindUsers(const BlockScope& scope, uint32_t block
 
 Outcome<CacheReadResult> CacheRead(const Function& function, uint32_t block_id, int read_index,
                                    std::string_view scope_text, const std::vector<uint32_t>& consumers) {
-  Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
-  if (!path.ok()) return path.refusal();
-  const BlockNode& block = *cast<BlockRealizeNode>(path->back())->block;
-  Outcome<BufferRegion> region = ReadRegion(kName, block, read_index);
-  if (!region.ok()) return region.refusal();
-  Outcome<Scope> named = ReadScope(kName, block_id, scope_text);
-  if (!named.ok()) return named.refusal();
-  const Scope memory = *named;
-  const Buffer& buffer = region->buffer;
+  TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(kName, function, block_id));
+  const BlockNode& block = *cast<BlockRealizeNode>(path.back())->block;
+  TW_ASSIGN_OR_RETURN(BufferRegion region, ReadRegion(kName, block, read_index));
+  TW_ASSIGN_OR_RETURN(Scope named, ReadScope(kName, block_id, scope_text));
+  const Scope memory = named;
+  const Buffer& buffer = region.buffer;
   const BlockScope scope = BlockScope::Around(function, block_id);
   if (scope.Find(block_id) == nullptr) return Refusal{kName, "{block0} lies in the init of a block", {block_id}};
   if (scope.has_other_statements()) {
@@ -104,8 +102,7 @@ Outcome<CacheReadResult> CacheRead(const Function& function, uint32_t block_id, 
   // Who reads before the writer, in loops of its own, sees what the buffer held before the scope.
   if (writer && !IsAllocatedBy(*scope.block(), buffer) && ReadsBefore(scope, consumers, buffer, *writer))
     writer.reset();
-  Outcome<std::vector<uint32_t>> users = FindUsers(scope, block_id, buffer, consumers, writer);
-  if (!users.ok()) return users.refusal();
+  TW_ASSIGN_OR_RETURN(std::vector<uint32_t> users, FindUsers(scope, block_id, buffer, consumers, writer));
 
   arith::Analyzer analyzer;
   CopyPlace place;
@@ -127,7 +124,7 @@ Outcome<CacheReadResult> CacheRead(const Function& function, uint32_t block_id, 
       return Refusal{kName, "{block0} writes several regions of {text0}", {*writer}, {}, {buffer->name}};
     }
     // Before the first block that is to use the copy, or, where none is named, that uses any output of the writer.
-    neighbors = consumers.empty() ? ReadersBehind(scope, *writer) : *users;
+    neighbors = consumers.empty() ? ReadersBehind(scope, *writer) : users;
     place = FindCopyPlace(scope, producer, neighbors);
     box = RelaxedRegion(written, *producer.realize, producer.loops).region;
     part = RelaxedRegion(written, *producer.realize, place.loops_inside).region;
@@ -150,7 +147,7 @@ Outcome<CacheReadResult> CacheRead(const Function& function, uint32_t block_id, 
                        {buffer->name}};
       }
     }
-    for (uint32_t user : *users) {
+    for (uint32_t user : users) {
       const ScopeChild& child = *scope.Find(user);
       const bool inside = std::ranges::all_of(child.realize->block->reads, [&](const BufferRegion& read) {
         return !read.buffer.same_as(buffer) ||
@@ -166,7 +163,7 @@ Outcome<CacheReadResult> CacheRead(const Function& function, uint32_t block_id, 
     }
   }
 
-  for (uint32_t user : *users) {
+  for (uint32_t user : users) {
     if (const char* reason = WhyCannotUseCache(*scope.Find(user)->realize->block, buffer, memory, box)) {
       return Refusal{kName, reason, {user}, {}, {buffer->name}};
     }
@@ -177,7 +174,7 @@ Outcome<CacheReadResult> CacheRead(const Function& function, uint32_t block_id, 
   uint32_t next_id = function->next_id;
   CacheReadResult result;
   Stmt copy = MakeCopy(stage, part, /*into_cache=*/true, &analyzer, &next_id, &result.block);
-  Stmt body = InsertCopy(*scope.block(), stage, copy, place, neighbors, /*after=*/false, *users);
+  Stmt body = InsertCopy(*scope.block(), stage, copy, place, neighbors, /*after=*/false, users);
   result.function = WithScopeBody(function, *scope.block(), std::move(body), {stage.cache}, next_id);
   return result;
 }

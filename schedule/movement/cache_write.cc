@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/status_macros.h"
 #include "ir/functor.h"
 #include "schedule/movement/own_values.h"
 #include "schedule/program/buffer_selector.h"
@@ -135,15 +136,12 @@ Outcome<std::vector<uint32_t>> FindConditions(const BlockScope& scope, const Sco
 
 Outcome<CacheWriteResult> CacheWrite(const Function& function, uint32_t block_id, int write_index,
                                      std::string_view scope_text, const std::vector<uint32_t>& consumers) {
-  Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
-  if (!path.ok()) return path.refusal();
-  const BlockNode& block = *cast<BlockRealizeNode>(path->back())->block;
-  Outcome<BufferRegion> region = WriteRegion(kName, block, write_index);
-  if (!region.ok()) return region.refusal();
-  Outcome<Scope> named = ReadScope(kName, block_id, scope_text);
-  if (!named.ok()) return named.refusal();
-  const Scope memory = *named;
-  const BufferRegion& written = *region;
+  TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(kName, function, block_id));
+  const BlockNode& block = *cast<BlockRealizeNode>(path.back())->block;
+  TW_ASSIGN_OR_RETURN(BufferRegion region, WriteRegion(kName, block, write_index));
+  TW_ASSIGN_OR_RETURN(Scope named, ReadScope(kName, block_id, scope_text));
+  const Scope memory = named;
+  const BufferRegion& written = region;
   const Buffer& buffer = written.buffer;
   const BlockScope scope = BlockScope::Around(function, block_id);
   const ScopeChild* child = scope.Find(block_id);
@@ -153,9 +151,8 @@ Outcome<CacheWriteResult> CacheWrite(const Function& function, uint32_t block_id
   }
   if (auto refusal = WhyNotWriter(function, scope, *child, buffer)) return *refusal;
   const std::vector<Range> box = RelaxedRegion(written, *child->realize, child->loops).region;
-  Outcome<std::vector<uint32_t>> users = FindUsers(scope, block_id, written, box, consumers);
-  if (!users.ok()) return users.refusal();
-  for (uint32_t user : *users) {
+  TW_ASSIGN_OR_RETURN(std::vector<uint32_t> users, FindUsers(scope, block_id, written, box, consumers));
+  for (uint32_t user : users) {
     if (const char* reason = WhyCannotUseCache(*scope.Find(user)->realize->block, buffer, memory, box)) {
       return Refusal{kName, reason, {user}, {}, {buffer->name}};
     }
@@ -175,12 +172,12 @@ Outcome<CacheWriteResult> CacheWrite(const Function& function, uint32_t block_id
   }
   // The copy comes just before the first block that reads what the writer writes, be it another buffer.
   std::vector<uint32_t> readers = ReadersBehind(scope, block_id);
-  std::erase_if(readers, [&](uint32_t reader) { return Contains(*users, reader); });
+  std::erase_if(readers, [&](uint32_t reader) { return Contains(users, reader); });
   const CopyPlace place = FindCopyPlace(scope, *child, readers);
   const auto& local = scope.block()->alloc_buffers;
   const bool is_local =
       std::any_of(local.begin(), local.end(), [&](const Buffer& allocated) { return allocated.same_as(buffer); });
-  if (place.loop != nullptr && !is_local && users->size() > 1) {
+  if (place.loop != nullptr && !is_local && users.size() > 1) {
     return Refusal{
         kName,
         "{text0} has values from outside of the scope, and {block0} writes a part of it in each iteration of "
@@ -201,15 +198,14 @@ Outcome<CacheWriteResult> CacheWrite(const Function& function, uint32_t block_id
                      {buffer->name}};
     }
   }
-  Outcome<std::vector<uint32_t>> conditions = FindConditions(scope, *child, buffer, box, is_local);
-  if (!conditions.ok()) return conditions.refusal();
+  TW_ASSIGN_OR_RETURN(std::vector<uint32_t> conditions, FindConditions(scope, *child, buffer, box, is_local));
 
   BindLoops(analyzer, place.loops_around);
   const CacheStage stage = MakeCacheStage(buffer, box, memory);
   uint32_t next_id = function->next_id;
   CacheWriteResult result;
   Stmt copy = MakeCopy(stage, part, /*into_cache=*/false, &analyzer, &next_id, &result.block);
-  Stmt body = InsertCopy(*scope.block(), stage, copy, place, readers, /*after=*/readers.empty(), *users, *conditions);
+  Stmt body = InsertCopy(*scope.block(), stage, copy, place, readers, /*after=*/readers.empty(), users, conditions);
   result.function = WithScopeBody(function, *scope.block(), std::move(body), {stage.cache}, next_id);
   return result;
 }

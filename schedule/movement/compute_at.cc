@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/arith/iter_map.h"
 #include "ir/substitute.h"
@@ -136,20 +137,18 @@ bool RunInOrderOfIterators(const ScopeChild& child, const OrderedInstances& orde
 
 // Finds the block and the loop in one scope.
 Move::Check Move::Locate() {
-  Outcome<Path> block_path = PathToInnerBlock(name_, function_, block_id_);
-  if (!block_path.ok()) return block_path.refusal();
-  Outcome<Path> loop_path = PathToLoop(name_, function_, loop_id_);
-  if (!loop_path.ok()) return loop_path.refusal();
+  TW_ASSIGN_OR_RETURN(Path block_path, PathToInnerBlock(name_, function_, block_id_));
+  TW_ASSIGN_OR_RETURN(Path loop_path, PathToLoop(name_, function_, loop_id_));
   scope_ = BlockScope::Around(function_, block_id_);
   if (scope_.Find(block_id_) == nullptr) return Refusal{name_, "{block0} lies in the init of a block", {block_id_}};
-  if (ScopeOf(*loop_path)->block->id != scope_.block()->id) {
+  if (ScopeOf(loop_path)->block->id != scope_.block()->id) {
     return Refusal{name_, "{block0} and {loop1} are in different scopes", {block_id_, loop_id_}};
   }
-  loop_ = cast<ForNode>(loop_path->back());
-  around_ = LoopsAbove(*loop_path);
+  loop_ = cast<ForNode>(loop_path.back());
+  around_ = LoopsAbove(loop_path);
   around_.push_back(loop_);
   if (IsBelowLoop(Child(block_id_))) return Refusal{name_, "{loop1} is around {block0}", {block_id_, loop_id_}};
-  old_place_ = SubtreeOfOnly(*block_path);
+  old_place_ = SubtreeOfOnly(block_path);
   if (old_place_ == nullptr) return Refusal{name_, "{block0} is the only block of its scope", {block_id_}};
   BindLoops(analyzer_, around_);
   next_id_ = function_->next_id;
@@ -352,8 +351,7 @@ Outcome<ComputeAtResult> Move::ComputeAt() {
                      {dependence.buffer->name}};
     }
   }
-  Outcome<size_t> position = Position(scope_.Producers(block_id_), consumers);
-  if (!position.ok()) return position.refusal();
+  TW_ASSIGN_OR_RETURN(size_t position, Position(scope_.Producers(block_id_), consumers));
 
   std::vector<BoxAccess> accesses;
   for (const BufferRegion& write : realize().block->writes) {
@@ -373,7 +371,7 @@ Outcome<ComputeAtResult> Move::ComputeAt() {
     if (!needed.empty()) accesses.push_back({write, std::move(needed)});
   }
   Stmt moved = Regenerate(accesses, BoxRelation::kTouches);
-  return Finish(moved, *position);
+  return Finish(moved, position);
 }
 
 Move::Check Move::CheckInstances(const BlockRealizeNode& moved, const std::vector<const ForNode*>& new_loops,
@@ -426,8 +424,7 @@ Outcome<ComputeAtResult> Move::ReverseComputeAt() {
     return *refusal;
   }
   if (Check refusal = CheckNoReductionAround(producers)) return *refusal;
-  Outcome<size_t> position = Position(producers, scope_.Consumers(block_id_));
-  if (!position.ok()) return position.refusal();
+  TW_ASSIGN_OR_RETURN(size_t position, Position(producers, scope_.Consumers(block_id_)));
 
   std::vector<BoxAccess> accesses;
   for (const BufferRegion& read : realize().block->reads) {
@@ -465,7 +462,7 @@ Outcome<ComputeAtResult> Move::ReverseComputeAt() {
     }
   }
   if (Check refusal = CheckInstances(*below[0].realize, below[0].loops, accesses)) return *refusal;
-  return Finish(moved, *position);
+  return Finish(moved, position);
 }
 
 }  // namespace

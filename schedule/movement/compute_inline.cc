@@ -1,5 +1,6 @@
 #include "schedule/movement/compute_inline.h"
 
+#include "base/status_macros.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
 #include "schedule/program/common_refusals.h"
@@ -122,12 +123,11 @@ std::optional<Refusal> WhyNotOneInstanceEach(const BlockScope& scope, const Scop
 }  // namespace
 
 Outcome<ComputeInlineResult> ComputeInline(const Function& function, uint32_t block_id) {
-  Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
-  if (!path.ok()) return path.refusal();
+  TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(kName, function, block_id));
   const BlockScope scope = BlockScope::Around(function, block_id);
   const ScopeChild* child = scope.Find(block_id);
   if (child == nullptr) return Refusal{kName, "{block0} lies in the init of a block", {block_id}};
-  if (SubtreeOfOnly(*path) == nullptr) return Refusal{kName, "{block0} is the only block of its scope", {block_id}};
+  if (SubtreeOfOnly(path) == nullptr) return Refusal{kName, "{block0} is the only block of its scope", {block_id}};
   if (auto refusal = WhyNotInlinable(scope, *child)) return *refusal;
   const BlockNode& block = *child->realize->block;
   const StoreNode& store = *AsSingleStore(block);

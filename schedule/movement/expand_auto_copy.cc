@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/annotations.h"
 #include "ir/arith/analyzer.h"
@@ -103,16 +104,15 @@ Stmt ExpandBox(const BlockRealizeNode& realize, const BoxCopy& copy, arith::Anal
 }  // namespace
 
 Outcome<Function> ExpandAutoCopy(const Function& function, uint32_t block_id) {
-  Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
-  if (!path.ok()) return path.refusal();
-  const auto* realize = cast<BlockRealizeNode>(path->back());
+  TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(kName, function, block_id));
+  const auto* realize = cast<BlockRealizeNode>(path.back());
   if (!realize->block->annotations.contains(kAutoCopy)) {
     return Refusal{kName, "{block0} is not an AutoCopy block", {block_id}};
   }
   const std::optional<BoxCopy> copy = MatchBoxCopy(*realize->block);
   if (!copy) return Refusal{kName, "{block0} does not copy a box in the way of read_at and write_at", {block_id}};
   arith::Analyzer analyzer;
-  BindLoops(analyzer, LoopsAbove(*path));
+  BindLoops(analyzer, LoopsAbove(path));
   return ReplaceIn(function, realize, ExpandBox(*realize, *copy, &analyzer), function->next_id);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/status_macros.h"
 #include "ir/arith/region.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
@@ -237,8 +238,7 @@ class ReverseInliner {
 }  // namespace
 
 Outcome<ReverseComputeInlineResult> ReverseComputeInline(const Function& function, uint32_t block_id) {
-  Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
-  if (!path.ok()) return path.refusal();
+  TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(kName, function, block_id));
   const BlockScope scope = BlockScope::Around(function, block_id);
   const ScopeChild* child = scope.Find(block_id);
   if (child == nullptr) return Refusal{kName, "{block0} lies in the init of a block", {block_id}};

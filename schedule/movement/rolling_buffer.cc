@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
@@ -412,9 +413,8 @@ std::optional<Function> BeforeRolling(const Function& function, uint32_t block) 
 Outcome<Function> RollAll(Function function, const std::vector<uint32_t>& writers) {
   for (size_t i = writers.size(); i-- > 0;) {
     const auto* realize = cast<BlockRealizeNode>(FindPath(function, writers[i]).back());
-    Outcome<Function> rolled = Planner(function, writers[i]).Apply(realize->block->writes[0]);
-    if (!rolled.ok()) return rolled.refusal();
-    function = *rolled;
+    TW_ASSIGN_OR_RETURN(Function rolled, Planner(function, writers[i]).Apply(realize->block->writes[0]));
+    function = rolled;
   }
   return function;
 }
@@ -443,17 +443,16 @@ std::optional<Outcome<Function>> RollCascade(const Function& function, uint32_t 
 }  // namespace
 
 Outcome<Function> RollingBuffer(const Function& function, uint32_t block_id, int write_index) {
-  Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
-  if (!path.ok()) return path.refusal();
-  Outcome<BufferRegion> region = WriteRegion(kName, *cast<BlockRealizeNode>(path->back())->block, write_index);
-  if (!region.ok()) return region.refusal();
+  TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(kName, function, block_id));
+  TW_ASSIGN_OR_RETURN(BufferRegion region,
+                      WriteRegion(kName, *cast<BlockRealizeNode>(path.back())->block, write_index));
   if (BlockScope::Around(function, block_id).Find(block_id) == nullptr) {
     return Refusal{kName, "{block0} lies in the init of a block", {block_id}};
   }
   if (write_index == 0) {
     if (std::optional<Outcome<Function>> rolled = RollCascade(function, block_id)) return *std::move(rolled);
   }
-  return Planner(function, block_id).Apply(*region);
+  return Planner(function, block_id).Apply(region);
 }
 
 }  // namespace tilewright

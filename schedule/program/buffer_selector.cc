@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/status_macros.h"
+
 namespace tilewright {
 namespace {
 
@@ -29,10 +31,9 @@ Outcome<SelectedRegion> SelectRegion(const char* primitive, const BlockNode& blo
   using Access = BufferSelector::Access;
   if (selector.name.empty()) {
     const bool read = selector.access == Access::kRead;
-    Outcome<BufferRegion> region =
-        read ? ReadRegion(primitive, block, selector.index) : WriteRegion(primitive, block, selector.index);
-    if (!region.ok()) return region.refusal();
-    return SelectedRegion{*region, selector.access};
+    TW_ASSIGN_OR_RETURN(BufferRegion region, read ? ReadRegion(primitive, block, selector.index)
+                                                  : WriteRegion(primitive, block, selector.index));
+    return SelectedRegion{region, selector.access};
   }
   for (const BufferRegion& write : block.writes) {
     if (IsCalled(write.buffer, selector.name)) return SelectedRegion{write, Access::kWrite};

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/status_macros.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
 #include "schedule/program/buffer_selector.h"
@@ -60,11 +61,10 @@ class FormChanger : public Mutator {
 }  // namespace
 
 Outcome<Buffer> WrittenBuffer(const char* primitive, const Function& function, uint32_t block, int write_index) {
-  Outcome<Path> path = PathToInnerBlock(primitive, function, block);
-  if (!path.ok()) return path.refusal();
-  Outcome<BufferRegion> region = WriteRegion(primitive, *cast<BlockRealizeNode>(path->back())->block, write_index);
-  if (!region.ok()) return region.refusal();
-  return region->buffer;
+  TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(primitive, function, block));
+  TW_ASSIGN_OR_RETURN(BufferRegion region,
+                      WriteRegion(primitive, *cast<BlockRealizeNode>(path.back())->block, write_index));
+  return region.buffer;
 }
 
 Outcome<DataType> WiderFloat(const char* primitive, uint32_t block, const Buffer& buffer, std::string_view dtype) {

@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/regions.h"
 #include "ir/substitute.h"
@@ -106,8 +107,7 @@ Outcome<InitNest> MakeInitNest(const char* primitive, const BlockRealizeNode& re
   }
   std::vector<const ForNode*> all = around;
   all.insert(all.end(), loops.begin(), loops.end());
-  Outcome<Expr> predicate = PredicateOfInit(primitive, realize, all, kept, left_out);
-  if (!predicate.ok()) return predicate.refusal();
+  TW_ASSIGN_OR_RETURN(Expr predicate, PredicateOfInit(primitive, realize, all, kept, left_out));
   if (const size_t repeats = InnermostRepeatingLoop(realize, loops); repeats < loops.size()) {
     return Refusal{primitive,
                    "{loop0} runs the reduction of {block1} again in each iteration, and its init would run only once",
@@ -120,7 +120,7 @@ Outcome<InitNest> MakeInitNest(const char* primitive, const BlockRealizeNode& re
                    {loop->id, block.id}};
   }
   const uint32_t id = init.id;
-  return InitNest{Nest(std::move(copies), Realize(Substitute(bindings, loop_vars), Substitute(*predicate, loop_vars),
+  return InitNest{Nest(std::move(copies), Realize(Substitute(bindings, loop_vars), Substitute(predicate, loop_vars),
                                                   Block(std::move(init)))),
                   id};
 }

@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "base/status_macros.h"
 #include "intrin/registry.h"
 #include "schedule/blocks/annotate.h"
 #include "schedule/blocks/blockize.h"
@@ -29,9 +30,8 @@ Outcome<Applied> ApplyTensorize(Application& call) {
   if (intrin == nullptr) {
     return Refusal{"tensorize", "there is no intrinsic {text0}", {call.Id(0)}, {}, {call.String(1)}};
   }
-  Outcome<TensorizeResult> result = Tensorize(call.function(), call.Id(0), *intrin, call.Bool(2));
-  if (!result.ok()) return result.refusal();
-  return call.Changed(result->function);
+  TW_ASSIGN_OR_RETURN(TensorizeResult result, Tensorize(call.function(), call.Id(0), *intrin, call.Bool(2)));
+  return call.Changed(result.function);
 }
 
 }  // namespace
@@ -47,10 +47,9 @@ std::vector<Primitive> BlockPrimitives() {
        [](Application& call) -> Outcome<Applied> {
          const bool blocks = call.arg(0).As<Value::List>() != nullptr;
          if (call.arg(0).As<BlockRef>()) return Refusal{"blockize", "{block0} alone is a block already", {call.Id(0)}};
-         Outcome<BlockizeResult> result = blocks ? Blockize(call.function(), call.Ids(0), call.Bool(1))
-                                                 : Blockize(call.function(), call.Id(0), call.Bool(1));
-         if (!result.ok()) return result.refusal();
-         return call.WithBlock(result->function, result->block);
+         TW_ASSIGN_OR_RETURN(BlockizeResult result, blocks ? Blockize(call.function(), call.Ids(0), call.Bool(1))
+                                                           : Blockize(call.function(), call.Id(0), call.Bool(1)));
+         return call.WithBlock(result.function, result.block);
        }},
       {"tensorize",
        "A block, or a loop, that computes what an intrinsic describes becomes the intrinsic.",
@@ -66,9 +65,9 @@ std::vector<Primitive> BlockPrimitives() {
        ResultKind::kNone,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<Function> result = Annotate(call.function(), call.Id(0), call.String(1), ToAnnotation(call.arg(2)));
-         if (!result.ok()) return result.refusal();
-         return call.Changed(*result);
+         TW_ASSIGN_OR_RETURN(Function result,
+                             Annotate(call.function(), call.Id(0), call.String(1), ToAnnotation(call.arg(2))));
+         return call.Changed(result);
        }},
       {"unannotate",
        "A loop or block loses an annotation.",
@@ -76,9 +75,8 @@ std::vector<Primitive> BlockPrimitives() {
        ResultKind::kNone,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<Function> result = Unannotate(call.function(), call.Id(0), call.String(1));
-         if (!result.ok()) return result.refusal();
-         return call.Changed(*result);
+         TW_ASSIGN_OR_RETURN(Function result, Unannotate(call.function(), call.Id(0), call.String(1)));
+         return call.Changed(result);
        }},
       {"enter_postproc",
        "Marks where the steps begin that every schedule of its kind takes at the end.",

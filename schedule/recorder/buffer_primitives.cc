@@ -1,3 +1,4 @@
+#include "base/status_macros.h"
 #include "schedule/algebra/flip_sign_bit.h"
 #include "schedule/algebra/widen_buffer.h"
 #include "schedule/blocks/annotate_buffer_access.h"
@@ -24,16 +25,14 @@ Outcome<BufferSelector::Access> AccessOf(const char* primitive, const Applicatio
 }
 
 Outcome<Applied> ApplyAnnotateAccess(Application& call) {
-  Outcome<BufferSelector::Access> access = AccessOf("annotate_buffer_access", call, 2);
-  if (!access.ok()) return access.refusal();
-  return Changed(call, AnnotateBufferAccess(call.function(), call.Id(0), *access, static_cast<int>(call.Int(1)),
+  TW_ASSIGN_OR_RETURN(BufferSelector::Access access, AccessOf("annotate_buffer_access", call, 2));
+  return Changed(call, AnnotateBufferAccess(call.function(), call.Id(0), access, static_cast<int>(call.Int(1)),
                                             *call.arg(3).As<IndexMap>()));
 }
 
 Outcome<Applied> ApplyHideAccess(Application& call) {
-  Outcome<BufferSelector::Access> access = AccessOf("unsafe_hide_buffer_access", call, 1);
-  if (!access.ok()) return access.refusal();
-  return Changed(call, UnsafeHideBufferAccess(call.function(), call.Id(0), *access, call.Ints(2)));
+  TW_ASSIGN_OR_RETURN(BufferSelector::Access access, AccessOf("unsafe_hide_buffer_access", call, 1));
+  return Changed(call, UnsafeHideBufferAccess(call.function(), call.Id(0), access, call.Ints(2)));
 }
 
 }  // namespace
@@ -108,9 +107,8 @@ std::vector<Primitive> BufferPrimitives() {
        ResultKind::kBlock,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<DecomposePaddingResult> result = DecomposePadding(call.function(), call.Id(0), call.Id(1));
-         if (!result.ok()) return result.refusal();
-         return call.WithBlock(result->function, result->block);
+         TW_ASSIGN_OR_RETURN(DecomposePaddingResult result, DecomposePadding(call.function(), call.Id(0), call.Id(1)));
+         return call.WithBlock(result.function, result.block);
        }},
   };
 }

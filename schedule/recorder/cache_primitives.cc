@@ -1,3 +1,4 @@
+#include "base/status_macros.h"
 #include "schedule/layout/reindex.h"
 #include "schedule/movement/auto_copy.h"
 #include "schedule/movement/cache_index.h"
@@ -62,9 +63,8 @@ std::vector<Primitive> CachePrimitives() {
        ResultKind::kNone,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<Function> result = ExpandAutoCopy(call.function(), call.Id(0));
-         if (!result.ok()) return result.refusal();
-         return call.Changed(*result);
+         TW_ASSIGN_OR_RETURN(Function result, ExpandAutoCopy(call.function(), call.Id(0)));
+         return call.Changed(result);
        }},
       {"cache_inplace",
        "A block that reads and writes the same buffer works on a copy; the copies in and back are the results.",
@@ -72,10 +72,9 @@ std::vector<Primitive> CachePrimitives() {
        ResultKind::kBlocks,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<CacheInplaceResult> result =
-             CacheInplace(call.function(), call.Id(0), IntArg(call, 1), call.String(2));
-         if (!result.ok()) return result.refusal();
-         return call.WithBlocks(result->function, {result->read_block, result->write_block});
+         TW_ASSIGN_OR_RETURN(CacheInplaceResult result,
+                             CacheInplace(call.function(), call.Id(0), IntArg(call, 1), call.String(2)));
+         return call.WithBlocks(result.function, {result.read_block, result.write_block});
        }},
       {"cache_index",
        "Indices that take computing are computed ahead, into tables; the blocks that do it are the results.",
@@ -83,9 +82,9 @@ std::vector<Primitive> CachePrimitives() {
        ResultKind::kBlocks,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<CacheIndexResult> result = CacheIndex(call.function(), call.Id(0), call.String(1), call.Int(2));
-         if (!result.ok()) return result.refusal();
-         return call.WithBlocks(result->function, result->blocks);
+         TW_ASSIGN_OR_RETURN(CacheIndexResult result,
+                             CacheIndex(call.function(), call.Id(0), call.String(1), call.Int(2)));
+         return call.WithBlocks(result.function, result.blocks);
        }},
       {"rolling_buffer",
        "A buffer holds one tile, and keeps what the next tile needs again.",
@@ -93,9 +92,8 @@ std::vector<Primitive> CachePrimitives() {
        ResultKind::kNone,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<Function> result = RollingBuffer(call.function(), call.Id(0), IntArg(call, 1));
-         if (!result.ok()) return result.refusal();
-         return call.Changed(*result);
+         TW_ASSIGN_OR_RETURN(Function result, RollingBuffer(call.function(), call.Id(0), IntArg(call, 1)));
+         return call.Changed(result);
        }},
   };
 }

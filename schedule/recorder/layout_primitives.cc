@@ -1,3 +1,4 @@
+#include "base/status_macros.h"
 #include "schedule/algebra/cache_factors.h"
 #include "schedule/algebra/join_windows.h"
 #include "schedule/algebra/skip_zero_terms.h"
@@ -56,17 +57,14 @@ std::vector<Primitive> LayoutPrimitives() {
        [](Application& call) -> Outcome<Applied> {
          const IndexMap& map = *call.arg(2).As<IndexMap>();
          const BufferSelector selector = ToSelector(call.arg(1));
-         Outcome<Path> path = PathToBlock("transform_layout", call.function(), call.Id(0));
-         if (!path.ok()) return path.refusal();
-         const BlockNode& block = *cast<BlockRealizeNode>(path->back())->block;
-         Outcome<SelectedRegion> selected = SelectRegion("transform_layout", block, selector);
-         if (!selected.ok()) return selected.refusal();
-         const IndexMap pad_value = ToPadValue(call.arg(3), map->outputs.size(), selected->region.buffer->dtype);
+         TW_ASSIGN_OR_RETURN(Path path, PathToBlock("transform_layout", call.function(), call.Id(0)));
+         const BlockNode& block = *cast<BlockRealizeNode>(path.back())->block;
+         TW_ASSIGN_OR_RETURN(SelectedRegion selected, SelectRegion("transform_layout", block, selector));
+         const IndexMap pad_value = ToPadValue(call.arg(3), map->outputs.size(), selected.region.buffer->dtype);
          const Padding padding = call.Bool(4) ? Padding::kUnwritten : Padding::kRefused;
-         Outcome<TransformLayoutResult> result =
-             TransformLayout(call.function(), call.Id(0), selector, map, pad_value, padding);
-         if (!result.ok()) return result.refusal();
-         return call.Changed(result->function);
+         TW_ASSIGN_OR_RETURN(TransformLayoutResult result,
+                             TransformLayout(call.function(), call.Id(0), selector, map, pad_value, padding));
+         return call.Changed(result.function);
        }},
       {"transform_block_layout",
        "A block gets other iterators, and loops over them.",
@@ -74,10 +72,9 @@ std::vector<Primitive> LayoutPrimitives() {
        ResultKind::kNone,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<TransformBlockLayoutResult> result =
-             TransformBlockLayout(call.function(), call.Id(0), *call.arg(1).As<IndexMap>());
-         if (!result.ok()) return result.refusal();
-         return call.Changed(result->function);
+         TW_ASSIGN_OR_RETURN(TransformBlockLayoutResult result,
+                             TransformBlockLayout(call.function(), call.Id(0), *call.arg(1).As<IndexMap>()));
+         return call.Changed(result.function);
        }},
       {"skip_zero_terms",
        "Terms of a sum that a condition makes zero are left out.",
@@ -85,9 +82,8 @@ std::vector<Primitive> LayoutPrimitives() {
        ResultKind::kNone,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<SkipZeroTermsResult> result = SkipZeroTerms(call.function(), call.Id(0));
-         if (!result.ok()) return result.refusal();
-         return call.Changed(result->function);
+         TW_ASSIGN_OR_RETURN(SkipZeroTermsResult result, SkipZeroTerms(call.function(), call.Id(0)));
+         return call.Changed(result.function);
        }},
       {"join_windows",
        "A factor of a sum is read in a window that holds those of all values of an iterator.",
@@ -95,9 +91,9 @@ std::vector<Primitive> LayoutPrimitives() {
        ResultKind::kNone,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<JoinWindowsResult> result = JoinWindows(call.function(), call.Id(0), call.Int(1), call.Int(2));
-         if (!result.ok()) return result.refusal();
-         return call.Changed(result->function);
+         TW_ASSIGN_OR_RETURN(JoinWindowsResult result,
+                             JoinWindows(call.function(), call.Id(0), call.Int(1), call.Int(2)));
+         return call.Changed(result.function);
        }},
       {"fuse_with_gaps",
        "One iterator for two, with values between the rows of the inner one.",
@@ -109,10 +105,9 @@ std::vector<Primitive> LayoutPrimitives() {
        ResultKind::kNone,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<FuseWithGapsResult> result =
-             FuseWithGaps(call.function(), call.Id(0), call.Int(1), call.Int(2), call.Int(3), call.Bool(4));
-         if (!result.ok()) return result.refusal();
-         return call.Changed(result->function);
+         TW_ASSIGN_OR_RETURN(FuseWithGapsResult result, FuseWithGaps(call.function(), call.Id(0), call.Int(1),
+                                                                     call.Int(2), call.Int(3), call.Bool(4)));
+         return call.Changed(result.function);
        }},
       {"winograd",
        "A sum over a window becomes fewer products of transformed operands (Winograd, Toom and Cook).",
@@ -123,9 +118,9 @@ std::vector<Primitive> LayoutPrimitives() {
        ResultKind::kBlocks,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<WinogradResult> result = Winograd(call.function(), call.Id(0), call.Int(1), call.Int(2), call.Int(3));
-         if (!result.ok()) return result.refusal();
-         return call.WithBlocks(result->function, {result->tiles, result->input, result->kernel, result->output});
+         TW_ASSIGN_OR_RETURN(WinogradResult result,
+                             Winograd(call.function(), call.Id(0), call.Int(1), call.Int(2), call.Int(3)));
+         return call.WithBlocks(result.function, {result.tiles, result.input, result.kernel, result.output});
        }},
       {"cache_factors",
        "Some of the factors of a sum's terms are multiplied ahead, into a buffer.",
@@ -133,9 +128,8 @@ std::vector<Primitive> LayoutPrimitives() {
        ResultKind::kBlock,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<CacheFactorsResult> result = CacheFactors(call.function(), call.Id(0), call.Ints(1));
-         if (!result.ok()) return result.refusal();
-         return call.WithBlock(result->function, result->block);
+         TW_ASSIGN_OR_RETURN(CacheFactorsResult result, CacheFactors(call.function(), call.Id(0), call.Ints(1)));
+         return call.WithBlock(result.function, result.block);
        }},
       {"decompose_accumulation",
        "What a block adds to an array that has values becomes a sum of its own, which is added at last.",
@@ -143,9 +137,8 @@ std::vector<Primitive> LayoutPrimitives() {
        ResultKind::kBlock,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<DecomposeAccumulationResult> result = DecomposeAccumulation(call.function(), call.Id(0));
-         if (!result.ok()) return result.refusal();
-         return call.WithBlock(result->function, result->block);
+         TW_ASSIGN_OR_RETURN(DecomposeAccumulationResult result, DecomposeAccumulation(call.function(), call.Id(0)));
+         return call.WithBlock(result.function, result.block);
        }},
       {"split_offset",
        "A number that is added to a factor of a sum's terms is multiplied with the sum of the other factors.",
@@ -153,9 +146,8 @@ std::vector<Primitive> LayoutPrimitives() {
        ResultKind::kBlock,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<SplitOffsetResult> result = SplitOffset(call.function(), call.Id(0), call.Int(1));
-         if (!result.ok()) return result.refusal();
-         return call.WithBlock(result->function, result->block);
+         TW_ASSIGN_OR_RETURN(SplitOffsetResult result, SplitOffset(call.function(), call.Id(0), call.Int(1)));
+         return call.WithBlock(result.function, result.block);
        }},
       {"reindex",
        "A block gets a copy of a buffer whose layout is the block's iterators; dimensions of what is read can be kept.",
@@ -166,10 +158,9 @@ std::vector<Primitive> LayoutPrimitives() {
        ResultKind::kBlock,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<ReindexResult> result =
-             Reindex(call.function(), call.Id(0), ToSelector(call.arg(1)), call.Ints(2), call.Bool(3));
-         if (!result.ok()) return result.refusal();
-         return call.WithBlock(result->function, result->block);
+         TW_ASSIGN_OR_RETURN(ReindexResult result,
+                             Reindex(call.function(), call.Id(0), ToSelector(call.arg(1)), call.Ints(2), call.Bool(3)));
+         return call.WithBlock(result.function, result.block);
        }},
       {"compute_inline",
        "What a block stores is computed where it is used.",
@@ -177,9 +168,8 @@ std::vector<Primitive> LayoutPrimitives() {
        ResultKind::kNone,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<ComputeInlineResult> result = ComputeInline(call.function(), call.Id(0));
-         if (!result.ok()) return result.refusal();
-         return call.Changed(result->function);
+         TW_ASSIGN_OR_RETURN(ComputeInlineResult result, ComputeInline(call.function(), call.Id(0)));
+         return call.Changed(result.function);
        }},
       {"reverse_compute_inline",
        "A producer stores what its only consumer makes of its values.",
@@ -187,9 +177,8 @@ std::vector<Primitive> LayoutPrimitives() {
        ResultKind::kNone,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<ReverseComputeInlineResult> result = ReverseComputeInline(call.function(), call.Id(0));
-         if (!result.ok()) return result.refusal();
-         return call.Changed(result->function);
+         TW_ASSIGN_OR_RETURN(ReverseComputeInlineResult result, ReverseComputeInline(call.function(), call.Id(0)));
+         return call.Changed(result.function);
        }},
   };
 }

@@ -1,3 +1,4 @@
+#include "base/status_macros.h"
 #include "schedule/blocks/reorder_block_iter_var.h"
 #include "schedule/loops/add_unit_loop.h"
 #include "schedule/loops/fuse.h"
@@ -30,11 +31,10 @@ std::vector<Primitive> LoopPrimitives() {
        ResultKind::kLoops,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<SplitResult> result =
-             Split(call.function(), call.Id(0), call.Factors(1),
-                   {.preserve_unit_iters = call.Bool(2), .disable_predication = call.Bool(3)});
-         if (!result.ok()) return result.refusal();
-         return call.WithLoops(result->function, result->loops);
+         TW_ASSIGN_OR_RETURN(SplitResult result,
+                             Split(call.function(), call.Id(0), call.Factors(1),
+                                   {.preserve_unit_iters = call.Bool(2), .disable_predication = call.Bool(3)}));
+         return call.WithLoops(result.function, result.loops);
        }},
       {"fuse",
        "A nest of loops, outermost first, becomes one loop.",
@@ -42,9 +42,8 @@ std::vector<Primitive> LoopPrimitives() {
        ResultKind::kLoop,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<FuseResult> result = Fuse(call.function(), call.Ids(0), call.Bool(1));
-         if (!result.ok()) return result.refusal();
-         return call.WithLoop(result->function, result->loop);
+         TW_ASSIGN_OR_RETURN(FuseResult result, Fuse(call.function(), call.Ids(0), call.Bool(1)));
+         return call.WithLoop(result.function, result.loop);
        }},
       {"reorder",
        "Loops of a nest change places: the ones named come in the order named.",
@@ -52,9 +51,8 @@ std::vector<Primitive> LoopPrimitives() {
        ResultKind::kNone,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<ReorderResult> result = Reorder(call.function(), call.Ids(0));
-         if (!result.ok()) return result.refusal();
-         return call.Changed(result->function);
+         TW_ASSIGN_OR_RETURN(ReorderResult result, Reorder(call.function(), call.Ids(0)));
+         return call.Changed(result.function);
        }},
       {"loop_partition",
        "One loop becomes several, one after the other; a factor of None is what the others leave over.",
@@ -65,9 +63,8 @@ std::vector<Primitive> LoopPrimitives() {
        ResultKind::kLoops,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<LoopPartitionResult> result = LoopPartition(call.function(), call.Id(0), call.Factors(1));
-         if (!result.ok()) return result.refusal();
-         return call.WithLoops(result->function, result->loops);
+         TW_ASSIGN_OR_RETURN(LoopPartitionResult result, LoopPartition(call.function(), call.Id(0), call.Factors(1)));
+         return call.WithLoops(result.function, result.loops);
        }},
       {"merge",
        "Loops side by side, and the loops around them, become one nest with the bodies of all.",
@@ -75,9 +72,8 @@ std::vector<Primitive> LoopPrimitives() {
        ResultKind::kLoop,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<MergeResult> result = Merge(call.function(), call.Ids(0));
-         if (!result.ok()) return result.refusal();
-         return call.WithLoop(result->function, result->loop);
+         TW_ASSIGN_OR_RETURN(MergeResult result, Merge(call.function(), call.Ids(0)));
+         return call.WithLoop(result.function, result.loop);
        }},
       {"reorder_block_iter_var",
        "A block lists its iterators in another order.",
@@ -91,9 +87,8 @@ std::vector<Primitive> LoopPrimitives() {
        ResultKind::kLoop,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<AddUnitLoopResult> result = AddUnitLoop(call.function(), call.Id(0));
-         if (!result.ok()) return result.refusal();
-         return call.WithLoop(result->function, result->loop);
+         TW_ASSIGN_OR_RETURN(AddUnitLoopResult result, AddUnitLoop(call.function(), call.Id(0)));
+         return call.WithLoop(result.function, result.loop);
        }},
       {"parallel",
        "The iterations of the loop run on several cores.",

@@ -1,3 +1,4 @@
+#include "base/status_macros.h"
 #include "schedule/layout/hoist_prepack.h"
 #include "schedule/layout/pad_einsum.h"
 #include "schedule/layout/pad_einsum_in_place.h"
@@ -69,11 +70,10 @@ std::vector<Primitive> MovementPrimitives() {
        ResultKind::kBlock,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         const Outcome<int> index = RegionNumber("cache_read", call, &BlockNode::reads);
-         if (!index.ok()) return index.refusal();
-         Outcome<CacheReadResult> result = CacheRead(call.function(), call.Id(0), *index, call.String(2), call.Ids(3));
-         if (!result.ok()) return result.refusal();
-         return call.WithBlock(result->function, result->block);
+         TW_ASSIGN_OR_RETURN(const int index, RegionNumber("cache_read", call, &BlockNode::reads));
+         TW_ASSIGN_OR_RETURN(CacheReadResult result,
+                             CacheRead(call.function(), call.Id(0), index, call.String(2), call.Ids(3)));
+         return call.WithBlock(result.function, result.block);
        }},
       {"cache_write",
        "A block writes into another scope; a copy brings the result back.",
@@ -84,12 +84,10 @@ std::vector<Primitive> MovementPrimitives() {
        ResultKind::kBlock,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         const Outcome<int> index = RegionNumber("cache_write", call, &BlockNode::writes);
-         if (!index.ok()) return index.refusal();
-         Outcome<CacheWriteResult> result =
-             CacheWrite(call.function(), call.Id(0), *index, call.String(2), call.Ids(3));
-         if (!result.ok()) return result.refusal();
-         return call.WithBlock(result->function, result->block);
+         TW_ASSIGN_OR_RETURN(const int index, RegionNumber("cache_write", call, &BlockNode::writes));
+         TW_ASSIGN_OR_RETURN(CacheWriteResult result,
+                             CacheWrite(call.function(), call.Id(0), index, call.String(2), call.Ids(3)));
+         return call.WithBlock(result.function, result.block);
        }},
       {"set_scope",
        "A buffer that a block writes moves to another scope.",
@@ -97,11 +95,9 @@ std::vector<Primitive> MovementPrimitives() {
        ResultKind::kNone,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         const Outcome<int> index = RegionNumber("set_scope", call, &BlockNode::writes);
-         if (!index.ok()) return index.refusal();
-         Outcome<SetScopeResult> result = SetScope(call.function(), call.Id(0), *index, call.String(2));
-         if (!result.ok()) return result.refusal();
-         return call.Changed(result->function);
+         TW_ASSIGN_OR_RETURN(const int index, RegionNumber("set_scope", call, &BlockNode::writes));
+         TW_ASSIGN_OR_RETURN(SetScopeResult result, SetScope(call.function(), call.Id(0), index, call.String(2)));
+         return call.Changed(result.function);
        }},
       {"compute_at", "A producer moves into a loop around its consumers and computes what they need there.",
        kComputeAtArgs, ResultKind::kNone, Role::kTransform,
@@ -115,9 +111,8 @@ std::vector<Primitive> MovementPrimitives() {
        ResultKind::kNone,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<PadEinsumResult> result = PadEinsum(call.function(), call.Id(0), call.Ints(1));
-         if (!result.ok()) return result.refusal();
-         return call.Changed(result->function);
+         TW_ASSIGN_OR_RETURN(PadEinsumResult result, PadEinsum(call.function(), call.Id(0), call.Ints(1)));
+         return call.Changed(result.function);
        }},
       {"pad_einsum_in_place",
        "The iterators of a contraction are rounded up to multiples; the producers of operands fill up with zeros.",
@@ -125,9 +120,9 @@ std::vector<Primitive> MovementPrimitives() {
        ResultKind::kNone,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<PadEinsumInPlaceResult> result = PadEinsumInPlace(call.function(), call.Id(0), call.Ints(1));
-         if (!result.ok()) return result.refusal();
-         return call.Changed(result->function);
+         TW_ASSIGN_OR_RETURN(PadEinsumInPlaceResult result,
+                             PadEinsumInPlace(call.function(), call.Id(0), call.Ints(1)));
+         return call.Changed(result.function);
        }},
       {"hoist_prepack",
        "The packing of a constant operand moves into a function that runs ahead of time.",
@@ -136,10 +131,9 @@ std::vector<Primitive> MovementPrimitives() {
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
          const Function before = call.module().Find(PrepackName(*call.function().get()));
-         Outcome<HoistPrepackResult> result = HoistPrepack(call.function(), call.Id(0), before);
-         if (!result.ok()) return result.refusal();
-         Applied applied = call.Changed(result->function);
-         applied.module.Set(result->prepack);
+         TW_ASSIGN_OR_RETURN(HoistPrepackResult result, HoistPrepack(call.function(), call.Id(0), before));
+         Applied applied = call.Changed(result.function);
+         applied.module.Set(result.prepack);
          return applied;
        }},
   };

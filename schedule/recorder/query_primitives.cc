@@ -1,3 +1,4 @@
+#include "base/status_macros.h"
 #include "schedule/blocks/query.h"
 #include "schedule/recorder/primitive_lists.h"
 
@@ -20,9 +21,8 @@ std::vector<Primitive> QueryPrimitives() {
        ResultKind::kBlock,
        Role::kQuery,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<uint32_t> block = GetBlock(call.function(), call.String(0));
-         if (!block.ok()) return block.refusal();
-         return call.WithBlock(call.function(), *block);
+         TW_ASSIGN_OR_RETURN(uint32_t block, GetBlock(call.function(), call.String(0)));
+         return call.WithBlock(call.function(), block);
        }},
       {"get_loops",
        "The loops around a block up to its scope, outermost first.",
@@ -30,9 +30,8 @@ std::vector<Primitive> QueryPrimitives() {
        ResultKind::kLoops,
        Role::kQuery,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<std::vector<uint32_t>> loops = GetLoops(call.function(), call.Id(0));
-         if (!loops.ok()) return loops.refusal();
-         return call.WithLoops(call.function(), *loops);
+         TW_ASSIGN_OR_RETURN(std::vector<uint32_t> loops, GetLoops(call.function(), call.Id(0)));
+         return call.WithLoops(call.function(), loops);
        }},
       {"get_child_blocks",
        "The blocks directly in a block or loop.",

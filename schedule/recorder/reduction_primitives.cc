@@ -1,3 +1,4 @@
+#include "base/status_macros.h"
 #include "schedule/recorder/primitive_lists.h"
 #include "schedule/reduction/compose_reduction.h"
 #include "schedule/reduction/decompose_reduction.h"
@@ -16,9 +17,9 @@ std::vector<Primitive> ReductionPrimitives() {
        ResultKind::kBlock,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<DecomposeReductionResult> result = DecomposeReduction(call.function(), call.Id(0), call.Id(1));
-         if (!result.ok()) return result.refusal();
-         return call.WithBlock(result->function, result->init_block);
+         TW_ASSIGN_OR_RETURN(DecomposeReductionResult result,
+                             DecomposeReduction(call.function(), call.Id(0), call.Id(1)));
+         return call.WithBlock(result.function, result.init_block);
        }},
       {"compose_reduction",
        "The block that sets the start values of a reduction becomes its init again.",
@@ -26,9 +27,8 @@ std::vector<Primitive> ReductionPrimitives() {
        ResultKind::kNone,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<Function> result = ComposeReduction(call.function(), call.Id(0), call.Id(1));
-         if (!result.ok()) return result.refusal();
-         return call.Changed(*result);
+         TW_ASSIGN_OR_RETURN(Function result, ComposeReduction(call.function(), call.Id(0), call.Id(1)));
+         return call.Changed(result);
        }},
       {"fuse_reduction_epilogue",
        "What is added to the result of a sum becomes what the sum starts with.",
@@ -36,9 +36,8 @@ std::vector<Primitive> ReductionPrimitives() {
        ResultKind::kNone,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<Function> result = FuseReductionEpilogue(call.function(), call.Id(0), call.Id(1));
-         if (!result.ok()) return result.refusal();
-         return call.Changed(*result);
+         TW_ASSIGN_OR_RETURN(Function result, FuseReductionEpilogue(call.function(), call.Id(0), call.Id(1)));
+         return call.Changed(result);
        }},
       {"rfactor",
        "A reduction becomes two: one of parts, each by itself along a loop, and one that combines the parts.",
@@ -46,9 +45,8 @@ std::vector<Primitive> ReductionPrimitives() {
        ResultKind::kBlock,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<RfactorResult> result = Rfactor(call.function(), call.Id(0), static_cast<int>(call.Int(1)));
-         if (!result.ok()) return result.refusal();
-         return call.WithBlock(result->function, result->block);
+         TW_ASSIGN_OR_RETURN(RfactorResult result, Rfactor(call.function(), call.Id(0), static_cast<int>(call.Int(1))));
+         return call.WithBlock(result.function, result.block);
        }},
       {"widen_sum",
        "A reduction into a narrow type keeps its sum in a wider one and rounds it once, at last.",
@@ -56,10 +54,9 @@ std::vector<Primitive> ReductionPrimitives() {
        ResultKind::kBlock,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<WidenSumResult> result =
-             WidenSum(call.function(), call.Id(0), static_cast<int>(call.Int(1)), call.String(2));
-         if (!result.ok()) return result.refusal();
-         return call.WithBlock(result->function, result->block);
+         TW_ASSIGN_OR_RETURN(WidenSumResult result,
+                             WidenSum(call.function(), call.Id(0), static_cast<int>(call.Int(1)), call.String(2)));
+         return call.WithBlock(result.function, result.block);
        }},
   };
 }

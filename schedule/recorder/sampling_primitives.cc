@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "base/status_macros.h"
 #include "schedule/recorder/primitive_lists.h"
 #include "schedule/sampling/sample_compute_location.h"
 #include "schedule/sampling/sampling.h"
@@ -35,24 +36,21 @@ Outcome<Applied> WithFactors(const Application& call, const Outcome<std::vector<
 }
 
 Outcome<Applied> ApplyPerfectTile(Application& call) {
-  auto wanted = FactorsDecided("sample_perfect_tile", call);
-  if (!wanted.ok()) return wanted.refusal();
+  TW_ASSIGN_OR_RETURN(auto wanted, FactorsDecided("sample_perfect_tile", call));
   return WithFactors(call,
-                     SamplePerfectTile(call.function(), call.Id(0), call.Int(1), call.Int(2), call.random(), *wanted));
+                     SamplePerfectTile(call.function(), call.Id(0), call.Int(1), call.Int(2), call.random(), wanted));
 }
 
 Outcome<Applied> ApplyPartitionedTile(Application& call) {
-  auto wanted = FactorsDecided("sample_partitioned_tile", call);
-  if (!wanted.ok()) return wanted.refusal();
+  TW_ASSIGN_OR_RETURN(auto wanted, FactorsDecided("sample_partitioned_tile", call));
   const PartitionedTile tile = {.n = call.Int(1), .partition = call.Int(2), .inner_factor = call.Int(3)};
-  return WithFactors(call, SamplePartitionedTile(call.function(), call.Id(0), tile, call.random(), *wanted));
+  return WithFactors(call, SamplePartitionedTile(call.function(), call.Id(0), tile, call.random(), wanted));
 }
 
 Outcome<Applied> ApplyImperfectTile(Application& call) {
-  auto wanted = FactorsDecided("sample_imperfect_tile", call);
-  if (!wanted.ok()) return wanted.refusal();
-  return WithFactors(
-      call, SampleImperfectTile(call.function(), call.Id(0), call.Int(1), call.Int(2), call.random(), *wanted));
+  TW_ASSIGN_OR_RETURN(auto wanted, FactorsDecided("sample_imperfect_tile", call));
+  return WithFactors(call,
+                     SampleImperfectTile(call.function(), call.Id(0), call.Int(1), call.Int(2), call.random(), wanted));
 }
 
 Outcome<Applied> ApplyCategorical(Application& call) {
@@ -63,11 +61,10 @@ Outcome<Applied> ApplyCategorical(Application& call) {
     wanted = *decision;
   }
   const std::vector<int64_t> candidates = call.Ints(0);
-  Outcome<int64_t> chosen = SampleCategorical(candidates.size(), call.Floats(1), call.random(), wanted);
-  if (!chosen.ok()) return chosen.refusal();
+  TW_ASSIGN_OR_RETURN(int64_t chosen, SampleCategorical(candidates.size(), call.Floats(1), call.random(), wanted));
   Applied applied = call.Changed(call.function());
-  applied.decision = *chosen;
-  applied.results.push_back(candidates[*chosen]);
+  applied.decision = chosen;
+  applied.results.push_back(candidates[chosen]);
   return applied;
 }
 
@@ -78,13 +75,13 @@ Outcome<Applied> ApplyComputeLocation(Application& call) {
     if (decision == nullptr) return Refusal{"sample_compute_location", "the decision is no integer", {call.Id(0)}};
     wanted = *decision;
   }
-  Outcome<ComputeLocation> location = SampleComputeLocation(call.function(), call.Id(0), call.random(), wanted);
-  if (!location.ok()) return location.refusal();
-  const uint32_t loop = location->decision == kLocationRoot     ? kComputeRoot
-                        : location->decision == kLocationInline ? kComputeInline
-                                                                : location->loop;
+  TW_ASSIGN_OR_RETURN(ComputeLocation location,
+                      SampleComputeLocation(call.function(), call.Id(0), call.random(), wanted));
+  const uint32_t loop = location.decision == kLocationRoot     ? kComputeRoot
+                        : location.decision == kLocationInline ? kComputeInline
+                                                               : location.loop;
   Applied applied = call.WithLoop(call.function(), loop);
-  applied.decision = location->decision;
+  applied.decision = location.decision;
   return applied;
 }
 

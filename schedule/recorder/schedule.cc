@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/status_macros.h"
 #include "schedule/recorder/shared_steps.h"
 
 namespace tilewright {
@@ -78,9 +79,8 @@ std::optional<Refusal> Schedule::ReplaceBlockNames(const Primitive& primitive, s
   auto replace = [&](Value& value) -> std::optional<Refusal> {
     const auto* name = value.As<std::string>();
     if (name == nullptr) return std::nullopt;
-    Outcome<BlockRv> block = GetBlock(*name);
-    if (!block.ok()) return block.refusal();
-    value = *block;
+    TW_ASSIGN_OR_RETURN(BlockRv block, GetBlock(*name));
+    value = block;
     return std::nullopt;
   };
   for (size_t i = 0; i < std::min(args.size(), primitive.args.size()); ++i) {
@@ -117,9 +117,8 @@ Outcome<std::vector<Value>> Schedule::Resolve(const Primitive& primitive, std::v
       }
       args.push_back(*spec.default_value);
     }
-    Outcome<Value> value = ResolveRvs(primitive, args[i]);
-    if (!value.ok()) return value.refusal();
-    resolved.push_back(std::move(value).value());
+    TW_ASSIGN_OR_RETURN(Value value, ResolveRvs(primitive, args[i]));
+    resolved.push_back(std::move(value));
     if (!FitsKind(spec.kind, resolved.back())) {
       return Refusal{primitive.name, "the argument {text0} is no {text1}", {}, {}, {spec.name, ArgKindName(spec.kind)}};
     }
@@ -233,17 +232,16 @@ Outcome<std::monostate> Schedule::Replay(const Trace& trace, std::map<int, Rv>* 
         return name == names.end() ? Value(Rv{}) : Value(name->second);
       }));
     }
-    Outcome<std::vector<Rv>> results = Apply(*instruction.primitive, std::move(args), instruction.decision);
-    if (!results.ok()) return results.refusal();
-    if (results->size() != instruction.results.size()) {
+    TW_ASSIGN_OR_RETURN(std::vector<Rv> results, Apply(*instruction.primitive, std::move(args), instruction.decision));
+    if (results.size() != instruction.results.size()) {
       return Refusal{instruction.primitive->name,
                      "there are {num0} results here, {num1} in the trace",
                      {},
                      {},
                      {},
-                     {std::ssize(*results), std::ssize(instruction.results)}};
+                     {std::ssize(results), std::ssize(instruction.results)}};
     }
-    for (size_t i = 0; i < results->size(); ++i) names[instruction.results[i].index] = (*results)[i];
+    for (size_t i = 0; i < results.size(); ++i) names[instruction.results[i].index] = results[i];
   }
   if (renamed != nullptr) *renamed = std::move(names);
   return std::monostate();
@@ -251,22 +249,19 @@ Outcome<std::monostate> Schedule::Replay(const Trace& trace, std::map<int, Rv>* 
 
 template <class T>
 Outcome<std::vector<T>> Schedule::All(std::string_view primitive, std::vector<Value> args, const Value& decision) {
-  Outcome<std::vector<Rv>> results = Apply(primitive, std::move(args), decision);
-  if (!results.ok()) return results.refusal();
+  TW_ASSIGN_OR_RETURN(std::vector<Rv> results, Apply(primitive, std::move(args), decision));
   std::vector<T> typed;
-  typed.reserve(results->size());
-  for (Rv rv : *results) typed.push_back(T{rv});
+  typed.reserve(results.size());
+  for (Rv rv : results) typed.push_back(T{rv});
   return typed;
 }
 template <class T>
 Outcome<T> Schedule::One(std::string_view primitive, std::vector<Value> args, const Value& decision) {
-  Outcome<std::vector<T>> results = All<T>(primitive, std::move(args), decision);
-  if (!results.ok()) return results.refusal();
-  return results->at(0);
+  TW_ASSIGN_OR_RETURN(std::vector<T> results, All<T>(primitive, std::move(args), decision));
+  return results.at(0);
 }
 Outcome<std::monostate> Schedule::None(std::string_view primitive, std::vector<Value> args) {
-  Outcome<std::vector<Rv>> results = Apply(primitive, std::move(args));
-  if (!results.ok()) return results.refusal();
+  TW_ASSIGN_OR_RETURN(std::vector<Rv> results, Apply(primitive, std::move(args)));
   return std::monostate();
 }
 

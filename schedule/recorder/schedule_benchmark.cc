@@ -15,12 +15,12 @@
 #include <chrono>
 #include <unordered_set>
 
+#include "base/status_macros.h"
 #include "intrin/fma_tile.h"
 #include "intrin/registry.h"
 #include "ir/ops/conv.h"
 #include "ir/ops/matmul.h"
 #include "ir/structural.h"
-#include "schedule/core/assign_or_return.h"
 #include "schedule/core/random.h"
 #include "schedule/recorder/schedule.h"
 #include "verify/verify.h"
@@ -57,8 +57,8 @@ Outcome<Staged> Stage(const Workload& workload, IntrinRegistry* intrins) {
   TW_ASSIGN_OR_RETURN(const BlockRv column_stage, sch.Reindex(block, Buffer("read", 1)));
   TW_ASSIGN_OR_RETURN(const BlockRv write_back, sch.CacheWrite(block, 0, "register"));
   TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> producers, sch.GetProducers(row_stage));
-  for (BlockRv producer : producers) TW_RETURN_IF_REFUSED(sch.ComputeInline(producer));
-  TW_RETURN_IF_REFUSED(sch.SetScope(row_stage, 0, "register"));
+  for (BlockRv producer : producers) TW_RETURN_IF_ERROR(sch.ComputeInline(producer));
+  TW_RETURN_IF_ERROR(sch.SetScope(row_stage, 0, "register"));
   return Staged{std::move(sch), block, row_stage, column_stage, write_back};
 }
 
@@ -123,7 +123,7 @@ Outcome<Done> WriteOut(Schedule& sch, BlockRv block, LoopRv outer, bool vector) 
   TW_ASSIGN_OR_RETURN(Loops loops, sch.GetLoops(block));
   const uint32_t outer_id = sch.Get(outer).As<LoopRef>()->id;
   for (; sch.Get(loops.back()).As<LoopRef>()->id != outer_id; loops.pop_back()) {
-    TW_RETURN_IF_REFUSED(vector ? sch.Vectorize(loops.back()) : sch.Unroll(loops.back()));
+    TW_RETURN_IF_ERROR(vector ? sch.Vectorize(loops.back()) : sch.Unroll(loops.back()));
     vector = false;
   }
   return Done();
@@ -138,12 +138,12 @@ Outcome<Done> MakeCandidate(const Workload& workload, Staged& staged) {
   Value::List padding(workload.rows.size() + workload.columns.size() + workload.inner.size(), Value(1));
   padding[static_cast<size_t>(row)] = tile.rows;
   padding[static_cast<size_t>(column)] = tile.columns;
-  TW_RETURN_IF_REFUSED(sch.PadEinsumInPlace(staged.block, padding));
+  TW_RETURN_IF_ERROR(sch.PadEinsumInPlace(staged.block, padding));
   std::vector<int> row_dims = workload.rows, column_dims = workload.columns;
   row_dims.insert(row_dims.end(), workload.inner.begin(), workload.inner.end());
   column_dims.insert(column_dims.end(), workload.inner.begin(), workload.inner.end());
-  TW_RETURN_IF_REFUSED(StoreAs(sch, staged.row_stage, row_dims, {row, depth}, 0));
-  TW_RETURN_IF_REFUSED(StoreAs(sch, staged.column_stage, column_dims, {depth, column}, columns));
+  TW_RETURN_IF_ERROR(StoreAs(sch, staged.row_stage, row_dims, {row, depth}, 0));
+  TW_RETURN_IF_ERROR(StoreAs(sch, staged.column_stage, column_dims, {depth, column}, columns));
 
   TW_ASSIGN_OR_RETURN(const Loops loops, sch.GetLoops(staged.block));
   auto loop_of = [&](int iterator) { return loops[static_cast<size_t>(iterator)]; };
@@ -167,17 +167,17 @@ Outcome<Done> MakeCandidate(const Workload& workload, Staged& staged) {
   order.push_back(k.outer);
   for (size_t r = 0; r + 1 < workload.inner.size(); ++r) order.push_back(loop_of(workload.inner[r]));
   order.insert(order.end(), {k.inner, i.tile, j.tile, k.tile});
-  TW_RETURN_IF_REFUSED(sch.Reorder(order));
+  TW_RETURN_IF_ERROR(sch.Reorder(order));
 
-  TW_RETURN_IF_REFUSED(sch.ReverseComputeAt(staged.write_back, tile_loop));
-  TW_RETURN_IF_REFUSED(sch.ComputeAt(staged.row_stage, k.inner));
+  TW_RETURN_IF_ERROR(sch.ReverseComputeAt(staged.write_back, tile_loop));
+  TW_RETURN_IF_ERROR(sch.ComputeAt(staged.row_stage, k.inner));
   TW_ASSIGN_OR_RETURN(const BlockRv init, sch.DecomposeReduction(staged.block, k.outer));
-  TW_RETURN_IF_REFUSED(
+  TW_RETURN_IF_ERROR(
       sch.Tensorize(i.tile, FmaTileName(*InstructionNamed("fma", "f32", "avx512"), static_cast<int>(rows),
                                         static_cast<int>(columns), static_cast<int>(IntOf(sch, tile.depth)))));
-  TW_RETURN_IF_REFUSED(WriteOut(sch, init, tile_loop, true));
-  TW_RETURN_IF_REFUSED(WriteOut(sch, staged.write_back, tile_loop, true));
-  TW_RETURN_IF_REFUSED(WriteOut(sch, staged.row_stage, k.inner, false));
+  TW_RETURN_IF_ERROR(WriteOut(sch, init, tile_loop, true));
+  TW_RETURN_IF_ERROR(WriteOut(sch, staged.write_back, tile_loop, true));
+  TW_RETURN_IF_ERROR(WriteOut(sch, staged.row_stage, k.inner, false));
 
   TW_ASSIGN_OR_RETURN(const IntRv parallel, SampleBetween(sch, 1, static_cast<int64_t>(outer.size())));
   TW_ASSIGN_OR_RETURN(const LoopRv threads, sch.Fuse({outer.begin(), outer.begin() + IntOf(sch, parallel)}));

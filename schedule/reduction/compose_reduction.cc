@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/arith/region.h"
 #include "ir/substitute.h"
@@ -236,8 +237,7 @@ class Composer {
 
 Outcome<Function> ComposeReduction(const Function& function, uint32_t init_block, uint32_t update_block) {
   for (uint32_t block : {init_block, update_block}) {
-    Outcome<Path> path = PathToInnerBlock(kName, function, block);
-    if (!path.ok()) return path.refusal();
+    TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(kName, function, block));
   }
   return Composer(function, init_block, update_block).Apply(init_block, update_block);
 }

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/regions.h"
 #include "schedule/program/cache_stage.h"
@@ -22,12 +23,11 @@ constexpr const char* kName = "decompose_accumulation";
 }  // namespace
 
 Outcome<DecomposeAccumulationResult> DecomposeAccumulation(const Function& function, uint32_t block_id) {
-  Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
-  if (!path.ok()) return path.refusal();
-  const auto* realize = cast<BlockRealizeNode>(path->back());
+  TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(kName, function, block_id));
+  const auto* realize = cast<BlockRealizeNode>(path.back());
   const BlockNode& block = *realize->block;
   if (block.init) return Refusal{kName, "{block0} has an init", {block_id}};
-  if (auto refusal = WhyNotInOwnLoops(kName, *path)) return *refusal;
+  if (auto refusal = WhyNotInOwnLoops(kName, path)) return *refusal;
   const std::optional<SumForm> form = AsSum(block);
   if (!form || Reads(form->term, form->store->buffer)) {
     return Refusal{kName, "{block0} does not add something to what it stores to", {block_id}};
@@ -61,10 +61,10 @@ Outcome<DecomposeAccumulationResult> DecomposeAccumulation(const Function& funct
                                    .indices = store.indices,
                                    .value = store.buffer.Load(store.indices) + sum.Load(store.indices)},
                                   &next_id, &result.block);
-  const Stmt reduction = ReplaceStmt(Stmt(OutermostOwnLoop(*path)), realize,
+  const Stmt reduction = ReplaceStmt(Stmt(OutermostOwnLoop(path)), realize,
                                      Realize(realize->bindings, realize->predicate, Block(std::move(fields))));
-  const BlockNode& scope = *ScopeOf(*path)->block;
-  const Stmt body = ReplaceStmt(scope.body, OutermostOwnLoop(*path), Sequence({reduction, addition}));
+  const BlockNode& scope = *ScopeOf(path)->block;
+  const Stmt body = ReplaceStmt(scope.body, OutermostOwnLoop(path), Sequence({reduction, addition}));
   result.function = WithScopeBody(function, scope, body, {sum}, next_id);
   return result;
 }

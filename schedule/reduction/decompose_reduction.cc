@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "schedule/program/common_refusals.h"
 #include "schedule/program/loop_independence.h"
@@ -25,12 +26,10 @@ struct Reduction {
 };
 
 Outcome<Reduction> Check(const Function& function, uint32_t block_id, uint32_t loop_id) {
-  Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
-  if (!path.ok()) return path.refusal();
-  Outcome<Path> loop_path = PathToLoop(kName, function, loop_id);
-  if (!loop_path.ok()) return loop_path.refusal();
-  Reduction reduction{cast<BlockRealizeNode>(path->back()), cast<ForNode>(loop_path->back()), {}, {}};
-  const std::vector<const ForNode*> above = LoopsAbove(*path);
+  TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(kName, function, block_id));
+  TW_ASSIGN_OR_RETURN(Path loop_path, PathToLoop(kName, function, loop_id));
+  Reduction reduction{cast<BlockRealizeNode>(path.back()), cast<ForNode>(loop_path.back()), {}, {}};
+  const std::vector<const ForNode*> above = LoopsAbove(path);
   const auto first = std::find(above.begin(), above.end(), reduction.loop);
   if (first == above.end()) return Refusal{kName, "{loop1} is not above {block0}", {block_id, loop_id}};
   reduction.outer_loops.assign(above.begin(), first);
@@ -70,15 +69,13 @@ Stmt MakeUpdate(const BlockRealizeNode& realize) {
 }  // namespace
 
 Outcome<DecomposeReductionResult> DecomposeReduction(const Function& function, uint32_t block_id, uint32_t loop_id) {
-  Outcome<Reduction> reduction = Check(function, block_id, loop_id);
-  if (!reduction.ok()) return reduction.refusal();
+  TW_ASSIGN_OR_RETURN(Reduction reduction, Check(function, block_id, loop_id));
   uint32_t next_id = function->next_id;
-  Outcome<InitNest> init = MakeInitNest(kName, *reduction->realize, reduction->outer_loops, reduction->inner_loops,
-                                        {.loop_suffix = "_init"}, &next_id);
-  if (!init.ok()) return init.refusal();
-  const Stmt update = ReplaceStmt(Stmt(reduction->loop), reduction->realize, MakeUpdate(*reduction->realize));
-  return DecomposeReductionResult{ReplaceIn(function, reduction->loop, Sequence({init->nest, update}), next_id),
-                                  init->block};
+  TW_ASSIGN_OR_RETURN(InitNest init, MakeInitNest(kName, *reduction.realize, reduction.outer_loops,
+                                                  reduction.inner_loops, {.loop_suffix = "_init"}, &next_id));
+  const Stmt update = ReplaceStmt(Stmt(reduction.loop), reduction.realize, MakeUpdate(*reduction.realize));
+  return DecomposeReductionResult{ReplaceIn(function, reduction.loop, Sequence({init.nest, update}), next_id),
+                                  init.block};
 }
 
 }  // namespace tilewright

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/status_macros.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
 #include "ir/substitute.h"
@@ -60,9 +61,8 @@ class Fuser {
     if (auto why = WhyNotReduction(scope_, *reduction_)) {
       return Refuse("{block0} is not a reduction block: {text0}", {*why});
     }
-    Outcome<Reducer> reducer = DetectReducer(kName, reduction());
-    if (!reducer.ok()) return reducer.refusal();
-    reducer_ = *reducer;
+    TW_ASSIGN_OR_RETURN(Reducer reducer, DetectReducer(kName, reduction()));
+    reducer_ = reducer;
     if (reducer_.components.size() != 1) return Refuse("{block0} has more than one output");
     output_ = reducer_.components[0].accumulator.buffer;
     const auto& allocated = scope_.block()->alloc_buffers;
@@ -211,8 +211,7 @@ class Fuser {
 
 Outcome<Function> FuseReductionEpilogue(const Function& function, uint32_t reduction_block, uint32_t epilogue_block) {
   for (uint32_t block : {reduction_block, epilogue_block}) {
-    Outcome<Path> path = PathToInnerBlock(kName, function, block);
-    if (!path.ok()) return path.refusal();
+    TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(kName, function, block));
   }
   return Fuser(function, reduction_block, epilogue_block).Apply(reduction_block, epilogue_block);
 }

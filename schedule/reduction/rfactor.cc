@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
@@ -124,9 +125,8 @@ std::optional<Refusal> WhyNotFirst(const Reduction& reduction) {
 }
 
 Outcome<Reduction> Check(const Function& function, uint32_t loop_id) {
-  Outcome<Path> path = PathToLoop(kName, function, loop_id);
-  if (!path.ok()) return path.refusal();
-  const auto* loop = cast<ForNode>(path->back());
+  TW_ASSIGN_OR_RETURN(Path path, PathToLoop(kName, function, loop_id));
+  const auto* loop = cast<ForNode>(path.back());
   if (loop->kind != ForKind::kSerial) return Refusal{kName, "{loop0} is not serial", {loop_id}};
   const std::vector<const BlockRealizeNode*> blocks = BlocksBelow(Stmt(loop));
   if (blocks.size() != 1) return Refusal{kName, "{loop0} does not hold one block alone", {loop_id}};
@@ -140,9 +140,8 @@ Outcome<Reduction> Check(const Function& function, uint32_t loop_id) {
   if (scope.has_other_statements()) {
     return Refusal{kName, "the scope of {block0} holds statements other than loops and blocks", {block_id}};
   }
-  Outcome<Reducer> reducer = DetectReducer(kName, *child->realize->block);
-  if (!reducer.ok()) return reducer.refusal();
-  Reduction reduction{scope.block(), child->realize, loop, FindUses(*child->realize, child->loops), *reducer};
+  TW_ASSIGN_OR_RETURN(Reducer reducer, DetectReducer(kName, *child->realize->block));
+  Reduction reduction{scope.block(), child->realize, loop, FindUses(*child->realize, child->loops), reducer};
   if (auto refusal = WhyLoopsDoNotFit(reduction)) return *refusal;
   if (auto refusal = WhyNotFirst(reduction)) return *refusal;
   // An instance that runs again starts its sum anew, or adds what it added before: partial sums would add it twice.
@@ -180,12 +179,11 @@ Outcome<Partial> MakePartial(const Reduction& reduction, int axis) {
   Partial partial;
   for (const Reducer::Component& component : reduction.reducer.components) {
     const Buffer& buffer = component.accumulator.buffer;
-    Outcome<size_t> place = Place(reduction, buffer, axis);
-    if (!place.ok()) return place.refusal();
+    TW_ASSIGN_OR_RETURN(size_t place, Place(reduction, buffer, axis));
     std::vector<Expr> shape = buffer->shape;
-    shape.insert(shape.begin() + static_cast<ptrdiff_t>(*place), reduction.factor->extent);
+    shape.insert(shape.begin() + static_cast<ptrdiff_t>(place), reduction.factor->extent);
     partial.buffers.push_back(Buffer(buffer->name + ".rf", std::move(shape), buffer->dtype, buffer->scope));
-    partial.places.push_back(*place);
+    partial.places.push_back(place);
   }
   return partial;
 }
@@ -355,28 +353,26 @@ Stmt MakeSecondStep(const Reduction& reduction, const Partial& partial) {
 }  // namespace
 
 Outcome<RfactorResult> Rfactor(const Function& function, uint32_t loop_id, int factor_axis) {
-  Outcome<Reduction> reduction = Check(function, loop_id);
-  if (!reduction.ok()) return reduction.refusal();
-  Outcome<Partial> partial = MakePartial(*reduction, factor_axis);
-  if (!partial.ok()) return partial.refusal();
+  TW_ASSIGN_OR_RETURN(Reduction reduction, Check(function, loop_id));
+  TW_ASSIGN_OR_RETURN(Partial partial, MakePartial(reduction, factor_axis));
   uint32_t next_id = function->next_id;
   RfactorResult result;
-  const Stmt first = MakeFirstStep(*reduction, *partial, &next_id, &result.block);
-  const Stmt second = MakeSecondStep(*reduction, *partial);
-  const ForNode* outermost = reduction->loops.front().loop;
-  const Stmt body = RewriteStmt(reduction->scope->body, [&](const Stmt& s) -> Stmt {
+  const Stmt first = MakeFirstStep(reduction, partial, &next_id, &result.block);
+  const Stmt second = MakeSecondStep(reduction, partial);
+  const ForNode* outermost = reduction.loops.front().loop;
+  const Stmt body = RewriteStmt(reduction.scope->body, [&](const Stmt& s) -> Stmt {
     if (const auto* realize = dyn_cast<BlockRealizeNode>(s)) {
-      return realize->block->id == reduction->block().id ? second : s;
+      return realize->block->id == reduction.block().id ? second : s;
     }
     const auto* loop = dyn_cast<ForNode>(s);
     if (loop == nullptr) return s;
     Stmt replaced = s;
-    for (const LoopUse& use : reduction->loops) {
-      if (use.loop->id == loop->id && reduction->IsDropped(use)) replaced = loop->body;
+    for (const LoopUse& use : reduction.loops) {
+      if (use.loop->id == loop->id && reduction.IsDropped(use)) replaced = loop->body;
     }
     return loop->id == outermost->id ? Sequence({first, replaced}) : replaced;
   });
-  result.function = WithScopeBody(function, *reduction->scope, body, partial->buffers, next_id);
+  result.function = WithScopeBody(function, *reduction.scope, body, partial.buffers, next_id);
   return result;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "schedule/movement/cache_write.h"
 #include "schedule/program/change_storage.h"
@@ -65,22 +66,19 @@ Block WithReducer(const BlockNode& block, const Reducer& reducer) {
 }  // namespace
 
 Outcome<WidenSumResult> WidenSum(const Function& function, uint32_t block_id, int write_index, std::string_view dtype) {
-  const Outcome<Buffer> buffer = WrittenBuffer(kName, function, block_id, write_index);
-  if (!buffer.ok()) return buffer.refusal();
-  const DataType narrow = (*buffer)->dtype;
-  const Outcome<DataType> wide = WiderFloat(kName, block_id, *buffer, dtype);
-  if (!wide.ok()) return wide.refusal();
+  TW_ASSIGN_OR_RETURN(const Buffer buffer, WrittenBuffer(kName, function, block_id, write_index));
+  const DataType narrow = buffer->dtype;
+  TW_ASSIGN_OR_RETURN(const DataType wide, WiderFloat(kName, block_id, buffer, dtype));
   const BlockNode& block = *FindBlock(function, block_id)->block;
-  Outcome<Reducer> reducer = DetectReducer(kName, block);
-  if (!reducer.ok()) return reducer.refusal();
-  if (!ComponentOf(*reducer, *buffer)) {
+  TW_ASSIGN_OR_RETURN(Reducer reducer, DetectReducer(kName, block));
+  if (!ComponentOf(reducer, buffer)) {
     return Refusal{kName,
                    "{block0} does not combine a value into {text0} by itself, as a sum, product, minimum or maximum",
                    {block_id},
                    {},
-                   {(*buffer)->name}};
+                   {buffer->name}};
   }
-  Outcome<CacheWriteResult> cached = CacheWrite(function, block_id, write_index, (*buffer)->scope.text());
+  Outcome<CacheWriteResult> cached = CacheWrite(function, block_id, write_index, buffer->scope.text());
   if (!cached.ok()) {
     Refusal refusal = cached.refusal();
     refusal.primitive = kName;
@@ -89,13 +87,12 @@ Outcome<WidenSumResult> WidenSum(const Function& function, uint32_t block_id, in
 
   const BlockNode& narrow_sum = *FindBlock(cached->function, block_id)->block;
   const Buffer cache = narrow_sum.writes[static_cast<size_t>(write_index)].buffer;
-  Outcome<Reducer> detected = DetectReducer(kName, narrow_sum);
-  if (!detected.ok()) return detected.refusal();
-  Reducer combining = *detected;
+  TW_ASSIGN_OR_RETURN(Reducer detected, DetectReducer(kName, narrow_sum));
+  Reducer combining = detected;
   Outcome<Function> stored = ChangeStorage(
       kName, cached->function, block_id, cache,
-      {.dtype = *wide,
-       .store = [&](const Expr& value) { return CastTo(*wide, value); },
+      {.dtype = wide,
+       .store = [&](const Expr& value) { return CastTo(wide, value); },
        .load = [&](const Expr& element, DataType wanted) { return CastTo(wanted, CastTo(narrow, element)); }});
   if (!stored.ok()) return stored.refusal();
 

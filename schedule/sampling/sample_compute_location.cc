@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/status_macros.h"
 #include "schedule/movement/compute_at.h"
 #include "schedule/movement/compute_inline.h"
 #include "schedule/program/common_refusals.h"
@@ -23,14 +24,12 @@ std::vector<uint32_t> LoopsOfFirstConsumer(const Function& function, uint32_t bl
 
 Outcome<ComputeLocation> SampleComputeLocation(const Function& function, uint32_t block, Random& random,
                                                std::optional<int64_t> decision) {
-  Outcome<Path> path = PathToInnerBlock(kName, function, block);
-  if (!path.ok()) return path.refusal();
+  TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(kName, function, block));
   const std::vector<uint32_t> loops = LoopsOfFirstConsumer(function, block);
   if (decision) {
     if (*decision == kLocationRoot) return ComputeLocation{*decision, 0};
     if (*decision == kLocationInline) {
-      Outcome<ComputeInlineResult> inlined = ComputeInline(function, block);
-      if (!inlined.ok()) return inlined.refusal();
+      TW_ASSIGN_OR_RETURN(ComputeInlineResult inlined, ComputeInline(function, block));
       return ComputeLocation{*decision, 0};
     }
     if (*decision < 0 || *decision >= std::ssize(loops)) {
@@ -38,8 +37,7 @@ Outcome<ComputeLocation> SampleComputeLocation(const Function& function, uint32_
                      {block}, {},
                      {},      {*decision, std::ssize(loops)}};
     }
-    Outcome<ComputeAtResult> moved = ComputeAt(function, block, loops[*decision]);
-    if (!moved.ok()) return moved.refusal();
+    TW_ASSIGN_OR_RETURN(ComputeAtResult moved, ComputeAt(function, block, loops[*decision]));
     return ComputeLocation{*decision, loops[*decision]};
   }
   std::vector<ComputeLocation> places = {{kLocationRoot, 0}};

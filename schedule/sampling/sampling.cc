@@ -4,6 +4,7 @@
 #include <functional>
 #include <numeric>
 
+#include "base/status_macros.h"
 #include "schedule/program/common_refusals.h"
 
 namespace tilewright {
@@ -25,10 +26,9 @@ std::vector<int64_t> PrimeFactors(int64_t n) {
 
 // The extent of the loop, and that there can be that many factors.
 Outcome<int64_t> CheckTiling(const char* primitive, const Function& function, uint32_t loop, int64_t n) {
-  Outcome<Path> path = PathToLoop(primitive, function, loop);
-  if (!path.ok()) return path.refusal();
+  TW_ASSIGN_OR_RETURN(Path path, PathToLoop(primitive, function, loop));
   if (n < 1 || n > 64) return Refusal{primitive, "{num0} is no number of factors", {loop}, {}, {}, {n}};
-  const Expr& extent_expr = cast<ForNode>(path->back())->extent;
+  const Expr& extent_expr = cast<ForNode>(path.back())->extent;
   const std::optional<int64_t> extent = AsInt(extent_expr);
   if (!extent || *extent < 1) {
     return Refusal{primitive, "the extent {expr0} of {loop0} is not a positive constant", {loop}, {extent_expr}};
@@ -100,16 +100,15 @@ std::optional<Refusal> WhyNotImperfect(uint32_t loop, int64_t extent, int64_t n,
 Outcome<std::vector<int64_t>> SamplePerfectTile(const Function& function, uint32_t loop, int64_t n,
                                                 int64_t max_innermost, Random& random,
                                                 const std::optional<std::vector<int64_t>>& decision) {
-  Outcome<int64_t> extent = CheckTiling(kTile, function, loop, n);
-  if (!extent.ok()) return extent.refusal();
+  TW_ASSIGN_OR_RETURN(int64_t extent, CheckTiling(kTile, function, loop, n));
   if (max_innermost < 1)
     return Refusal{kTile, "the innermost factor cannot be at most {num0}", {loop}, {}, {}, {max_innermost}};
   if (decision) {
     // One that sampling would not draw leads to as good a program as any.
-    if (auto refusal = WhyNotATile(kTile, loop, *extent, n, *decision)) return *refusal;
+    if (auto refusal = WhyNotATile(kTile, loop, extent, n, *decision)) return *refusal;
     return *decision;
   }
-  const std::vector<int64_t> primes = PrimeFactors(*extent);
+  const std::vector<int64_t> primes = PrimeFactors(extent);
   // Draws until the innermost factor is small enough. With one factor there is no choice.
   for (int attempt = 0; attempt < 1000; ++attempt) {
     std::vector<int64_t> factors(n, 1);
@@ -117,7 +116,7 @@ Outcome<std::vector<int64_t>> SamplePerfectTile(const Function& function, uint32
     if (factors.back() <= max_innermost) return factors;
   }
   std::vector<int64_t> trivial(n, 1);
-  trivial[0] = *extent;
+  trivial[0] = extent;
   if (auto refusal = WhyInnermostTooLarge(kTile, loop, max_innermost, trivial)) return *refusal;
   return trivial;
 }
@@ -125,23 +124,22 @@ Outcome<std::vector<int64_t>> SamplePerfectTile(const Function& function, uint32
 Outcome<std::vector<int64_t>> SamplePartitionedTile(const Function& function, uint32_t loop,
                                                     const PartitionedTile& tile, Random& random,
                                                     const std::optional<std::vector<int64_t>>& decision) {
-  Outcome<int64_t> extent = CheckTiling(kPartitionedTile, function, loop, tile.n);
-  if (!extent.ok()) return extent.refusal();
+  TW_ASSIGN_OR_RETURN(int64_t extent, CheckTiling(kPartitionedTile, function, loop, tile.n));
   if (tile.partition < 0 || tile.partition > tile.n) {
     return Refusal{kPartitionedTile,        "the partition {num0} is not in [0, {num1}]", {loop}, {}, {},
                    {tile.partition, tile.n}};
   }
-  if (tile.inner_factor < 1 || *extent % tile.inner_factor != 0 ||
+  if (tile.inner_factor < 1 || extent % tile.inner_factor != 0 ||
       (tile.partition == tile.n && tile.inner_factor != 1)) {
     return Refusal{kPartitionedTile,
                    "the inner part cannot be a multiple of {num0}: the extent of {loop0} is {num1}",
                    {loop},
                    {},
                    {},
-                   {tile.inner_factor, *extent}};
+                   {tile.inner_factor, extent}};
   }
   if (decision) {
-    if (auto refusal = WhyNotATile(kPartitionedTile, loop, *extent, tile.n, *decision)) return *refusal;
+    if (auto refusal = WhyNotATile(kPartitionedTile, loop, extent, tile.n, *decision)) return *refusal;
     const int64_t inner = ProductFrom(*decision, tile.partition);
     if (inner % tile.inner_factor != 0) {
       return Refusal{kPartitionedTile,
@@ -154,7 +152,7 @@ Outcome<std::vector<int64_t>> SamplePartitionedTile(const Function& function, ui
     return *decision;
   }
   std::vector<int64_t> factors(tile.n, 1);
-  for (int64_t prime : PrimeFactors(*extent / tile.inner_factor)) factors[random.Below(tile.n)] *= prime;
+  for (int64_t prime : PrimeFactors(extent / tile.inner_factor)) factors[random.Below(tile.n)] *= prime;
   for (int64_t prime : PrimeFactors(tile.inner_factor)) {
     factors[tile.partition + random.Below(tile.n - tile.partition)] *= prime;
   }
@@ -164,18 +162,17 @@ Outcome<std::vector<int64_t>> SamplePartitionedTile(const Function& function, ui
 Outcome<std::vector<int64_t>> SampleImperfectTile(const Function& function, uint32_t loop, int64_t n,
                                                   int64_t max_innermost, Random& random,
                                                   const std::optional<std::vector<int64_t>>& decision) {
-  Outcome<int64_t> extent = CheckTiling(kImperfectTile, function, loop, n);
-  if (!extent.ok()) return extent.refusal();
+  TW_ASSIGN_OR_RETURN(int64_t extent, CheckTiling(kImperfectTile, function, loop, n));
   if (max_innermost < 1)
     return Refusal{kImperfectTile, "the innermost factor cannot be at most {num0}", {loop}, {}, {}, {max_innermost}};
   if (decision) {
-    if (auto refusal = WhyNotImperfect(loop, *extent, n, *decision)) return *refusal;
+    if (auto refusal = WhyNotImperfect(loop, extent, n, *decision)) return *refusal;
     if (n > 1) {
     }
     return *decision;
   }
   std::vector<int64_t> factors(n, 1);
-  int64_t rest = *extent;
+  int64_t rest = extent;
   for (int64_t i = n; i-- > 1;) {
     const int64_t limit = i == n - 1 ? std::min(max_innermost, rest) : rest;
     std::vector<int64_t> candidates;

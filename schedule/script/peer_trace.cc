@@ -10,6 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 #include "schedule/core/primitive.h"
 #include "schedule/script/peer_index_map.h"
 #include "schedule/script/trace_text.h"
@@ -272,9 +273,8 @@ absl::StatusOr<std::string> ScheduleTextOf(std::string text) {
   if (first == '[' && text.find('=') != text.npos) return text;
   if (first == '[') return TextOfPeerTrace(text);
   if (first != '{') return text;
-  absl::StatusOr<Trace> trace = TraceFromJson(text);
-  if (!trace.ok()) return trace.status();
-  return ToText(*trace);
+  TW_ASSIGN_OR_RETURN(Trace trace, TraceFromJson(text));
+  return ToText(trace);
 }
 
 }  // namespace tilewright

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "intrin/registry.h"
 #include "ir/script/parser.h"
 #include "schedule/script/schedule_script.h"
@@ -23,17 +24,16 @@ void TakeIntrinsics(PrimitiveExample& example) {
 }
 
 absl::Status Apply(PrimitiveExample& example) {
-  absl::StatusOr<Module> module = ParseModule(example.program, example.primitive);
-  if (!module.ok()) return module.status();
+  TW_ASSIGN_OR_RETURN(Module module, ParseModule(example.program, example.primitive));
   IntrinRegistry intrins;
   if (!example.intrinsics.empty()) {
-    if (absl::Status loaded = intrins.LoadScript(example.intrinsics, example.primitive); !loaded.ok()) return loaded;
+    TW_RETURN_IF_ERROR(intrins.LoadScript(example.intrinsics, example.primitive));
   }
-  Schedule schedule(*module, {.intrins = &intrins});
+  Schedule schedule(module, {.intrins = &intrins});
   if (const auto error = ApplyScheduleScript(example.calls, example.primitive, &schedule)) {
     return absl::InvalidArgumentError(error->diagnostic.ToString());
   }
-  example.before = *std::move(module);
+  example.before = std::move(module);
   example.after = schedule.module();
   return absl::OkStatus();
 }
@@ -64,7 +64,7 @@ absl::StatusOr<std::vector<PrimitiveExample>> ReadPrimitiveExamples(const std::s
     } else {
       TakeIntrinsics(example);
     }
-    if (absl::Status applied = Apply(example); !applied.ok()) return applied;
+    TW_RETURN_IF_ERROR(Apply(example));
   }
   return examples;
 }

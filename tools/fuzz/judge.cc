@@ -9,6 +9,7 @@
 #include "autoschedule/measure/reference/param_specs.h"
 #include "autoschedule/measure/reference/reference.h"
 #include "autoschedule/sketch/auto_schedule.h"
+#include "base/status_macros.h"
 #include "codegen/abi/abi_type.h"
 #include "codegen/backend.h"
 #include "codegen/runtime/tensor.h"
@@ -41,15 +42,14 @@ std::string Refuted(const Function& function) {
 }
 
 absl::Status RunCompiled(const Module& module, const std::string& name, const Arrays& arrays) {
-  const auto code = CompileAndLoad(module, HostTarget());
-  if (!code.ok()) return code.status();
+  TW_ASSIGN_OR_RETURN(const auto code, CompileAndLoad(module, HostTarget()));
   std::vector<runtime::Tensor> tensors;
   std::vector<TwTensor*> pointers;
   for (const NDArray& array : arrays) {
     tensors.push_back(runtime::Tensor::Borrow(array.data(), AbiType(array.dtype()), array.shape()));
   }
   for (runtime::Tensor& tensor : tensors) pointers.push_back(tensor.abi());
-  return (*code)->Run(name, pointers);
+  return code->Run(name, pointers);
 }
 
 // What differs beyond rounding; empty when nothing does.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
 #include "ir/interp/interp.h"
@@ -62,9 +63,8 @@ std::vector<interp::Argument> Copy(std::vector<interp::Argument> arguments) {
 
 absl::Status Run(const Function& function, const interp::CompileOptions& options,
                  const std::vector<interp::Argument>& arguments) {
-  const absl::StatusOr<interp::Program> program = interp::Compile(function, options);
-  if (!program.ok()) return program.status();
-  return program->Run(arguments, {.max_steps = kMaxSteps});
+  TW_ASSIGN_OR_RETURN(const interp::Program program, interp::Compile(function, options));
+  return program.Run(arguments, {.max_steps = kMaxSteps});
 }
 
 // The checks that the function passes; none: it does not run at all.

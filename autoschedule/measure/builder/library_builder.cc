@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "ir/script/printer.h"
 #include "ir/structural.h"
 
@@ -97,10 +98,9 @@ absl::Status LibraryBuilder::ComputeReference(const Module& program, std::string
     *caution = absl::StrCat("results are not compared: the reference cannot be computed: ", reply.text);
     return absl::OkStatus();
   }
-  const auto answer = ReadWorkerAnswer(reply.text);
-  if (!answer.ok()) return answer.status();
-  *caution = answer->error;
-  return answer->ok ? absl::OkStatus() : absl::UnimplementedError(answer->error);
+  TW_ASSIGN_OR_RETURN(const auto answer, ReadWorkerAnswer(reply.text));
+  *caution = answer.error;
+  return answer.ok ? absl::OkStatus() : absl::UnimplementedError(answer.error);
 }
 
 std::map<uint64_t, Measurement> LibraryBuilder::Compile(const std::vector<Parts>& candidates) {

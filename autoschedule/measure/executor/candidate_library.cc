@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace tilewright {
 
@@ -26,9 +27,8 @@ absl::StatusOr<CandidateLibrary> CandidateLibrary::Open(const std::vector<std::s
     if (!file) return absl::NotFoundError(absl::StrCat("cannot read ", name));
     contents.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
   }
-  auto elsewhere = remote::RemoteModule::Open(command, std::move(contents));
-  if (!elsewhere.ok()) return elsewhere.status();
-  library.elsewhere_ = *std::move(elsewhere);
+  TW_ASSIGN_OR_RETURN(auto elsewhere, remote::RemoteModule::Open(command, std::move(contents)));
+  library.elsewhere_ = std::move(elsewhere);
   return library;
 }
 

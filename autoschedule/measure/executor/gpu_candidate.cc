@@ -7,6 +7,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "target/target_json.h"
 
 namespace tilewright {
@@ -41,9 +42,8 @@ absl::StatusOr<GpuCandidate> ReadGpuCandidate(const std::string& path) {
   if (!TakePart(text, &target) || !TakePart(text, &candidate.program) || !TakePart(text, &candidate.cubin)) {
     return absl::InvalidArgumentError(absl::StrCat(path, " is not a candidate for a GPU"));
   }
-  auto known = TargetFromJson(target);
-  if (!known.ok()) return known.status();
-  candidate.target = *std::move(known);
+  TW_ASSIGN_OR_RETURN(auto known, TargetFromJson(target));
+  candidate.target = std::move(known);
   return candidate;
 }
 

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "autoschedule/measure/protocol/run_folder.h"
+#include "base/status_macros.h"
 
 namespace tilewright {
 namespace {
@@ -22,9 +23,8 @@ int Hold(int fd, int mode) {
 }  // namespace
 
 absl::StatusOr<MachineLock> MachineLock::Open() {
-  const auto folder = UserFolder();
-  if (!folder.ok()) return folder.status();
-  const std::string path = *folder + "/measuring.lock";
+  TW_ASSIGN_OR_RETURN(const auto folder, UserFolder());
+  const std::string path = folder + "/measuring.lock";
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return absl::InternalError(absl::StrCat("cannot open ", path, ": ", std::strerror(errno)));
   return MachineLock(fd);

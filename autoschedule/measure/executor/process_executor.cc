@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "autoschedule/measure/executor/sampling.h"
 #include "autoschedule/measure/reference/param_specs.h"
+#include "base/status_macros.h"
 #include "codegen/remote/projection.h"
 
 namespace tilewright {
@@ -41,9 +42,8 @@ absl::StatusOr<std::vector<int64_t>> Positions(const Function& function, bool ma
         return absl::InvalidArgumentError(
             absl::StrCat("parameter ", name, " is neither one of the program nor packed"));
       }
-      const auto specs = ParamSpecs(function);
-      if (!specs.ok()) return specs.status();
-      found = tensors.insert(tensors.end(), (*specs)[i]);
+      TW_ASSIGN_OR_RETURN(const auto specs, ParamSpecs(function));
+      found = tensors.insert(tensors.end(), specs[i]);
     }
     positions.push_back(found - tensors.begin());
   }
@@ -170,13 +170,11 @@ absl::StatusOr<MeasureRequest> ProcessExecutor::RequestFor(const BuiltCandidate&
   if (!command_.empty()) request.libraries = options_.libraries;
   request.nanoseconds_per_instruction = remote::NanosecondsPerInstruction(candidate.measurement.counters, target_);
   if (candidate.prepack) {
-    auto positions = Positions(candidate.prepack, /*may_add=*/true, request.tensors);
-    if (!positions.ok()) return positions.status();
-    request.prepack = *std::move(positions);
+    TW_ASSIGN_OR_RETURN(auto positions, Positions(candidate.prepack, /*may_add=*/true, request.tensors));
+    request.prepack = std::move(positions);
   }
-  auto positions = Positions(candidate.main, /*may_add=*/false, request.tensors);
-  if (!positions.ok()) return positions.status();
-  request.main = *std::move(positions);
+  TW_ASSIGN_OR_RETURN(auto positions, Positions(candidate.main, /*may_add=*/false, request.tensors));
+  request.main = std::move(positions);
   return request;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "target/target_json.h"
 
 namespace tilewright {
@@ -162,11 +163,10 @@ std::string ToLine(const WorkerAnswer& answer) {
 }
 
 absl::StatusOr<CompileRequest> ReadCompileRequest(std::string_view line) {
-  const auto json = ParseObject(line);
-  if (!json.ok()) return json.status();
+  TW_ASSIGN_OR_RETURN(const auto json, ParseObject(line));
   CompileRequest request;
   std::string what;
-  Reader reader(*json);
+  Reader reader(json);
   reader.Read("do", &what);
   reader.Read("program", &request.program);
   reader.Read("hash", &request.hash);
@@ -182,10 +182,9 @@ absl::StatusOr<CompileRequest> ReadCompileRequest(std::string_view line) {
 }
 
 absl::StatusOr<MeasureRequest> ReadMeasureRequest(std::string_view line) {
-  const auto json = ParseObject(line);
-  if (!json.ok()) return json.status();
+  TW_ASSIGN_OR_RETURN(const auto json, ParseObject(line));
   MeasureRequest request;
-  Reader reader(*json);
+  Reader reader(json);
   reader.Read("library", &request.library);
   reader.Read("prepack_library", &request.prepack_library);
   reader.Read("function", &request.function);
@@ -225,10 +224,9 @@ absl::StatusOr<MeasureRequest> ReadMeasureRequest(std::string_view line) {
 }
 
 absl::StatusOr<WorkerAnswer> ReadWorkerAnswer(std::string_view line) {
-  const auto json = ParseObject(line);
-  if (!json.ok()) return json.status();
+  TW_ASSIGN_OR_RETURN(const auto json, ParseObject(line));
   WorkerAnswer answer;
-  Reader reader(*json);
+  Reader reader(json);
   reader.Read("ok", &answer.ok);
   if (answer.ok) {
     reader.Read("code_bytes", &answer.code_bytes);

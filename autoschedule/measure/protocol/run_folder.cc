@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace tilewright {
 namespace {
@@ -41,10 +42,9 @@ absl::StatusOr<std::string> UserFolder() {
 }
 
 absl::StatusOr<RunFolder> RunFolder::Make() {
-  const auto folder = UserFolder();
-  if (!folder.ok()) return folder.status();
-  RemoveLeftovers(*folder);
-  std::string path = absl::StrCat(*folder, "/run-", getpid(), "-XXXXXX");
+  TW_ASSIGN_OR_RETURN(const auto folder, UserFolder());
+  RemoveLeftovers(folder);
+  std::string path = absl::StrCat(folder, "/run-", getpid(), "-XXXXXX");
   if (mkdtemp(path.data()) == nullptr) {
     return absl::InternalError(absl::StrCat("cannot make ", path, ": ", std::strerror(errno)));
   }

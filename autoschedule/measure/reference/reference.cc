@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 
 namespace tilewright {
 namespace {
@@ -77,14 +78,12 @@ std::string ReferencePath(const std::string& folder, size_t position, std::strin
 absl::StatusOr<ReferenceResult> ReadReference(const TensorSpec& spec, const std::string& folder, size_t position) {
   ReferenceResult result;
   const DataType type = spec.dtype.is_float() ? DataType::Float(64) : spec.dtype;
-  auto value = ReadNpy(ReferencePath(folder, position, "value"), type);
-  if (!value.ok()) return value.status();
-  result.value = *std::move(value);
+  TW_ASSIGN_OR_RETURN(auto value, ReadNpy(ReferencePath(folder, position, "value"), type));
+  result.value = std::move(value);
   const std::string error_path = ReferencePath(folder, position, "error");
   if (std::filesystem::exists(error_path)) {
-    auto error = ReadNpy(error_path, DataType::Float(64));
-    if (!error.ok()) return error.status();
-    result.error = *std::move(error);
+    TW_ASSIGN_OR_RETURN(auto error, ReadNpy(error_path, DataType::Float(64)));
+    result.error = std::move(error);
   }
   if (result.value.shape() != spec.shape || (result.error.size() > 0 && result.error.shape() != spec.shape)) {
     return absl::InvalidArgumentError(absl::StrCat("the reference of ", spec.name, " has another shape"));

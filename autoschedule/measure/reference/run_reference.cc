@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "autoschedule/measure/reference/reference_program.h"
+#include "base/status_macros.h"
 #include "codegen/abi/abi_type.h"
 #include "codegen/backend.h"
 #include "codegen/runtime/tensor.h"
@@ -62,14 +63,13 @@ double LargestMagnitude(const NDArray& array) {
 
 absl::StatusOr<std::vector<std::optional<ReferenceResult>>> RunAsItStands(const Function& main, const Target& target,
                                                                           const std::vector<NDArray>& arguments) {
-  const auto code = CompileAndLoad(Module(main), target);
-  if (!code.ok()) return code.status();
+  TW_ASSIGN_OR_RETURN(const auto code, CompileAndLoad(Module(main), target));
   const std::vector<bool> written = WrittenParams(main);
   std::vector<NDArray> arrays = arguments;
   for (size_t i = 0; i < arrays.size(); ++i) {
     if (written[i]) arrays[i] = arrays[i].Clone();
   }
-  if (absl::Status status = Call(**code, main, arrays); !status.ok()) return status;
+  TW_RETURN_IF_ERROR(Call(*code, main, arrays));
   std::vector<std::optional<ReferenceResult>> results(arguments.size());
   for (size_t i = 0; i < arrays.size(); ++i) {
     if (!written[i]) continue;
@@ -85,27 +85,25 @@ absl::StatusOr<std::vector<std::optional<ReferenceResult>>> RunAsItStands(const 
 
 absl::StatusOr<std::vector<std::optional<ReferenceResult>>> RunReference(const Function& main, const Target& target,
                                                                          const std::vector<NDArray>& arguments) {
-  const auto program = MakeReferenceProgram(main, ExtentsOf(main, arguments));
-  if (!program.ok()) return program.status();
-  const auto code = CompileAndLoad(Module(program->function), target);
-  if (!code.ok()) return code.status();
+  TW_ASSIGN_OR_RETURN(const auto program, MakeReferenceProgram(main, ExtentsOf(main, arguments)));
+  TW_ASSIGN_OR_RETURN(const auto code, CompileAndLoad(Module(program.function), target));
 
-  std::vector<NDArray> arrays(program->function->params.size());
+  std::vector<NDArray> arrays(program.function->params.size());
   for (size_t i = 0; i < arguments.size(); ++i) {
-    NDArray& value = arrays[static_cast<size_t>(program->value[i])];
+    NDArray& value = arrays[static_cast<size_t>(program.value[i])];
     value = arguments[i];
-    if (program->written[i]) value = value.dtype().is_float() ? ToDouble(value) : value.Clone();
-    if (program->error[i] >= 0) {
-      arrays[static_cast<size_t>(program->error[i])] = NDArray(DataType::Float(64), arguments[i].shape());
+    if (program.written[i]) value = value.dtype().is_float() ? ToDouble(value) : value.Clone();
+    if (program.error[i] >= 0) {
+      arrays[static_cast<size_t>(program.error[i])] = NDArray(DataType::Float(64), arguments[i].shape());
     }
   }
-  if (absl::Status status = Call(**code, program->function, arrays); !status.ok()) return status;
+  TW_RETURN_IF_ERROR(Call(*code, program.function, arrays));
 
   std::vector<std::optional<ReferenceResult>> results(arguments.size());
   for (size_t i = 0; i < arguments.size(); ++i) {
-    if (!program->written[i]) continue;
-    results[i] = ReferenceResult{.value = arrays[static_cast<size_t>(program->value[i])], .error = {}};
-    if (program->error[i] >= 0) results[i]->error = arrays[static_cast<size_t>(program->error[i])];
+    if (!program.written[i]) continue;
+    results[i] = ReferenceResult{.value = arrays[static_cast<size_t>(program.value[i])], .error = {}};
+    if (program.error[i] >= 0) results[i]->error = arrays[static_cast<size_t>(program.error[i])];
   }
   return results;
 }

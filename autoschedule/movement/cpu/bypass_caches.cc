@@ -5,8 +5,8 @@
 
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
+#include "base/status_macros.h"
 #include "ir/annotations.h"
-#include "schedule/core/assign_or_return.h"
 
 namespace tilewright {
 namespace {

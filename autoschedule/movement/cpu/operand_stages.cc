@@ -10,11 +10,11 @@
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/value_growth.h"
+#include "base/status_macros.h"
 #include "intrin/transpose_tile.h"
 #include "ir/analysis.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
-#include "schedule/core/assign_or_return.h"
 #include "schedule/layout/hoist_prepack.h"
 
 namespace tilewright {
@@ -32,7 +32,7 @@ bool TransposeByTiles(Schedule& sch, const std::vector<LoopRv>& loops, LoopRv al
       const auto apply = [&]() -> Outcome<std::monostate> {
         TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> rows, attempt.Split(across, {Value(), Value(tile.rows)}));
         TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> columns, attempt.Split(along, {Value(), Value(tile.depth)}));
-        TW_RETURN_IF_REFUSED(attempt.Reorder({rows[0], columns[0], rows[1], columns[1]}));
+        TW_RETURN_IF_ERROR(attempt.Reorder({rows[0], columns[0], rows[1], columns[1]}));
         return attempt.Tensorize(rows[1], tile.name);
       };
       if (!apply().ok()) continue;
@@ -66,7 +66,7 @@ bool InterleaveGroups(Schedule& sch, BlockRv stage, const std::vector<LoopRv>& l
     const auto apply = [&]() -> Outcome<std::monostate> {
       TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> rows, attempt.Split(depth, {Value(), Value(group)}));
       TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, attempt.Split(along, {Value(), Value(columns)}));
-      TW_RETURN_IF_REFUSED(attempt.Reorder({rows[0], parts[0], parts[1], rows[1]}));
+      TW_RETURN_IF_ERROR(attempt.Reorder({rows[0], parts[0], parts[1], rows[1]}));
       TW_ASSIGN_OR_RETURN(const LoopRv vector, attempt.Fuse({parts[1], rows[1]}));
       return attempt.Vectorize(vector);
     };
@@ -90,10 +90,10 @@ Outcome<std::monostate> PackPadded(Schedule& sch, BlockRv stage, LoopRv panel_lo
   TW_ASSIGN_OR_RETURN(const BlockRv pack,
                       sch.Reindex(stage, Value::List{Value("write"), Value(0)}, Value::List{}, /*skip_simplify=*/true));
   const Buffer& panels = RealizeOf(sch, pack).block->writes[0].buffer;
-  TW_RETURN_IF_REFUSED(sch.ComputeAt(pack, panel_loop));
-  TW_RETURN_IF_REFUSED(sch.ComputeAt(stage, panel_loop));
+  TW_RETURN_IF_ERROR(sch.ComputeAt(pack, panel_loop));
+  TW_RETURN_IF_ERROR(sch.ComputeAt(stage, panel_loop));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> rows, LoopsInside(sch, stage, panel_loop));
-  TW_RETURN_IF_REFUSED(sch.Vectorize(rows.back()));
+  TW_RETURN_IF_ERROR(sch.Vectorize(rows.back()));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch, pack, panel_loop));
   if (!TransposeByTiles(sch, loops, loops.back(), TransposeTiles(target, panels->dtype))) {
     return Refusal{"pack_padded", "no tile transposes what {block0} copies", {RealizeOf(sch, pack).block->id}};
@@ -128,7 +128,7 @@ Outcome<std::monostate> PackPanel(Schedule& sch, BlockRv stage, const std::vecto
         std::vector<LoopRv> order = loops;
         std::erase_if(order, [&](const LoopRv& other) { return other.index == loop.index; });
         order.push_back(loop);
-        if (order.size() > 1) TW_RETURN_IF_REFUSED(sch.Reorder(order));
+        if (order.size() > 1) TW_RETURN_IF_ERROR(sch.Reorder(order));
         return sch.Vectorize(loop);
       }
       if (TransposeByTiles(sch, loops, loop, TransposeTiles(target, panels->dtype)) ||
@@ -176,8 +176,8 @@ Outcome<std::monostate> PackPanelsInParallel(Schedule& sch, BlockRv stage, const
   *columns = panels[1];
   std::vector<LoopRv> order = loops;
   order.insert(order.begin(), panels[0]);
-  TW_RETURN_IF_REFUSED(sch.Reorder(order));
-  TW_RETURN_IF_REFUSED(PackPanel(sch, stage, loops, target));
+  TW_RETURN_IF_ERROR(sch.Reorder(order));
+  TW_RETURN_IF_ERROR(PackPanel(sch, stage, loops, target));
   return sch.Parallel(panels[0]);
 }
 
@@ -253,7 +253,7 @@ Outcome<BlockRv> StageOutput(Schedule& sch, BlockRv block, const std::string& sc
   if (WritesAtIterators(*RealizeOf(sch, block).block)) return sch.CacheWrite(block, 0, scope);
   TW_ASSIGN_OR_RETURN(const BlockRv copy,
                       sch.Reindex(block, Value::List{Value("write"), Value(0)}, Value::List{}, /*skip_simplify=*/true));
-  TW_RETURN_IF_REFUSED(sch.SetScope(block, 0, scope));
+  TW_RETURN_IF_ERROR(sch.SetScope(block, 0, scope));
   return copy;
 }
 
@@ -289,7 +289,7 @@ Outcome<std::monostate> PackInLoop(Schedule& sch, BlockRv stage, LoopRv panel_lo
       return std::monostate();
     }
   }
-  TW_RETURN_IF_REFUSED(sch.ComputeAt(stage, panel_loop));
+  TW_RETURN_IF_ERROR(sch.ComputeAt(stage, panel_loop));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch, stage, panel_loop));
   return PackPanel(sch, stage, loops, target);
 }
@@ -314,15 +314,15 @@ bool CopiesAlong(const BlockNode& stage, size_t dim) {
 Outcome<std::monostate> SplitInnermost(Schedule& sch, BlockRv block, int group) {
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch.GetLoops(block));
   if (ExtentOf(sch, loops.back()) == group) return std::monostate();
-  TW_RETURN_IF_REFUSED(sch.Split(loops.back(), {Value(), group}));
+  TW_RETURN_IF_ERROR(sch.Split(loops.back(), {Value(), group}));
   return std::monostate();
 }
 
 Outcome<std::monostate> PackRows(Schedule& sch, BlockRv stage, const LoopRv* loop, int width, const Target& target) {
-  if (loop != nullptr) TW_RETURN_IF_REFUSED(sch.ComputeAt(stage, *loop));
-  TW_RETURN_IF_REFUSED(SplitInnermost(sch, stage, width));
+  if (loop != nullptr) TW_RETURN_IF_ERROR(sch.ComputeAt(stage, *loop));
+  TW_RETURN_IF_ERROR(SplitInnermost(sch, stage, width));
   TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, sch.GetLoops(stage));
-  TW_RETURN_IF_REFUSED(sch.Vectorize(loops.back()));
+  TW_RETURN_IF_ERROR(sch.Vectorize(loops.back()));
   if (loop != nullptr) return std::monostate();
   loops.pop_back();
   return RunInParallel(sch, loops, target.cores);

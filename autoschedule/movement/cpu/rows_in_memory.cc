@@ -12,9 +12,9 @@
 #include "autoschedule/normalize/split_iterators.h"
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/arith/linear.h"
-#include "schedule/core/assign_or_return.h"
 
 namespace tilewright {
 namespace {

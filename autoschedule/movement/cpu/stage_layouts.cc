@@ -5,8 +5,8 @@
 
 #include "autoschedule/movement/cpu/operand_stages.h"
 #include "autoschedule/program/block_loops.h"
+#include "base/status_macros.h"
 #include "ir/analysis.h"
-#include "schedule/core/assign_or_return.h"
 
 namespace tilewright {
 namespace {
@@ -24,7 +24,7 @@ Outcome<Done> StoreAs(Schedule& sch, BlockRv stage, std::vector<Var> inputs, std
   const auto same = [](const Var& input, const Expr& output) { return output.same_as(input); };
   if (std::ranges::equal(inputs, outputs, same)) return Done();
   const Value::List written = {Value("write"), Value(0)};
-  TW_RETURN_IF_REFUSED(
+  TW_RETURN_IF_ERROR(
       sch.Apply("transform_layout", {stage, Value(written), Value(IndexMap(std::move(inputs), std::move(outputs)))}));
   return Done();
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "autoschedule/program/block_loops.h"
-#include "schedule/core/assign_or_return.h"
+#include "base/status_macros.h"
 
 namespace tilewright {
 namespace {
@@ -56,9 +56,9 @@ Outcome<ThreadLoops> BindThreads(Schedule& sch, std::vector<LoopRv> loops, int64
   TW_ASSIGN_OR_RETURN(const LoopRv first, FuseFirst(sch, loops, fused));
   const bool one = fused == loops.size();
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch.Split(one ? first : loops.back(), {Value(), threads}));
-  if (!one) TW_RETURN_IF_REFUSED(sch.Bind(first, "blockIdx.x"));
-  TW_RETURN_IF_REFUSED(sch.Bind(parts[0], one ? "blockIdx.x" : "blockIdx.y"));
-  TW_RETURN_IF_REFUSED(sch.Bind(parts[1], "threadIdx.x"));
+  if (!one) TW_RETURN_IF_ERROR(sch.Bind(first, "blockIdx.x"));
+  TW_RETURN_IF_ERROR(sch.Bind(parts[0], one ? "blockIdx.x" : "blockIdx.y"));
+  TW_RETURN_IF_ERROR(sch.Bind(parts[1], "threadIdx.x"));
   result.thread = parts[1];
   return result;
 }

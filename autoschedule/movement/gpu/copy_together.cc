@@ -2,7 +2,7 @@
 
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
-#include "schedule/core/assign_or_return.h"
+#include "base/status_macros.h"
 #include "target/cuda_facts.h"
 
 namespace tilewright {
@@ -25,7 +25,7 @@ int64_t VectorAlong(const BlockNode& block, const Buffer& buffer, const std::vec
 }
 
 Outcome<std::monostate> CopyTogether(Schedule& sch, const AutoCopy& copy, const ThreadAxes& threads, int64_t vector) {
-  TW_RETURN_IF_REFUSED(Expand(sch, copy));
+  TW_RETURN_IF_ERROR(Expand(sch, copy));
   TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, LoopsInside(sch, copy.block, copy.loop));
   if (loops.empty()) {
     TW_ASSIGN_OR_RETURN(const LoopRv unit, sch.AddUnitLoop(copy.block));
@@ -41,7 +41,7 @@ Outcome<std::monostate> CopyTogether(Schedule& sch, const AutoCopy& copy, const 
   }
   factors.emplace_back(vector);
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch.Split(elements, factors));
-  for (size_t i = 0; i < axes.size(); ++i) TW_RETURN_IF_REFUSED(sch.Bind(parts[i + 1], axes[i]));
+  for (size_t i = 0; i < axes.size(); ++i) TW_RETURN_IF_ERROR(sch.Bind(parts[i + 1], axes[i]));
   return vector > 1 ? sch.Vectorize(parts.back()) : Outcome<std::monostate>(std::monostate());
 }
 

@@ -6,7 +6,7 @@
 #include "autoschedule/movement/gpu/bind_threads.h"
 #include "autoschedule/movement/gpu/copy_together.h"
 #include "autoschedule/program/block_loops.h"
-#include "schedule/core/assign_or_return.h"
+#include "base/status_macros.h"
 #include "target/cuda_facts.h"
 
 namespace tilewright {
@@ -25,10 +25,10 @@ Outcome<Done> StoreOneByOne(Schedule& sch, BlockRv copy, int64_t vector, const T
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch.Split(loops.back(), {Value(), vector}));
   loops.back() = parts[0];
   loops.push_back(depth);
-  TW_RETURN_IF_REFUSED(sch.Reorder({depth, parts[1]}));
+  TW_RETURN_IF_ERROR(sch.Reorder({depth, parts[1]}));
   TW_ASSIGN_OR_RETURN(const ThreadLoops threads, BindThreads(sch, loops, 1, name, target, choices));
-  TW_RETURN_IF_REFUSED(sch.Unroll(parts[1]));
-  TW_RETURN_IF_REFUSED(sch.ComputeAt(copy, threads.thread));
+  TW_RETURN_IF_ERROR(sch.Unroll(parts[1]));
+  TW_RETURN_IF_ERROR(sch.ComputeAt(copy, threads.thread));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> inside, LoopsInside(sch, copy, threads.thread));
   for (const LoopRv& loop : inside) {
     if (ExtentOf(sch, loop) == vector) return sch.Vectorize(loop);

@@ -6,7 +6,7 @@
 
 #include "autoschedule/movement/cpu/near_operands.h"
 #include "autoschedule/program/block_loops.h"
-#include "schedule/core/assign_or_return.h"
+#include "base/status_macros.h"
 
 namespace tilewright {
 namespace {
@@ -73,9 +73,9 @@ class LoopOrder {
 Outcome<LoopNest> LoopOrder::Apply() {
   const LoopRv tiles = nest_.rows.back();
   nest_.rows.pop_back();
-  TW_RETURN_IF_REFUSED(BlockRows(tiles));
-  TW_RETURN_IF_REFUSED(PickBatchPlace());
-  TW_RETURN_IF_REFUSED(PickColumnPlace());
+  TW_RETURN_IF_ERROR(BlockRows(tiles));
+  TW_RETURN_IF_ERROR(PickBatchPlace());
+  TW_RETURN_IF_ERROR(PickColumnPlace());
   const auto batch_place = nest_.rows.begin() + nest_.batch_place,
              column_place = nest_.rows.begin() + nest_.column_place;
   nest_.outer.assign(nest_.rows.begin(), batch_place);
@@ -83,7 +83,7 @@ Outcome<LoopNest> LoopOrder::Apply() {
   nest_.outer.insert(nest_.outer.end(), batch_place, column_place);
   nest_.outer.insert(nest_.outer.end(), loops_.columns.begin(), loops_.columns.end());
   nest_.outer.insert(nest_.outer.end(), column_place, nest_.rows.end());
-  TW_RETURN_IF_REFUSED(sch_.Reorder(nest_.outer));
+  TW_RETURN_IF_ERROR(sch_.Reorder(nest_.outer));
   if (plan_.row_place == RowPlace::kPacked) {
     const size_t outside = plan_.contraction.batch.size() + static_cast<size_t>(nest_.column_place);
     int64_t iterations = 1;
@@ -92,7 +92,7 @@ Outcome<LoopNest> LoopOrder::Apply() {
   } else if (BatchSharesWindows() && nest_.batch_place == 0) {
     nest_.loops_of_rows = plan_.contraction.batch.size();
   }
-  TW_RETURN_IF_REFUSED(CopyRowsPerCore());
+  TW_RETURN_IF_ERROR(CopyRowsPerCore());
   return nest_;
 }
 

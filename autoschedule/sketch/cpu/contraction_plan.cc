@@ -7,9 +7,9 @@
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/sizes.h"
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/builtin.h"
-#include "schedule/core/assign_or_return.h"
 
 namespace tilewright {
 namespace {
@@ -198,7 +198,7 @@ Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Tar
     if (!std::ranges::all_of(realize.block->iter_vars, is_constant)) {
       return No("the extents of {block0} are not all constant, as those of AMX tiles have to be", id);
     }
-    TW_RETURN_IF_REFUSED(PlanRowsInMemory(sch, block, target, choices, &plan));
+    TW_RETURN_IF_ERROR(PlanRowsInMemory(sch, block, target, choices, &plan));
   } else {
     plan.flips_rows = FlipsRows(sch, block, *contraction);
     std::vector<ContractionPlan> plans;

@@ -15,11 +15,11 @@
 #include "autoschedule/program/sizes.h"
 #include "autoschedule/sketch/cpu/contraction_loops.h"
 #include "autoschedule/sketch/cpu/contraction_plan.h"
+#include "base/status_macros.h"
 #include "intrin/amx_tile.h"
 #include "intrin/dot_tile.h"
 #include "ir/analysis.h"
 #include "ir/annotations.h"
-#include "schedule/core/assign_or_return.h"
 
 namespace tilewright {
 namespace {
@@ -170,10 +170,10 @@ Outcome<Done> ContractionSchedule::MakeStages() {
   const bool plain_output = WritesAtIterators(*realize().block);
   if (plan_.rows_in_memory()) {
     RateShallowTiles(plain_output);
-    TW_RETURN_IF_REFUSED(TakeTile());
+    TW_RETURN_IF_ERROR(TakeTile());
   }
-  TW_RETURN_IF_REFUSED(StageOutputUnlessInPlace(plain_output));
-  if (!plan_.rows_in_memory()) TW_RETURN_IF_REFUSED(TakeTile());
+  TW_RETURN_IF_ERROR(StageOutputUnlessInPlace(plain_output));
+  if (!plan_.rows_in_memory()) TW_RETURN_IF_ERROR(TakeTile());
   row_dims_ = StageDims({&contraction_.batch, &contraction_.rows, &contraction_.inner});
   column_dims_ = StageDims({&contraction_.batch, &contraction_.columns, &contraction_.inner});
   const auto column_dim = static_cast<size_t>(std::ranges::find(column_dims_, plan_.column) - column_dims_.begin());
@@ -221,7 +221,7 @@ Outcome<Done> ContractionSchedule::StageOutputUnlessInPlace(bool plain_output) {
     const std::vector<int> dims = StageDims({&contraction_.batch, &contraction_.rows, &contraction_.columns});
     std::vector<int> last = {plan_.row, plan_.column};
     if (tile_.row_tiles > 0) last.insert(last.begin(), plan_.outer_row);
-    TW_RETURN_IF_REFUSED(ReorderStage(sch_, block_, dims, last));
+    TW_RETURN_IF_ERROR(ReorderStage(sch_, block_, dims, last));
   }
   SplitIntoPieces(sch_, *write_back_);
   // A consumer that takes a part of the output only leaves a predicate, with which blocks do not move: it is fused
@@ -271,22 +271,22 @@ Outcome<Done> ContractionSchedule::PadToTiles() {
   pad(plan_.row, tile_.rows);
   pad(plan_.column, tile_columns_);
   pad(plan_.depth, depth_step_);
-  if (pads) TW_RETURN_IF_REFUSED(sch_.PadEinsumInPlace(block_, std::move(padding)));
+  if (pads) TW_RETURN_IF_ERROR(sch_.PadEinsumInPlace(block_, std::move(padding)));
   return Done();
 }
 
 // In the order in which the tile reads them: rows next to the innermost depth, columns in panels.
 Outcome<Done> ContractionSchedule::LayOutOperands() {
   if (!plan_.rows_in_memory()) {
-    TW_RETURN_IF_REFUSED(ReorderStage(sch_, *row_stage_, row_dims_, {plan_.row, plan_.depth}));
+    TW_RETURN_IF_ERROR(ReorderStage(sch_, *row_stage_, row_dims_, {plan_.row, plan_.depth}));
     return ReorderStage(sch_, column_stage_, column_dims_, {plan_.depth, plan_.column}, tile_columns_,
                         plan_.instruction.group);
   }
   const int depth = static_cast<int>(tile_depth_.value);
   if (plan_.row_place == RowPlace::kPacked) {
-    TW_RETURN_IF_REFUSED(LayOutRows(sch_, *row_stage_, row_dims_, plan_, tile_.rows, depth));
+    TW_RETURN_IF_ERROR(LayOutRows(sch_, *row_stage_, row_dims_, plan_, tile_.rows, depth));
   } else if (plan_.copies_images()) {
-    TW_RETURN_IF_REFUSED(LayOutWindows(sch_, *row_stage_, *realize().block, plan_, depth));
+    TW_RETURN_IF_ERROR(LayOutWindows(sch_, *row_stage_, *realize().block, plan_, depth));
   }
   return LayOutColumns(sch_, column_stage_, column_dims_, plan_, inner_order_, tile_columns_, depth);
 }
@@ -329,29 +329,28 @@ Outcome<Done> ContractionSchedule::SplitIntoTiles() {
 
 Outcome<Done> ContractionSchedule::TensorizeTile() {
   const LoopRv tile_loop = loops_.rows.back();
-  if (write_back_) TW_RETURN_IF_REFUSED(sch_.ReverseComputeAt(*write_back_, tile_loop));
+  if (write_back_) TW_RETURN_IF_ERROR(sch_.ReverseComputeAt(*write_back_, tile_loop));
   if (!plan_.rows_in_memory()) {
     TW_ASSIGN_OR_RETURN(const AutoCopy rows, ReadStageAt(sch_, block_, *row_stage_, loops_.inner.back(), "register"));
-    TW_RETURN_IF_REFUSED(Expand(sch_, rows));
+    TW_RETURN_IF_ERROR(Expand(sch_, rows));
     row_stage_ = rows.block;
   }
   TW_ASSIGN_OR_RETURN(const BlockRv init, sch_.DecomposeReduction(block_, loops_.inner[0]));
   if (const int rows = plan_.instruction.rows(); rows > 1) {
     const auto var = [&](int iterator) { return realize().block->iter_vars[static_cast<size_t>(iterator)].var; };
-    TW_RETURN_IF_REFUSED(LayOutSums(sch_, block_, var(plan_.row), var(plan_.column), rows, plan_.instruction.lanes));
+    TW_RETURN_IF_ERROR(LayOutSums(sch_, block_, var(plan_.row), var(plan_.column), rows, plan_.instruction.lanes));
   }
-  TW_RETURN_IF_REFUSED(sch_.Tensorize(
+  TW_RETURN_IF_ERROR(sch_.Tensorize(
       loops_.tile[0],
       plan_.instruction.TileName(tile_.row_tiles, tile_.rows, tile_columns_, static_cast<int>(tile_depth_.value))));
   if (plan_.instruction.amx()) {
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> zeroed, sch_.GetLoops(init));
-    TW_RETURN_IF_REFUSED(
-        sch_.Tensorize(zeroed[zeroed.size() + 1 - loops_.tile.size()],
-                       AmxZeroName(*plan_.instruction.row, tile_.row_tiles, tile_.rows, tile_columns_)));
+    TW_RETURN_IF_ERROR(sch_.Tensorize(zeroed[zeroed.size() + 1 - loops_.tile.size()],
+                                      AmxZeroName(*plan_.instruction.row, tile_.row_tiles, tile_.rows, tile_columns_)));
   } else {
-    TW_RETURN_IF_REFUSED(WriteOutZeros(init, tile_loop));
+    TW_RETURN_IF_ERROR(WriteOutZeros(init, tile_loop));
   }
-  if (write_back_) TW_RETURN_IF_REFUSED(WriteOut(sch_, *write_back_, tile_loop, true));
+  if (write_back_) TW_RETURN_IF_ERROR(WriteOut(sch_, *write_back_, tile_loop, true));
   return Done();
 }
 
@@ -361,8 +360,8 @@ Outcome<Done> ContractionSchedule::WriteOutZeros(BlockRv init, LoopRv tile_loop)
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch_, init, tile_loop));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> row, sch_.Split(loops[loops.size() - 2], {Value(), rows}));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> column, sch_.Split(loops.back(), {Value(), plan_.instruction.lanes}));
-    TW_RETURN_IF_REFUSED(sch_.Reorder({row[0], column[0], row[1], column[1]}));
-    TW_RETURN_IF_REFUSED(sch_.Fuse({row[1], column[1]}));
+    TW_RETURN_IF_ERROR(sch_.Reorder({row[0], column[0], row[1], column[1]}));
+    TW_RETURN_IF_ERROR(sch_.Fuse({row[1], column[1]}));
   }
   return WriteOut(sch_, init, tile_loop, true);
 }
@@ -371,7 +370,7 @@ Outcome<Done> ContractionSchedule::WriteOutRows() {
   if (plan_.rows_in_memory()) return Done();
   const int64_t line = LineDepth();
   const int64_t vector = line > 0 && tile_depth_.value % line == 0 ? line : plan_.instruction.group;
-  if (vector > 1) TW_RETURN_IF_REFUSED(SplitInnermost(sch_, *row_stage_, static_cast<int>(vector)));
+  if (vector > 1) TW_RETURN_IF_ERROR(SplitInnermost(sch_, *row_stage_, static_cast<int>(vector)));
   return WriteOut(sch_, *row_stage_, loops_.inner.back(), vector > 1);
 }
 
@@ -396,7 +395,7 @@ Outcome<Done> ContractionSchedule::PlaceColumns() {
     TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> tiles, sch_.GetConsumers(column_stage_));
     TW_ASSIGN_OR_RETURN(const AutoCopy columns,
                         ReadStageAt(sch_, tiles[0], column_stage_, loops_.inner.back(), "global"));
-    TW_RETURN_IF_REFUSED(Expand(sch_, columns));
+    TW_RETURN_IF_ERROR(Expand(sch_, columns));
     return WriteOut(sch_, columns.block, columns.loop, true);
   }
   if (nest_.column_place > 0 && contraction_.batch.empty()) return Done();
@@ -429,25 +428,25 @@ Outcome<Done> ContractionSchedule::RunInParallel() {
   while (last_row > 0 && LikelyExtent(sch_, nest_.outer[last_row - 1]) == 1) --last_row;
   const bool ahead = plan_.short_rows && last_row > 0 && nest_.batch_place == static_cast<int64_t>(nest_.rows.size());
   TW_ASSIGN_OR_RETURN(const LoopRv threads, FuseFirst(sch_, nest_.outer, shared));
-  TW_RETURN_IF_REFUSED(ChooseStreaming(sch_, threads, name_, target_, choices_));
-  if (ahead) TW_RETURN_IF_REFUSED(FetchRowsAhead(last_row <= shared ? threads : nest_.outer[last_row - 1]));
+  TW_RETURN_IF_ERROR(ChooseStreaming(sch_, threads, name_, target_, choices_));
+  if (ahead) TW_RETURN_IF_ERROR(FetchRowsAhead(last_row <= shared ? threads : nest_.outer[last_row - 1]));
   return sch_.Parallel(threads);
 }
 
 Outcome<Done> ContractionSchedule::Apply() {
-  TW_RETURN_IF_REFUSED(MakeStages());
-  TW_RETURN_IF_REFUSED(PickDepth());
-  TW_RETURN_IF_REFUSED(PadToTiles());
-  TW_RETURN_IF_REFUSED(LayOutOperands());
-  if (constant_) TW_RETURN_IF_REFUSED(PackAhead(sch_, column_stage_, target_));
-  TW_RETURN_IF_REFUSED(SplitIntoTiles());
-  TW_RETURN_IF_REFUSED(TensorizeTile());
-  TW_RETURN_IF_REFUSED(WriteOutRows());
+  TW_RETURN_IF_ERROR(MakeStages());
+  TW_RETURN_IF_ERROR(PickDepth());
+  TW_RETURN_IF_ERROR(PadToTiles());
+  TW_RETURN_IF_ERROR(LayOutOperands());
+  if (constant_) TW_RETURN_IF_ERROR(PackAhead(sch_, column_stage_, target_));
+  TW_RETURN_IF_ERROR(SplitIntoTiles());
+  TW_RETURN_IF_ERROR(TensorizeTile());
+  TW_RETURN_IF_ERROR(WriteOutRows());
   TW_ASSIGN_OR_RETURN(
       nest_, NestLoops(sch_, name_, plan_, loops_, sizes_, row_stage_ && plan_.rows_in_memory(), target_, choices_));
-  TW_RETURN_IF_REFUSED(PlaceRows());
-  TW_RETURN_IF_REFUSED(PlaceColumns());
-  TW_RETURN_IF_REFUSED(RunInParallel());
+  TW_RETURN_IF_ERROR(PlaceRows());
+  TW_RETURN_IF_ERROR(PlaceColumns());
+  TW_RETURN_IF_ERROR(RunInParallel());
   if (is_cut_) FuseConsumers(sch_, *write_back_);
   return Done();
 }

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "autoschedule/program/block_loops.h"
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
-#include "schedule/core/assign_or_return.h"
 
 namespace tilewright {
 namespace {
@@ -210,9 +210,9 @@ Outcome<Done> ScheduleElementwise(Schedule& sch, BlockRv block, const PlainPlan&
   std::vector<LoopRv> order = loops;
   order.insert(order.end(), inner.begin(), inner.end());
   order.push_back(vector);
-  if (order.size() > 1) TW_RETURN_IF_REFUSED(sch.Reorder(order));
-  TW_RETURN_IF_REFUSED(sch.Vectorize(vector));
-  for (const LoopRv& loop : inner) TW_RETURN_IF_REFUSED(sch.Unroll(loop));
+  if (order.size() > 1) TW_RETURN_IF_ERROR(sch.Reorder(order));
+  TW_RETURN_IF_ERROR(sch.Vectorize(vector));
+  for (const LoopRv& loop : inner) TW_RETURN_IF_ERROR(sch.Unroll(loop));
   return RunInParallel(sch, plan, loops, target, choices);
 }
 

@@ -8,11 +8,11 @@
 #include "autoschedule/movement/cpu/bypass_caches.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/sizes.h"
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
-#include "schedule/core/assign_or_return.h"
 
 namespace tilewright {
 namespace {
@@ -115,7 +115,7 @@ Outcome<std::monostate> RunInParallel(Schedule& sch, const PlainPlan& plan, std:
                       choices.Take(sch, plan.name + ".parallel_loops", candidates, static_cast<size_t>(preferred)));
   if (parallel.value == 0) return std::monostate();
   TW_ASSIGN_OR_RETURN(const LoopRv threads, FuseFirst(sch, loops, static_cast<size_t>(parallel.value)));
-  TW_RETURN_IF_REFUSED(ChooseStreaming(sch, threads, plan.name, target, choices));
+  TW_RETURN_IF_ERROR(ChooseStreaming(sch, threads, plan.name, target, choices));
   return sch.Parallel(threads);
 }
 

@@ -8,7 +8,7 @@
 #include "autoschedule/sketch/cpu/elementwise_rule.h"
 #include "autoschedule/sketch/cpu/plain_plan.h"
 #include "autoschedule/sketch/cpu/window_rule.h"
-#include "schedule/core/assign_or_return.h"
+#include "base/status_macros.h"
 
 namespace tilewright {
 
@@ -21,7 +21,7 @@ Outcome<std::monostate> SchedulePlain(Schedule& sch, BlockRv block, const Target
   for (int iterator : plan.spatial) spatial.push_back(loops[static_cast<size_t>(iterator)]);
   std::vector<LoopRv> order = spatial;
   for (int iterator : plan.reduce) order.push_back(loops[static_cast<size_t>(iterator)]);
-  if (order.size() > 1) TW_RETURN_IF_REFUSED(sch.Reorder(order));
+  if (order.size() > 1) TW_RETURN_IF_ERROR(sch.Reorder(order));
   return RunInParallel(sch, plan, spatial, target, choices);
 }
 

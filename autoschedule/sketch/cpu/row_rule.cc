@@ -9,8 +9,8 @@
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/row_chain.h"
+#include "base/status_macros.h"
 #include "ir/analysis.h"
-#include "schedule/core/assign_or_return.h"
 
 namespace tilewright {
 namespace {
@@ -61,19 +61,19 @@ class RowSchedule {
   Outcome<Done> Apply(const std::vector<BlockRv>& chain) {
     name_ = RealizeOf(sch_, chain.back()).block->name;
     rows_ = RowCount(chain);
-    if (chain.size() == 1) TW_RETURN_IF_REFUSED(SumPlanes(chain[0]));
-    for (const BlockRv& block : chain) TW_RETURN_IF_REFUSED(AddStages(block));
-    TW_RETURN_IF_REFUSED(Place());
-    for (const Stage& stage : stages_) TW_RETURN_IF_REFUSED(WriteStage(stage));
+    if (chain.size() == 1) TW_RETURN_IF_ERROR(SumPlanes(chain[0]));
+    for (const BlockRv& block : chain) TW_RETURN_IF_ERROR(AddStages(block));
+    TW_RETURN_IF_ERROR(Place());
+    for (const Stage& stage : stages_) TW_RETURN_IF_ERROR(WriteStage(stage));
     TW_ASSIGN_OR_RETURN(const Choices::Pick parallel,
                         choices_.Take(sch_, name_ + ".parallel", {0, 1}, IsWorthThreads(work_, target_) ? 1 : 0));
-    if (plane_) TW_RETURN_IF_REFUSED(WritePlane());
+    if (plane_) TW_RETURN_IF_ERROR(WritePlane());
     // Regions of one row are proven with a loop for each of its iterators.
     if (parallel.value != 0) {
       TW_ASSIGN_OR_RETURN(row_, FuseFirst(sch_, row_loops_, LoopsToFuse(sch_, row_loops_)));
     }
-    TW_RETURN_IF_REFUSED(ChooseStreaming(sch_, row_, name_, target_, choices_));
-    TW_RETURN_IF_REFUSED(ChoosePrefetching(sch_, row_, name_, target_, choices_));
+    TW_RETURN_IF_ERROR(ChooseStreaming(sch_, row_, name_, target_, choices_));
+    TW_RETURN_IF_ERROR(ChoosePrefetching(sch_, row_, name_, target_, choices_));
     if (parallel.value == 0 || ExtentOf(sch_, row_) == 1) return Done();
     return sch_.Parallel(row_);
   }
@@ -115,7 +115,7 @@ class RowSchedule {
     for (int i : together) lane_loops.push_back(loops[static_cast<size_t>(i)]);
     LoopRv lane_loop = lane_loops[0];
     if (lane_loops.size() > 1) {
-      TW_RETURN_IF_REFUSED(sch_.Reorder(lane_loops));
+      TW_RETURN_IF_ERROR(sch_.Reorder(lane_loops));
       TW_ASSIGN_OR_RETURN(lane_loop, sch_.Fuse(lane_loops));
     }
     TW_ASSIGN_OR_RETURN(plane_, sch_.Rfactor(lane_loop, -1));
@@ -126,19 +126,19 @@ class RowSchedule {
   Outcome<Done> WritePlane() {
     row_loops_.pop_back();
     row_ = row_loops_.back();
-    TW_RETURN_IF_REFUSED(sch_.ComputeAt(*plane_, row_));
+    TW_RETURN_IF_ERROR(sch_.ComputeAt(*plane_, row_));
     TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, LoopsInside(sch_, *plane_, row_));
     // The lanes, the rows, and what is summed.
     std::swap(loops[0], loops[1]);
-    TW_RETURN_IF_REFUSED(sch_.Reorder(loops));
+    TW_RETURN_IF_ERROR(sch_.Reorder(loops));
     TW_ASSIGN_OR_RETURN(const LoopRv elements, sch_.Fuse({loops[0], loops[1]}));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch_.Split(elements, {Value(), Value(plane_step_)}));
     std::vector<LoopRv> order = {parts[0]};
     order.insert(order.end(), loops.begin() + 2, loops.end());
     order.push_back(parts[1]);
-    TW_RETURN_IF_REFUSED(sch_.Reorder(order));
+    TW_RETURN_IF_ERROR(sch_.Reorder(order));
     TW_ASSIGN_OR_RETURN(const BlockRv init, sch_.DecomposeReduction(*plane_, order[1]));
-    TW_RETURN_IF_REFUSED(WriteOut(sch_, init, parts[0], true));
+    TW_RETURN_IF_ERROR(WriteOut(sch_, init, parts[0], true));
     return sch_.Vectorize(parts[1]);
   }
 
@@ -170,7 +170,7 @@ class RowSchedule {
       if (!lane) order.push_back(loop);
     }
     order.insert(order.end(), lane_loops.begin(), lane_loops.end());
-    if (order.size() > 1) TW_RETURN_IF_REFUSED(sch_.Reorder(order));
+    if (order.size() > 1) TW_RETURN_IF_ERROR(sch_.Reorder(order));
     LoopRv lane_loop = lane_loops[0];
     if (lane_loops.size() > 1) {
       TW_ASSIGN_OR_RETURN(lane_loop, sch_.Fuse(lane_loops));
@@ -212,7 +212,7 @@ class RowSchedule {
     const std::vector<LoopRv> rows(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(rows_));
     if (rows.empty()) return Refusal{kName, "{block0} has no rows", {RealizeOf(sch_, stages_[0].block).block->id}};
     row_loops_ = rows;
-    TW_RETURN_IF_REFUSED(ChooseRowsAtOnce());
+    TW_RETURN_IF_ERROR(ChooseRowsAtOnce());
     row_ = row_loops_.back();
     std::vector<BlockRv> left;
     for (size_t i = 1; i < stages_.size(); ++i) {
@@ -220,7 +220,7 @@ class RowSchedule {
     }
     // What has no producer in the loop has consumers there.
     for (size_t i = left.size(); i-- > 0;) {
-      TW_RETURN_IF_REFUSED(sch_.ComputeAt(left[i], row_));
+      TW_RETURN_IF_ERROR(sch_.ComputeAt(left[i], row_));
     }
     return Done();
   }
@@ -296,7 +296,7 @@ class RowSchedule {
         const int64_t extent = ExtentOf(sch_, loop).value_or(INT64_MAX);
         if (loops.size() > small_loops || extent > std::max(kLastLanes, rows_at_once_)) return Done();
       }
-      for (const LoopRv& loop : loops) TW_RETURN_IF_REFUSED(sch_.Unroll(loop));
+      for (const LoopRv& loop : loops) TW_RETURN_IF_ERROR(sch_.Unroll(loop));
       return Done();
     }
     TW_ASSIGN_OR_RETURN(const std::optional<LoopRv> lanes, LoopOfIterator(stage.block, stage.lanes));
@@ -327,14 +327,14 @@ class RowSchedule {
     if (rows) order.push_back(*rows);
     order.push_back(lanes);
     if (!summed.empty() && RealizeOf(sch_, block).block->init) {
-      TW_RETURN_IF_REFUSED(sch_.Reorder(order));
+      TW_RETURN_IF_ERROR(sch_.Reorder(order));
       TW_ASSIGN_OR_RETURN(const BlockRv init, sch_.DecomposeReduction(block, order[0]));
-      TW_RETURN_IF_REFUSED(WriteOut(sch_, init, row_, true));
+      TW_RETURN_IF_ERROR(WriteOut(sch_, init, row_, true));
     }
     if (summed.size() == 1 && ExtentOf(sch_, summed[0]).value_or(kLastLanes * 2 + 1) <= kLastLanes * 2) {
-      TW_RETURN_IF_REFUSED(sch_.Unroll(summed[0]));
+      TW_RETURN_IF_ERROR(sch_.Unroll(summed[0]));
     }
-    if (rows) TW_RETURN_IF_REFUSED(sch_.Unroll(*rows));
+    if (rows) TW_RETURN_IF_ERROR(sch_.Unroll(*rows));
     return sch_.Vectorize(lanes);
   }
 

@@ -6,9 +6,9 @@
 
 #include "autoschedule/movement/auto_copy.h"
 #include "autoschedule/program/block_loops.h"
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/functor.h"
-#include "schedule/core/assign_or_return.h"
 #include "schedule/layout/hoist_prepack.h"
 
 namespace tilewright {
@@ -138,9 +138,9 @@ Outcome<Done> TensorSchedule::MakeStages(const std::vector<DescribedAccess>& acc
     TW_ASSIGN_OR_RETURN(const BlockRv stage, sch_.Reindex(block_, which, Value::List{}, /*skip_simplify=*/true));
     const Value copy(Value::List{Value(written ? "read" : "write"), Value(0)});
     const IndexMap layout(std::move(inputs), std::move(outputs));
-    TW_RETURN_IF_REFUSED(sch_.TransformLayout(stage, copy, layout));
+    TW_RETURN_IF_ERROR(sch_.TransformLayout(stage, copy, layout));
     // The copy runs along the new dimensions, so that pad_einsum_in_place can extend it.
-    TW_RETURN_IF_REFUSED(sch_.TransformBlockLayout(stage, layout));
+    TW_RETURN_IF_ERROR(sch_.TransformBlockLayout(stage, layout));
     const std::string scope = mapping_.intrin->description->params[p].buffer->scope.text();
     operands_.push_back({stage, written, constant, scope});
   }
@@ -165,9 +165,9 @@ Outcome<Done> TensorSchedule::FuseIterators() {
     outputs.push_back(Fused(mapping_.fused[i], inputs, extents));
     padding.push_back(mapping_.tile[i]);
   }
-  TW_RETURN_IF_REFUSED(sch_.TransformBlockLayout(block_, IndexMap(std::move(inputs), std::move(outputs))));
+  TW_RETURN_IF_ERROR(sch_.TransformBlockLayout(block_, IndexMap(std::move(inputs), std::move(outputs))));
   for (size_t i = 0; i < padding.size(); ++i) pads |= *ExtentOf(iterators()[i]) % *padding[i].As<int64_t>() != 0;
-  if (pads) TW_RETURN_IF_REFUSED(sch_.PadEinsumInPlace(block_, padding));
+  if (pads) TW_RETURN_IF_ERROR(sch_.PadEinsumInPlace(block_, padding));
   return Done();
 }
 
@@ -205,7 +205,7 @@ Outcome<Done> TensorSchedule::MakeTiles() {
   std::vector<LoopRv> order = spatial_;
   order.insert(order.end(), reduce_.begin(), reduce_.end());
   order.insert(order.end(), tiles.begin(), tiles.end());
-  TW_RETURN_IF_REFUSED(sch_.Reorder(order));
+  TW_RETURN_IF_ERROR(sch_.Reorder(order));
   TW_ASSIGN_OR_RETURN(block_, sch_.Blockize(tiles[0]));
   return Done();
 }
@@ -216,19 +216,19 @@ Outcome<Done> TensorSchedule::PlaceOperands() {
     if (operand.written) {
       TW_ASSIGN_OR_RETURN(const AutoCopy copy,
                           WriteStageAt(sch_, block_, operand.stage, spatial_.back(), operand.scope));
-      TW_RETURN_IF_REFUSED(Expand(sch_, copy));
+      TW_RETURN_IF_ERROR(Expand(sch_, copy));
       continue;
     }
     const BlockRealizeNode& stage = RealizeOf(sch_, operand.stage);
     const Buffer copied = stage.block->writes[0].buffer;
     if (copied->scope.text() == operand.scope) continue;
     TW_ASSIGN_OR_RETURN(const AutoCopy copy, ReadOperandAt(sch_, block_, copied, innermost, operand.scope));
-    TW_RETURN_IF_REFUSED(Expand(sch_, copy));
+    TW_RETURN_IF_ERROR(Expand(sch_, copy));
   }
   if (!reduce_.empty()) {
-    TW_RETURN_IF_REFUSED(sch_.DecomposeReduction(block_, reduce_[0]));
+    TW_RETURN_IF_ERROR(sch_.DecomposeReduction(block_, reduce_[0]));
   }
-  TW_RETURN_IF_REFUSED(sch_.Tensorize(block_, mapping_.intrin->name));
+  TW_RETURN_IF_ERROR(sch_.Tensorize(block_, mapping_.intrin->name));
   return Done();
 }
 
@@ -243,16 +243,16 @@ Outcome<Done> TensorSchedule::RunInParallel() {
   TW_ASSIGN_OR_RETURN(const Choices::Pick parallel, choices_.Take(sch_, name_ + ".parallel_loops", counts, preferred));
   if (parallel.value != 0) {
     TW_ASSIGN_OR_RETURN(const LoopRv threads, sch_.Fuse({spatial_.begin(), spatial_.begin() + parallel.value}));
-    TW_RETURN_IF_REFUSED(sch_.Parallel(threads));
+    TW_RETURN_IF_ERROR(sch_.Parallel(threads));
   }
   for (const Operand& operand : operands_) {
     if (operand.written) continue;
     if (operand.constant) {
-      TW_RETURN_IF_REFUSED(sch_.HoistPrepack(operand.stage));
+      TW_RETURN_IF_ERROR(sch_.HoistPrepack(operand.stage));
       continue;
     }
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch_.GetLoops(operand.stage));
-    TW_RETURN_IF_REFUSED(sch_.Parallel(loops[0]));
+    TW_RETURN_IF_ERROR(sch_.Parallel(loops[0]));
   }
   return Done();
 }
@@ -260,10 +260,10 @@ Outcome<Done> TensorSchedule::RunInParallel() {
 Outcome<Done> TensorSchedule::Apply() {
   name_ = RealizeOf(sch_, block_).block->name;
   TW_ASSIGN_OR_RETURN(const std::vector<DescribedAccess> accesses, DescribedAccesses(*mapping_.intrin));
-  TW_RETURN_IF_REFUSED(MakeStages(accesses));
-  TW_RETURN_IF_REFUSED(FuseIterators());
-  TW_RETURN_IF_REFUSED(MakeTiles());
-  TW_RETURN_IF_REFUSED(PlaceOperands());
+  TW_RETURN_IF_ERROR(MakeStages(accesses));
+  TW_RETURN_IF_ERROR(FuseIterators());
+  TW_RETURN_IF_ERROR(MakeTiles());
+  TW_RETURN_IF_ERROR(PlaceOperands());
   return RunInParallel();
 }
 

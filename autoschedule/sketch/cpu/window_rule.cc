@@ -12,7 +12,7 @@
 #include "autoschedule/program/fuse_consumers.h"
 #include "autoschedule/program/sizes.h"
 #include "autoschedule/tensorize/window_tile.h"
-#include "schedule/core/assign_or_return.h"
+#include "base/status_macros.h"
 
 namespace tilewright {
 namespace {
@@ -58,7 +58,7 @@ Outcome<std::vector<BlockRv>> StageProducers(Schedule& sch, BlockRv block) {
     if (consumers.size() != 1 || node.init || !isa<StoreNode>(node.body) || IsScheduled(sch, producer)) continue;
     const Outcome<BlockRv> stage = ReindexRead(sch, block, node.writes[0].buffer);
     if (!stage.ok()) continue;
-    TW_RETURN_IF_REFUSED(sch.ComputeInline(producer));
+    TW_RETURN_IF_ERROR(sch.ComputeInline(producer));
     stages.push_back(*stage);
   }
   return stages;
@@ -94,7 +94,7 @@ Outcome<Done> WriteVectors(Schedule& sch, BlockRv block, LoopRv outer, int64_t w
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch, block, outer));
   const std::optional<int64_t> extent = loops.empty() ? std::nullopt : ExtentOf(sch, loops.back());
   if (extent && *extent < width) {
-    TW_RETURN_IF_REFUSED(sch.Split(loops.back(), {Value(), Value(width)}));
+    TW_RETURN_IF_ERROR(sch.Split(loops.back(), {Value(), Value(width)}));
   }
   return WriteOut(sch, block, outer, true);
 }
@@ -151,9 +151,9 @@ Outcome<TileLoops> MakeTileLoops(Schedule& sch, BlockRv block, const PlainPlan& 
   for (int iterator : plan.spatial) {
     if (iterator == plan.vector) continue;
     if (iterator == window.row) {
-      TW_RETURN_IF_REFUSED(cut(iterator, tile.rows, outer));
+      TW_RETURN_IF_ERROR(cut(iterator, tile.rows, outer));
     } else if (iterator == window.column) {
-      TW_RETURN_IF_REFUSED(cut(iterator, tile.columns, columns));
+      TW_RETURN_IF_ERROR(cut(iterator, tile.columns, columns));
     } else {
       outer.push_back(loops[static_cast<size_t>(iterator)]);
     }
@@ -164,7 +164,7 @@ Outcome<TileLoops> MakeTileLoops(Schedule& sch, BlockRv block, const PlainPlan& 
   const bool whole = node.writes[0].region.back().min.same_as(node.iter_vars[static_cast<size_t>(plan.vector)].var);
   const int64_t length = ExtentOf(sch, loops[static_cast<size_t>(plan.vector)]).value_or(lanes);
   if (!whole && length % lanes != 0) lanes = length;
-  TW_RETURN_IF_REFUSED(cut(plan.vector, lanes, vectors));
+  TW_RETURN_IF_ERROR(cut(plan.vector, lanes, vectors));
   std::vector<int64_t> extents;
   for (const LoopRv& loop : outer) extents.push_back(LikelyExtent(sch, loop));
   if (const auto alone = static_cast<std::ptrdiff_t>(AloneInParallel(extents, target.cores)); alone != 0) {
@@ -189,7 +189,7 @@ Outcome<TileLoops> MakeTileLoops(Schedule& sch, BlockRv block, const PlainPlan& 
   std::vector<LoopRv> order = outer;
   order.insert(order.end(), result.reduce.begin(), result.reduce.end());
   order.insert(order.end(), result.tile.begin(), result.tile.end());
-  TW_RETURN_IF_REFUSED(sch.Reorder(order));
+  TW_RETURN_IF_ERROR(sch.Reorder(order));
   return result;
 }
 
@@ -234,22 +234,22 @@ Outcome<Done> ScheduleWindows(Schedule& sch, BlockRv block, const PlainPlan& pla
   TW_ASSIGN_OR_RETURN(const WindowTile tile, PickTile(sch, plan, window, target, choices));
   TW_ASSIGN_OR_RETURN(const TileLoops loops, MakeTileLoops(sch, block, plan, window, tile, target, choices));
   const LoopRv tile_loop = loops.outer.back(), stage_loop = loops.reduce.back();
-  TW_RETURN_IF_REFUSED(sch.ReverseComputeAt(write_back, tile_loop));
+  TW_RETURN_IF_ERROR(sch.ReverseComputeAt(write_back, tile_loop));
   const size_t rolled = LoopsNotWrittenOut(sch, loops.reduce, plan, window, tile);
   std::vector<AutoCopy> copies;
   for (const BlockRv& stage : stages) {
     TW_ASSIGN_OR_RETURN(const AutoCopy copy, ReadStageAt(sch, block, stage, stage_loop, "register"));
-    TW_RETURN_IF_REFUSED(Expand(sch, copy));
+    TW_RETURN_IF_ERROR(Expand(sch, copy));
     copies.push_back(copy);
   }
   TW_ASSIGN_OR_RETURN(const BlockRv init, sch.DecomposeReduction(block, loops.reduce[0]));
-  TW_RETURN_IF_REFUSED(WriteOut(sch, init, tile_loop, true));
-  TW_RETURN_IF_REFUSED(WriteVectors(sch, write_back, tile_loop, tile.vectors * plan.lanes));
+  TW_RETURN_IF_ERROR(WriteOut(sch, init, tile_loop, true));
+  TW_RETURN_IF_ERROR(WriteVectors(sch, write_back, tile_loop, tile.vectors * plan.lanes));
   for (const AutoCopy& copy : copies) {
-    TW_RETURN_IF_REFUSED(WriteVectors(sch, copy.block, copy.loop, tile.vectors * plan.lanes));
+    TW_RETURN_IF_ERROR(WriteVectors(sch, copy.block, copy.loop, tile.vectors * plan.lanes));
   }
-  TW_RETURN_IF_REFUSED(WriteOut(sch, block, stage_loop, true));
-  for (size_t i = loops.reduce.size(); i-- > rolled;) TW_RETURN_IF_REFUSED(sch.Unroll(loops.reduce[i]));
+  TW_RETURN_IF_ERROR(WriteOut(sch, block, stage_loop, true));
+  for (size_t i = loops.reduce.size(); i-- > rolled;) TW_RETURN_IF_ERROR(sch.Unroll(loops.reduce[i]));
   return RunInParallel(sch, plan, loops.outer, target, choices);
 }
 

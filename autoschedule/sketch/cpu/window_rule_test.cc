@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "autoschedule/program/block_loops.h"
+#include "base/status_macros.h"
 #include "codegen/testing/equivalence.h"
 #include "ir/builder.h"
 #include "ir/script/printer.h"
@@ -29,9 +30,8 @@ Function PaddedSums(const char* image, const char* sums) {
 
 Outcome<std::monostate> ScheduleBlock(Schedule& sch, BlockRv block, const Target& target) {
   Choices choices = Choices::Preferred();
-  const Outcome<PlainPlan> plan = MakePlainPlan(sch, block, target);
-  if (!plan.ok()) return plan.refusal();
-  return ScheduleWindows(sch, block, *plan, target, choices);
+  TW_ASSIGN_OR_RETURN(const PlainPlan plan, MakePlainPlan(sch, block, target));
+  return ScheduleWindows(sch, block, plan, target, choices);
 }
 
 // The stage that pads is a copy of the block's operand, whatever the buffers are called.

@@ -15,8 +15,8 @@
 #include "autoschedule/sketch/cpu/winograd_ways.h"
 #include "autoschedule/tensorize/contraction_form.h"
 #include "autoschedule/tensorize/tile_instruction.h"
+#include "base/status_macros.h"
 #include "ir/annotations.h"
-#include "schedule/core/assign_or_return.h"
 #include "schedule/layout/hoist_prepack.h"
 
 namespace tilewright {
@@ -53,9 +53,9 @@ Outcome<std::vector<LoopRv>> MakeVectors(Schedule& sch, std::vector<LoopRv> loop
   std::vector<LoopRv> order = loops;
   order.insert(order.end(), written_out.begin(), written_out.end());
   order.push_back(vector);
-  TW_RETURN_IF_REFUSED(sch.Reorder(order));
-  for (const LoopRv& loop : written_out) TW_RETURN_IF_REFUSED(sch.Unroll(loop));
-  TW_RETURN_IF_REFUSED(sch.Vectorize(vector));
+  TW_RETURN_IF_ERROR(sch.Reorder(order));
+  for (const LoopRv& loop : written_out) TW_RETURN_IF_ERROR(sch.Unroll(loop));
+  TW_RETURN_IF_ERROR(sch.Vectorize(vector));
   return loops;
 }
 
@@ -92,11 +92,11 @@ class WinogradSchedule {
     TW_ASSIGN_OR_RETURN(stages_, ApplyWinograd(sch_, block_, windows_));
     InlineProducers(sch_, stages_[0].tiles, false);
     for (size_t i = 0; i < stages_.size(); ++i) {
-      TW_RETURN_IF_REFUSED(sch_.SetScope(stages_[i].tiles, 0, "register"));
-      if (i > 0) TW_RETURN_IF_REFUSED(sch_.SetScope(stages_[i - 1].input, 0, "register"));
-      if (i > 0) TW_RETURN_IF_REFUSED(sch_.SetScope(stages_[i].output, 0, "register"));
+      TW_RETURN_IF_ERROR(sch_.SetScope(stages_[i].tiles, 0, "register"));
+      if (i > 0) TW_RETURN_IF_ERROR(sch_.SetScope(stages_[i - 1].input, 0, "register"));
+      if (i > 0) TW_RETURN_IF_ERROR(sch_.SetScope(stages_[i].output, 0, "register"));
     }
-    TW_RETURN_IF_REFUSED(ScheduleOutput(*kept));
+    TW_RETURN_IF_ERROR(ScheduleOutput(*kept));
     const bool kernel_is_near = KernelBytes() <= NearBytes(target_);
     // What is loaded from afar is used by as many rows as there are; else by as many as keep the multiplying units busy,
     // each row a chain of sums.
@@ -105,10 +105,10 @@ class WinogradSchedule {
     } else {
       FuseRows(sch_, block_, std::numeric_limits<int64_t>::max(), 1);
     }
-    TW_RETURN_IF_REFUSED(ScheduleInput());
+    TW_RETURN_IF_ERROR(ScheduleInput());
     for (std::vector<LoopRv>* stage : {&input_loops_, &output_loops_})
-      TW_RETURN_IF_REFUSED(RunInParallel(sch_, *stage, target_.cores));
-    TW_RETURN_IF_REFUSED(ScheduleContraction(sch_, block_, target_, choices_, kernel_is_near));
+      TW_RETURN_IF_ERROR(RunInParallel(sch_, *stage, target_.cores));
+    TW_RETURN_IF_ERROR(ScheduleContraction(sch_, block_, target_, choices_, kernel_is_near));
     RunTogether();
     FuseConsumers(sch_, stages_[0].output);
     return Done();
@@ -126,7 +126,7 @@ class WinogradSchedule {
 
   // What is computed for each vector of the transform inside of which it is, into vector registers.
   static Outcome<Done> ComputeInRegisters(Schedule& sch, BlockRv block, LoopRv loop) {
-    TW_RETURN_IF_REFUSED(sch.ComputeAt(block, loop));
+    TW_RETURN_IF_ERROR(sch.ComputeAt(block, loop));
     return WriteOut(sch, block, loop, true);
   }
 
@@ -152,7 +152,7 @@ class WinogradSchedule {
     }
     TW_ASSIGN_OR_RETURN(output_loops_, MakeVectors(sch_, loops, written_out, target_.lanes(32)));
     for (size_t i = 1; i < stages_.size(); ++i) {
-      TW_RETURN_IF_REFUSED(ComputeInRegisters(sch_, stages_[i].output, output_loops_.back()));
+      TW_RETURN_IF_ERROR(ComputeInRegisters(sch_, stages_[i].output, output_loops_.back()));
     }
     return Done();
   }
@@ -164,8 +164,8 @@ class WinogradSchedule {
     const std::vector<LoopRv> products(loops.begin(), loops.begin() + std::ssize(windows_));
     TW_ASSIGN_OR_RETURN(input_loops_, MakeVectors(sch_, loops, products, target_.lanes(32)));
     for (size_t i = stages_.size(); i-- > 0;) {
-      TW_RETURN_IF_REFUSED(ComputeInRegisters(sch_, stages_[i].tiles, input_loops_.back()));
-      if (i > 0) TW_RETURN_IF_REFUSED(ComputeInRegisters(sch_, stages_[i - 1].input, input_loops_.back()));
+      TW_RETURN_IF_ERROR(ComputeInRegisters(sch_, stages_[i].tiles, input_loops_.back()));
+      if (i > 0) TW_RETURN_IF_ERROR(ComputeInRegisters(sch_, stages_[i - 1].input, input_loops_.back()));
     }
     return Done();
   }

@@ -7,12 +7,12 @@
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/sizes.h"
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/builtin.h"
 #include "ir/substitute.h"
 #include "schedule/algebra/toom_cook.h"
-#include "schedule/core/assign_or_return.h"
 #include "schedule/program/conjuncts.h"
 
 namespace tilewright {

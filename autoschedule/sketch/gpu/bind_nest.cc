@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "autoschedule/program/block_loops.h"
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/functor.h"
-#include "schedule/core/assign_or_return.h"
 
 namespace tilewright {
 
@@ -35,7 +35,7 @@ Outcome<Done> BindLoop(Schedule& sch, LoopRv loop, const Target& target) {
   while (extent % threads != 0) --threads;
   if (threads == 1) return sch.Bind(loop, "blockIdx.x");
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch.Split(loop, {Value(), threads}));
-  TW_RETURN_IF_REFUSED(sch.Bind(parts[0], "blockIdx.x"));
+  TW_RETURN_IF_ERROR(sch.Bind(parts[0], "blockIdx.x"));
   return sch.Bind(parts[1], "threadIdx.x");
 }
 

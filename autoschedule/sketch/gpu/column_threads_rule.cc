@@ -8,7 +8,7 @@
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/fuse_consumers.h"
 #include "autoschedule/sketch/gpu/plain_gpu_rule.h"
-#include "schedule/core/assign_or_return.h"
+#include "base/status_macros.h"
 
 namespace tilewright {
 namespace {
@@ -44,7 +44,7 @@ Outcome<Done> ScheduleColumnThreads(Schedule& sch, BlockRv block, const Target& 
   int64_t results = 1, terms = 1;
   for (const LoopRv& loop : columns) results *= LikelyExtent(sch, loop);
   TW_ASSIGN_OR_RETURN(const ThreadLoops threads, BindThreads(sch, columns, 1, node->name, target, choices));
-  TW_RETURN_IF_REFUSED(sch.ComputeAt(block, threads.thread));
+  TW_RETURN_IF_ERROR(sch.ComputeAt(block, threads.thread));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> inside, LoopsInside(sch, block, threads.thread));
   for (const LoopRv& loop : inside) terms *= LikelyExtent(sch, loop);
   const size_t fused = LoopsToFuse(sch, inside);

@@ -8,9 +8,9 @@
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/fuse_consumers.h"
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/functor.h"
-#include "schedule/core/assign_or_return.h"
 #include "target/cuda_facts.h"
 
 namespace tilewright {
@@ -73,7 +73,7 @@ Outcome<ThreadLoops> BindSpatial(Schedule& sch, BlockRv block, int64_t most_vect
   const std::vector<LoopRv> spatial = OfKind(*node, loops, IterKind::kSpatial);
   std::vector<LoopRv> order = spatial;
   for (const LoopRv& loop : OfKind(*node, loops, IterKind::kReduce)) order.push_back(loop);
-  if (order.size() > 1) TW_RETURN_IF_REFUSED(sch.Reorder(order));
+  if (order.size() > 1) TW_RETURN_IF_ERROR(sch.Reorder(order));
   return BindThreads(sch, spatial, most_vector, name, target, choices);
 }
 
@@ -87,7 +87,7 @@ Outcome<Done> ScheduleSum(Schedule& sch, BlockRv block, const Target& target, Ch
       std::min(MostVector(*node, LastSpatial(*node)), MostVector(*stored, stored->iter_vars.size() - 1));
   TW_ASSIGN_OR_RETURN(const ThreadLoops threads,
                       BindSpatial(sch, write_back, most_vector, node->name, target, choices));
-  TW_RETURN_IF_REFUSED(sch.ComputeAt(block, threads.thread));
+  TW_RETURN_IF_ERROR(sch.ComputeAt(block, threads.thread));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> inside, LoopsInside(sch, block, threads.thread));
   std::vector<LoopRv> spatial, order;
   const BlockRealizeNode& realize = RealizeOf(sch, block);
@@ -102,11 +102,11 @@ Outcome<Done> ScheduleSum(Schedule& sch, BlockRv block, const Target& target, Ch
   if (order.empty()) return threads.vector ? sch.Vectorize(*threads.vector) : Outcome<Done>(Done());
   const LoopRv outermost = order[0];
   order.insert(order.end(), spatial.begin(), spatial.end());
-  if (order.size() > 1) TW_RETURN_IF_REFUSED(sch.Reorder(order));
+  if (order.size() > 1) TW_RETURN_IF_ERROR(sch.Reorder(order));
   TW_ASSIGN_OR_RETURN(const BlockRv init, sch.DecomposeReduction(block, outermost));
   if (!threads.vector) return Done();
-  TW_RETURN_IF_REFUSED(WriteOut(sch, init, threads.thread, true));
-  TW_RETURN_IF_REFUSED(sch.Vectorize(*threads.vector));
+  TW_RETURN_IF_ERROR(WriteOut(sch, init, threads.thread, true));
+  TW_RETURN_IF_ERROR(sch.Vectorize(*threads.vector));
   return spatial.empty() ? Outcome<Done>(Done()) : sch.Vectorize(spatial.back());
 }
 
@@ -120,7 +120,7 @@ Outcome<BlockRv> SumInLocalMemory(Schedule& sch, BlockRv block) {
   }
   if (plain) return sch.CacheWrite(block, 0, "local");
   TW_ASSIGN_OR_RETURN(const BlockRv write_back, sch.Reindex(block, Value(Value::List{Value("write"), Value(0)})));
-  TW_RETURN_IF_REFUSED(sch.SetScope(block, 0, "local"));
+  TW_RETURN_IF_ERROR(sch.SetScope(block, 0, "local"));
   return write_back;
 }
 

@@ -7,7 +7,7 @@
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/fuse_consumers.h"
 #include "autoschedule/sketch/gpu/plain_gpu_rule.h"
-#include "schedule/core/assign_or_return.h"
+#include "base/status_macros.h"
 #include "target/cuda_facts.h"
 
 namespace tilewright {
@@ -100,8 +100,8 @@ Outcome<ProductLoops> LoopsOfProduct(Schedule& sch, const ProductBlocks& blocks)
 }
 
 Outcome<Done> BindTiles(Schedule& sch, const ProductLoops& loops, LoopRv m, LoopRv n) {
-  if (loops.batch) TW_RETURN_IF_REFUSED(sch.Bind(*loops.batch, "blockIdx.z"));
-  TW_RETURN_IF_REFUSED(sch.Bind(m, "blockIdx.x"));
+  if (loops.batch) TW_RETURN_IF_ERROR(sch.Bind(*loops.batch, "blockIdx.z"));
+  TW_RETURN_IF_ERROR(sch.Bind(m, "blockIdx.x"));
   return sch.Bind(n, "blockIdx.y");
 }
 
@@ -111,7 +111,7 @@ Outcome<Done> CopyOperands(Schedule& sch, ProductBlocks& blocks, BlockRv product
                                                    {&blocks.form.columns, blocks.column_vector}};
   for (const auto& [stage, vector] : operands) {
     TW_ASSIGN_OR_RETURN(const AutoCopy copy, ReadStageAt(sch, product, *stage, loop, scope));
-    TW_RETURN_IF_REFUSED(CopyTogether(sch, copy, threads, vector));
+    TW_RETURN_IF_ERROR(CopyTogether(sch, copy, threads, vector));
     *stage = copy.block;
   }
   return Done();

@@ -7,7 +7,7 @@
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/row_chain.h"
-#include "schedule/core/assign_or_return.h"
+#include "base/status_macros.h"
 #include "target/cuda_facts.h"
 
 namespace tilewright {
@@ -57,11 +57,11 @@ class RowThreads {
   Outcome<Done> Apply(std::vector<BlockRv> chain) {
     name_ = RealizeOf(sch_, chain.back()).block->name;
     rows_ = RowCount(chain);
-    TW_RETURN_IF_REFUSED(ComputeAgain(&chain));
-    for (const BlockRv& block : chain) TW_RETURN_IF_REFUSED(AddStage(block));
-    TW_RETURN_IF_REFUSED(Place());
-    TW_RETURN_IF_REFUSED(ChooseThreads());
-    for (const Stage& stage : stages_) TW_RETURN_IF_REFUSED(WriteStage(stage));
+    TW_RETURN_IF_ERROR(ComputeAgain(&chain));
+    for (const BlockRv& block : chain) TW_RETURN_IF_ERROR(AddStage(block));
+    TW_RETURN_IF_ERROR(Place());
+    TW_RETURN_IF_ERROR(ChooseThreads());
+    for (const Stage& stage : stages_) TW_RETURN_IF_ERROR(WriteStage(stage));
     return BindRows();
   }
 
@@ -119,7 +119,7 @@ class RowThreads {
     std::vector<LoopRv> order = rows;
     order.insert(order.end(), others.begin(), others.end());
     order.insert(order.end(), lanes.begin(), lanes.end());
-    if (order.size() > 1) TW_RETURN_IF_REFUSED(sch_.Reorder(order));
+    if (order.size() > 1) TW_RETURN_IF_ERROR(sch_.Reorder(order));
     Stage stage{.block = block, .reduces = !lanes.empty()};
     int64_t length = 1;
     if (lanes.size() > 1) {
@@ -128,14 +128,13 @@ class RowThreads {
     }
     if (stage.reduces) {
       length = LikelyExtent(sch_, lanes[0]);
-      TW_RETURN_IF_REFUSED(
+      TW_RETURN_IF_ERROR(
           TakeVector(&stage, ExtentOf(sch_, lanes[0]), VectorOfLoads(*node, static_cast<size_t>(iterator))));
     } else if (!others.empty()) {
       length = 1;
       for (const LoopRv& loop : others) length *= LikelyExtent(sch_, loop);
       const size_t last = node->iter_vars.size() - 1;
-      TW_RETURN_IF_REFUSED(
-          TakeVector(&stage, ExtentOf(sch_, others.back()), node->init ? 1 : VectorOfMaps(*node, last)));
+      TW_RETURN_IF_ERROR(TakeVector(&stage, ExtentOf(sch_, others.back()), node->init ? 1 : VectorOfMaps(*node, last)));
     }
     if (stage.reduces || !others.empty()) {
       const int64_t units = (length + stage.vector - 1) / stage.vector;
@@ -146,7 +145,7 @@ class RowThreads {
     }
     if (rows_ == 0) {
       TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> now, sch_.GetLoops(block));
-      TW_RETURN_IF_REFUSED(sch_.AddUnitLoop(now[0]));
+      TW_RETURN_IF_ERROR(sch_.AddUnitLoop(now[0]));
     }
     stages_.push_back(stage);
     return Done();
@@ -173,7 +172,7 @@ class RowThreads {
       if (!sch_.ReverseComputeAt(stages_[i].block, row_loops_.back()).ok()) left.push_back(stages_[i].block);
     }
     // What has no producer in the loop has consumers there.
-    for (size_t i = left.size(); i-- > 0;) TW_RETURN_IF_REFUSED(sch_.ComputeAt(left[i], row_loops_.back()));
+    for (size_t i = left.size(); i-- > 0;) TW_RETURN_IF_ERROR(sch_.ComputeAt(left[i], row_loops_.back()));
     return Done();
   }
 
@@ -213,7 +212,7 @@ class RowThreads {
   }
 
   Outcome<Done> WriteStage(const Stage& stage) {
-    TW_RETURN_IF_REFUSED(PlaceResult(stage));
+    TW_RETURN_IF_ERROR(PlaceResult(stage));
     TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, LoopsInside(sch_, stage.block, row_loops_.back()));
     if (loops.empty()) return Done();
     LoopRv along = loops.back();
@@ -227,7 +226,7 @@ class RowThreads {
       vector = parts[1];
     }
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch_.Split(along, {Value(), Value(threads_)}));
-    TW_RETURN_IF_REFUSED(sch_.Bind(parts[1], "threadIdx.x"));
+    TW_RETURN_IF_ERROR(sch_.Bind(parts[1], "threadIdx.x"));
     if (!vector) return Done();
     return stage.reduces ? LoadVectors(stage.block, parts[1]) : sch_.Vectorize(*vector);
   }
@@ -261,9 +260,9 @@ class RowThreads {
       const Block now = RealizeOf(sch_, block).block;
       if (std::ranges::none_of(now->reads, [&](const BufferRegion& r) { return r.buffer.same_as(buffer); })) continue;
       TW_ASSIGN_OR_RETURN(const AutoCopy copy, ReadOperandAt(sch_, block, buffer, thread, "local"));
-      TW_RETURN_IF_REFUSED(Expand(sch_, copy));
+      TW_RETURN_IF_ERROR(Expand(sch_, copy));
       TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch_, copy.block, thread));
-      if (!loops.empty()) TW_RETURN_IF_REFUSED(sch_.Vectorize(loops.back()));
+      if (!loops.empty()) TW_RETURN_IF_ERROR(sch_.Vectorize(loops.back()));
     }
     return Done();
   }
@@ -272,12 +271,12 @@ class RowThreads {
     const size_t fused = LoopsToFuse(sch_, row_loops_);
     TW_ASSIGN_OR_RETURN(LoopRv row, FuseFirst(sch_, row_loops_, fused));
     if (fused < row_loops_.size()) {
-      TW_RETURN_IF_REFUSED(sch_.Bind(row, "blockIdx.y"));
+      TW_RETURN_IF_ERROR(sch_.Bind(row, "blockIdx.y"));
       row = row_loops_.back();
     }
     if (group_ == 1) return sch_.Bind(row, "blockIdx.x");
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch_.Split(row, {Value(), Value(group_)}));
-    TW_RETURN_IF_REFUSED(sch_.Bind(parts[0], "blockIdx.x"));
+    TW_RETURN_IF_ERROR(sch_.Bind(parts[0], "blockIdx.x"));
     return sch_.Bind(parts[1], "threadIdx.y");
   }
 

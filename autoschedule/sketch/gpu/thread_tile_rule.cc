@@ -1,7 +1,7 @@
 #include "autoschedule/sketch/gpu/thread_tile_rule.h"
 
 #include "autoschedule/program/block_loops.h"
-#include "schedule/core/assign_or_return.h"
+#include "base/status_macros.h"
 
 namespace tilewright {
 namespace {
@@ -39,16 +39,16 @@ Outcome<Done> ScheduleThreadTiles(Schedule& sch, BlockRv block, const ProductPla
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> i, sch.Split(loops.m, {Value(), tile.m / m, m}));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> j, sch.Split(loops.n, {Value(), tile.n / n, n}));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> k, sch.Split(loops.k, {Value(), tile.k}));
-  TW_RETURN_IF_REFUSED(sch.Reorder({i[0], j[0], i[1], j[1], k[0], k[1], i[2], j[2]}));
-  TW_RETURN_IF_REFUSED(BindTiles(sch, loops, i[0], j[0]));
-  TW_RETURN_IF_REFUSED(sch.Bind(i[1], "threadIdx.y"));
-  TW_RETURN_IF_REFUSED(sch.Bind(j[1], "threadIdx.x"));
+  TW_RETURN_IF_ERROR(sch.Reorder({i[0], j[0], i[1], j[1], k[0], k[1], i[2], j[2]}));
+  TW_RETURN_IF_ERROR(BindTiles(sch, loops, i[0], j[0]));
+  TW_RETURN_IF_ERROR(sch.Bind(i[1], "threadIdx.y"));
+  TW_RETURN_IF_ERROR(sch.Bind(j[1], "threadIdx.x"));
   TW_ASSIGN_OR_RETURN(const AutoCopy sums, WriteStageAt(sch, product, blocks.form.output, j[1], "local"));
-  TW_RETURN_IF_REFUSED(Expand(sch, sums));
-  TW_RETURN_IF_REFUSED(
+  TW_RETURN_IF_ERROR(Expand(sch, sums));
+  TW_RETURN_IF_ERROR(
       CopyOperands(sch, blocks, product, "shared", k[0], {{"threadIdx.y", tile.m / m}, {"threadIdx.x", tile.n / n}}));
-  TW_RETURN_IF_REFUSED(sch.DecomposeReduction(product, k[0]));
-  TW_RETURN_IF_REFUSED(sch.Unroll(i[2]));
+  TW_RETURN_IF_ERROR(sch.DecomposeReduction(product, k[0]));
+  TW_RETURN_IF_ERROR(sch.Unroll(i[2]));
   return sch.Unroll(j[2]);
 }
 

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "autoschedule/program/block_loops.h"
+#include "base/status_macros.h"
 #include "ir/annotations.h"
-#include "schedule/core/assign_or_return.h"
 #include "target/cuda_facts.h"
 
 namespace tilewright {
@@ -39,32 +39,32 @@ class WarpSchedule {
       : sch_(sch), plan_(plan), warp_(warp), target_(target), choices_(choices) {}
 
   Outcome<Done> Apply(BlockRv block) {
-    TW_RETURN_IF_REFUSED(Choose(block));
+    TW_RETURN_IF_ERROR(Choose(block));
     TW_ASSIGN_OR_RETURN(blocks_, MakeProductBlocks(sch_, block, plan_, tile_, warp_.by_depth));
     const BlockRv product = blocks_.form.product;
     TW_ASSIGN_OR_RETURN(const ProductLoops loops, LoopsOfProduct(sch_, blocks_));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> i, SplitSide(loops.m, tile_.m, warps_m_));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> j, SplitSide(loops.n, tile_.n, warps_n_));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> k, sch_.Split(loops.k, {Value(), tile_.k / kSide, kSide}));
-    TW_RETURN_IF_REFUSED(sch_.Reorder({i[0], j[0], i[1], j[1], k[0], k[1], i[2], j[2], i[3], j[3], k[2]}));
-    TW_RETURN_IF_REFUSED(BindTiles(sch_, loops, i[0], j[0]));
-    TW_RETURN_IF_REFUSED(sch_.Bind(i[1], "threadIdx.z"));
-    TW_RETURN_IF_REFUSED(sch_.Bind(j[1], "threadIdx.y"));
+    TW_RETURN_IF_ERROR(sch_.Reorder({i[0], j[0], i[1], j[1], k[0], k[1], i[2], j[2], i[3], j[3], k[2]}));
+    TW_RETURN_IF_ERROR(BindTiles(sch_, loops, i[0], j[0]));
+    TW_RETURN_IF_ERROR(sch_.Bind(i[1], "threadIdx.z"));
+    TW_RETURN_IF_ERROR(sch_.Bind(j[1], "threadIdx.y"));
     TW_ASSIGN_OR_RETURN(const AutoCopy output, WriteStageAt(sch_, product, blocks_.form.output, j[0], "shared.dyn"));
     TW_ASSIGN_OR_RETURN(const AutoCopy sums, WriteResultAt(sch_, product, j[1], "wmma.accumulator"));
-    TW_RETURN_IF_REFUSED(MoveTiles(k[0]));
-    TW_RETURN_IF_REFUSED(CopyTogether(sch_, output, Threads(), 1));
+    TW_RETURN_IF_ERROR(MoveTiles(k[0]));
+    TW_RETURN_IF_ERROR(CopyTogether(sch_, output, Threads(), 1));
     TW_ASSIGN_OR_RETURN(const AutoCopy rows,
                         ReadOperandAt(sch_, product, Written(blocks_.form.rows), k[1], "wmma.matrix_a"));
     TW_ASSIGN_OR_RETURN(const AutoCopy columns,
                         ReadOperandAt(sch_, product, Written(blocks_.form.columns), k[1], "wmma.matrix_b"));
     TW_ASSIGN_OR_RETURN(const BlockRv init, sch_.DecomposeReduction(product, k[0]));
-    TW_RETURN_IF_REFUSED(TensorizeTiles(rows, warp_.load_rows));
-    TW_RETURN_IF_REFUSED(TensorizeTiles(columns, warp_.load_columns));
-    TW_RETURN_IF_REFUSED(TensorizeTiles(sums, warp_.store));
+    TW_RETURN_IF_ERROR(TensorizeTiles(rows, warp_.load_rows));
+    TW_RETURN_IF_ERROR(TensorizeTiles(columns, warp_.load_columns));
+    TW_RETURN_IF_ERROR(TensorizeTiles(sums, warp_.store));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> filled, sch_.GetLoops(init));
-    TW_RETURN_IF_REFUSED(sch_.Tensorize(filled[filled.size() - 2], warp_.fill));
-    TW_RETURN_IF_REFUSED(sch_.Tensorize(i[3], warp_.product));
+    TW_RETURN_IF_ERROR(sch_.Tensorize(filled[filled.size() - 2], warp_.fill));
+    TW_RETURN_IF_ERROR(sch_.Tensorize(i[3], warp_.product));
     return Pipeline(k[0]);
   }
 
@@ -111,10 +111,10 @@ class WarpSchedule {
 
   // The copies from global to shared memory.
   Outcome<Done> MoveTiles(LoopRv depth_loop) {
-    TW_RETURN_IF_REFUSED(CopyOperands(sch_, blocks_, blocks_.form.product, "shared.dyn", depth_loop, Threads()));
+    TW_RETURN_IF_ERROR(CopyOperands(sch_, blocks_, blocks_.form.product, "shared.dyn", depth_loop, Threads()));
     const int64_t bytes = plan_.contraction.row_operand->dtype.bytes();
     for (const BlockRv& copy : {blocks_.form.rows, blocks_.form.columns}) {
-      TW_RETURN_IF_REFUSED(
+      TW_RETURN_IF_ERROR(
           sch_.StorageAlign(copy, 0, -2, static_cast<int>(kRowBytes / bytes), static_cast<int>(kShiftBytes / bytes)));
     }
     return Done();
@@ -122,11 +122,11 @@ class WarpSchedule {
 
   // A copy by an intrinsic that loads or stores fragments.
   Outcome<Done> TensorizeTiles(const AutoCopy& copy, const std::string& intrin) {
-    TW_RETURN_IF_REFUSED(Expand(sch_, copy));
+    TW_RETURN_IF_ERROR(Expand(sch_, copy));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch_.GetLoops(copy.block));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> r, sch_.Split(loops[loops.size() - 2], {Value(), kSide}));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> c, sch_.Split(loops.back(), {Value(), kSide}));
-    TW_RETURN_IF_REFUSED(sch_.Reorder({r[0], c[0], r[1], c[1]}));
+    TW_RETURN_IF_ERROR(sch_.Reorder({r[0], c[0], r[1], c[1]}));
     return sch_.Tensorize(r[1], intrin);
   }
 
@@ -134,8 +134,8 @@ class WarpSchedule {
   Outcome<Done> Pipeline(LoopRv loop) {
     if (stages_ == 1) return Done();
     const Value::List stages = {0, 0, stages_ - 1}, order = {0, 1, 2}, asynchronous = {0};
-    TW_RETURN_IF_REFUSED(sch_.Annotate(loop, kPipelineStage, stages));
-    TW_RETURN_IF_REFUSED(sch_.Annotate(loop, kPipelineOrder, order));
+    TW_RETURN_IF_ERROR(sch_.Annotate(loop, kPipelineStage, stages));
+    TW_RETURN_IF_ERROR(sch_.Annotate(loop, kPipelineOrder, order));
     return sch_.Annotate(loop, kPipelineAsyncStages, asynchronous);
   }
 

@@ -10,10 +10,10 @@
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/sketch/gpu/plain_gpu_rule.h"
+#include "base/status_macros.h"
 #include "codegen/lower/common/software_pipeline.h"
 #include "ir/annotations.h"
 #include "ir/functor.h"
-#include "schedule/core/assign_or_return.h"
 #include "target/clusters.h"
 #include "target/cuda_facts.h"
 
@@ -51,8 +51,8 @@ class WarpgroupSchedule {
   Outcome<Done> Apply(BlockRv block) {
     Outcome<Done> way = FindWay(block);
     if (!way.ok() && PadChannels(block)) way = FindWay(block);
-    if (!way.ok()) TW_RETURN_IF_REFUSED(PackOperands(block));
-    TW_RETURN_IF_REFUSED(Choose());
+    if (!way.ok()) TW_RETURN_IF_ERROR(PackOperands(block));
+    TW_RETURN_IF_ERROR(Choose());
     TW_ASSIGN_OR_RETURN(blocks_, MakeBlocks(sch_, block, tile_, by_depth_));
     TW_ASSIGN_OR_RETURN(const Tiled tiled, DivideDepth());
     const BlockRv product = tiled.product;
@@ -61,19 +61,18 @@ class WarpgroupSchedule {
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> j, sch_.Split(tiled.loops.n, {Value(), tile_.n}));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> k,
                         sch_.Split(tiled.loops.k, {Value(), tile_.k / row_.k, int64_t{row_.k}}));
-    TW_RETURN_IF_REFUSED(sch_.Reorder({i[0], j[0], i[1], k[0], k[1], i[2], j[1], k[2]}));
-    TW_RETURN_IF_REFUSED(BindInGroups(tiled.loops, i[0], j[0]));
-    TW_RETURN_IF_REFUSED(sch_.Bind(i[1], "threadIdx.y"));
-    TW_RETURN_IF_REFUSED(StoreSums(tiled, i[1]));
-    TW_RETURN_IF_REFUSED(CopyTiles(product, k[0]));
+    TW_RETURN_IF_ERROR(sch_.Reorder({i[0], j[0], i[1], k[0], k[1], i[2], j[1], k[2]}));
+    TW_RETURN_IF_ERROR(BindInGroups(tiled.loops, i[0], j[0]));
+    TW_RETURN_IF_ERROR(sch_.Bind(i[1], "threadIdx.y"));
+    TW_RETURN_IF_ERROR(StoreSums(tiled, i[1]));
+    TW_RETURN_IF_ERROR(CopyTiles(product, k[0]));
     TW_ASSIGN_OR_RETURN(const BlockRv init, sch_.DecomposeReduction(product, k[0]));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> filled, sch_.GetLoops(init));
     const std::string columns = absl::StrCat(int64_t{row_.m}, "x", tile_.n), sums = SumName(row_.c.type);
-    TW_RETURN_IF_REFUSED(sch_.Tensorize(filled[filled.size() - 2], absl::StrCat("wgmma_fill_", columns, "_", sums)));
-    TW_RETURN_IF_REFUSED(
-        sch_.Tensorize(i[2], absl::StrCat("wgmma_sync_", columns, "x", row_.k, "_", std::string(row_.types),
-                                          by_depth_ ? "_trans" : "", "_dyn")));
-    TW_RETURN_IF_REFUSED(Pipeline(k[0]));
+    TW_RETURN_IF_ERROR(sch_.Tensorize(filled[filled.size() - 2], absl::StrCat("wgmma_fill_", columns, "_", sums)));
+    TW_RETURN_IF_ERROR(sch_.Tensorize(i[2], absl::StrCat("wgmma_sync_", columns, "x", row_.k, "_",
+                                                         std::string(row_.types), by_depth_ ? "_trans" : "", "_dyn")));
+    TW_RETURN_IF_ERROR(Pipeline(k[0]));
     return parts_ > 1 ? AddParts() : Outcome<Done>(Done());
   }
 
@@ -96,17 +95,17 @@ class WarpgroupSchedule {
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> all, LoopsByIterator(sch_, tiled.product, kName));
     const size_t last = all.size() - 1;
     tiled.loops = {.batch = {}, .m = all[last - 2], .n = all[last - 1], .k = all[last]};
-    TW_RETURN_IF_REFUSED(sch_.Reorder(all));
+    TW_RETURN_IF_ERROR(sch_.Reorder(all));
     TW_ASSIGN_OR_RETURN(tiled.loops.batch, FuseFirst(sch_, all, last - 2));
     return tiled;
   }
   // The sums of the parts, by threads, with what consumers make of them.
   Outcome<Done> AddParts() {
     const BlockRv sum = blocks_.form.product, output = blocks_.form.output;
-    TW_RETURN_IF_REFUSED(sch_.SetScope(sum, 0, "local"));
+    TW_RETURN_IF_ERROR(sch_.SetScope(sum, 0, "local"));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch_.GetLoops(output));
     TW_ASSIGN_OR_RETURN(const ThreadLoops threads, BindThreads(sch_, loops, 1, plan_.name + ".sum", target_, choices_));
-    TW_RETURN_IF_REFUSED(sch_.ComputeAt(sum, threads.thread));
+    TW_RETURN_IF_ERROR(sch_.ComputeAt(sum, threads.thread));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> inside, LoopsInside(sch_, sum, threads.thread));
     return inside.empty() ? Outcome<Done>(Done()) : sch_.Unroll(inside.back());
   }
@@ -195,8 +194,8 @@ class WarpgroupSchedule {
     const bool rows = row_vector_ * Bytes() < cuda::kLeastAsyncCopy,
                columns = column_vector_ * Bytes() < cuda::kLeastAsyncCopy;
     TW_ASSIGN_OR_RETURN(const MatrixForm form, BringIntoMatrixForm(sch_, block, contraction, {1, 1, together}, true));
-    if (rows) TW_RETURN_IF_REFUSED(Pack(sch_, form.rows));
-    if (columns) TW_RETURN_IF_REFUSED(Pack(sch_, form.columns));
+    if (rows) TW_RETURN_IF_ERROR(Pack(sch_, form.rows));
+    if (columns) TW_RETURN_IF_ERROR(Pack(sch_, form.columns));
     if (rows) row_vector_ = together;
     if (columns) column_vector_ = together;
     const std::optional<ProductPlan> packed = PlanProduct(RealizeOf(sch_, block));
@@ -325,8 +324,8 @@ class WarpgroupSchedule {
     TW_ASSIGN_OR_RETURN(const Choices::Pick k, TakeUpTo(sch_, plan_.name + ".tile_k", depths, best.k, choices_));
     tile_ = {m.value, n.value, k.value};
     warpgroups_ = tile_.m / int64_t{row_.m};
-    TW_RETURN_IF_REFUSED(ChooseParts());
-    TW_RETURN_IF_REFUSED(ChooseCluster());
+    TW_RETURN_IF_ERROR(ChooseParts());
+    TW_RETURN_IF_ERROR(ChooseCluster());
     const int64_t fit = SharedBytes() / StageBytes(tile_), steps = (plan_.sizes.k + tile_.k - 1) / tile_.k / parts_;
     std::vector<int64_t> stages = {2};
     const int64_t most = bulk_ ? kMostStages : kMostStagesOfThreads;
@@ -384,7 +383,7 @@ class WarpgroupSchedule {
 
   // Blocks in their order: rows of a group, columns, groups. Those of a cluster are neighbours.
   Outcome<Done> BindInGroups(const ProductLoops& loops, LoopRv m, LoopRv n) {
-    if (loops.batch) TW_RETURN_IF_REFUSED(sch_.Bind(*loops.batch, "blockIdx.z"));
+    if (loops.batch) TW_RETURN_IF_ERROR(sch_.Bind(*loops.batch, "blockIdx.z"));
     TW_ASSIGN_OR_RETURN(std::vector<LoopRv> rows, sch_.Split(m, {Value(), group_}));
     std::optional<LoopRv> cluster;
     if (cluster_.m * cluster_.n > 1) {
@@ -395,9 +394,9 @@ class WarpgroupSchedule {
     }
     std::vector<LoopRv> order = {rows[0], n, rows[1]};
     if (cluster) order.push_back(*cluster);
-    TW_RETURN_IF_REFUSED(sch_.Reorder(order));
+    TW_RETURN_IF_ERROR(sch_.Reorder(order));
     TW_ASSIGN_OR_RETURN(const LoopRv tiles, FuseFirst(sch_, {rows[0], n, rows[1]}, 3));
-    if (cluster) TW_RETURN_IF_REFUSED(sch_.Bind(*cluster, "clusterCtaIdx.x"));
+    if (cluster) TW_RETURN_IF_ERROR(sch_.Bind(*cluster, "clusterCtaIdx.x"));
     return sch_.Bind(tiles, "blockIdx.x");
   }
 
@@ -407,14 +406,14 @@ class WarpgroupSchedule {
     TW_ASSIGN_OR_RETURN(const AutoCopy sums, tiled.stored
                                                  ? WriteStageAt(sch_, tiled.product, *tiled.stored, warpgroup, kScope)
                                                  : WriteResultAt(sch_, tiled.product, warpgroup, kScope));
-    TW_RETURN_IF_REFUSED(Expand(sch_, sums));
+    TW_RETURN_IF_ERROR(Expand(sch_, sums));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch_, sums.block, warpgroup));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> r, sch_.Split(loops[loops.size() - 2], {Value(), 4, 2, 8}));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> c, sch_.Split(loops.back(), {Value(), 4, 2}));
-    TW_RETURN_IF_REFUSED(sch_.Reorder({r[1], r[3], c[1], r[0], c[0], r[2], c[2]}));
+    TW_RETURN_IF_ERROR(sch_.Reorder({r[1], r[3], c[1], r[0], c[0], r[2], c[2]}));
     TW_ASSIGN_OR_RETURN(const LoopRv lanes, FuseFirst(sch_, {r[1], r[3], c[1]}, 3));
-    TW_RETURN_IF_REFUSED(sch_.Bind(lanes, "threadIdx.x"));
-    for (const LoopRv& loop : {r[0], c[0], r[2]}) TW_RETURN_IF_REFUSED(sch_.Unroll(loop));
+    TW_RETURN_IF_ERROR(sch_.Bind(lanes, "threadIdx.x"));
+    for (const LoopRv& loop : {r[0], c[0], r[2]}) TW_RETURN_IF_ERROR(sch_.Unroll(loop));
     return StoresPairs() ? sch_.Vectorize(c[2]) : sch_.Unroll(c[2]);
   }
   // Whether pairs of columns lie side by side in what is stored, none of them half outside.
@@ -425,19 +424,19 @@ class WarpgroupSchedule {
     const int64_t threads = warpgroups_ * cuda::kWarpgroupThreads;
     blocks_.row_vector = std::min(blocks_.row_vector, tile_.m * tile_.k / threads);
     blocks_.column_vector = std::min(blocks_.column_vector, tile_.n * tile_.k / threads);
-    TW_RETURN_IF_REFUSED(CopyOperands(sch_, blocks_, product, "shared.dyn", loop,
-                                      {{"threadIdx.y", warpgroups_}, {"threadIdx.x", cuda::kWarpgroupThreads}}));
+    TW_RETURN_IF_ERROR(CopyOperands(sch_, blocks_, product, "shared.dyn", loop,
+                                    {{"threadIdx.y", warpgroups_}, {"threadIdx.x", cuda::kWarpgroupThreads}}));
     const int64_t k_span = tile_.k * Bytes(),
                   span = by_depth_ ? k_span : std::min(cuda::kWidestSwizzle, tile_.n * Bytes());
-    TW_RETURN_IF_REFUSED(sch_.SetLayout(blocks_.form.rows, 0, absl::StrCat("swizzle_", k_span, "B")));
+    TW_RETURN_IF_ERROR(sch_.SetLayout(blocks_.form.rows, 0, absl::StrCat("swizzle_", k_span, "B")));
     return sch_.SetLayout(blocks_.form.columns, 0, absl::StrCat("swizzle_", span, "B"));
   }
 
   Outcome<Done> Pipeline(LoopRv loop) {
     const Value::List stages = {0, 0, stages_ - 1}, order = {0, 1, 2}, asynchronous = {0};
-    TW_RETURN_IF_REFUSED(sch_.Annotate(loop, kPipelineStage, stages));
-    TW_RETURN_IF_REFUSED(sch_.Annotate(loop, kPipelineOrder, order));
-    TW_RETURN_IF_REFUSED(sch_.Annotate(loop, kPipelineAsyncStages, asynchronous));
+    TW_RETURN_IF_ERROR(sch_.Annotate(loop, kPipelineStage, stages));
+    TW_RETURN_IF_ERROR(sch_.Annotate(loop, kPipelineOrder, order));
+    TW_RETURN_IF_ERROR(sch_.Annotate(loop, kPipelineAsyncStages, asynchronous));
     return bulk_ ? sch_.Annotate(loop, kPipelineRoles, 1) : Outcome<Done>(Done());
   }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "bench/operators/requantization.h"
 #include "bench/peers/arm/library.h"
 #include "bench/peers/fold_normalization.h"
@@ -150,9 +151,8 @@ absl::StatusOr<acl::GEMMLowpOutputStageInfo> OutputStage(const Workload& workloa
   stage.gemmlowp_min_bound = q.least;
   stage.gemmlowp_max_bound = q.greatest;
   stage.output_data_type = type;
-  const absl::Status status = StatusOf(
-      acl::quantization::calculate_quantized_multiplier(q.scale, &stage.gemmlowp_multiplier, &stage.gemmlowp_shift));
-  if (!status.ok()) return status;
+  TW_RETURN_IF_ERROR(StatusOf(
+      acl::quantization::calculate_quantized_multiplier(q.scale, &stage.gemmlowp_multiplier, &stage.gemmlowp_shift)));
   return stage;
 }
 
@@ -172,20 +172,16 @@ absl::StatusOr<std::vector<std::unique_ptr<Step>>> MakeMatmul(const MatmulProble
     const acl::ITensorInfo *a = step.activation.info(), *b = step.weight.info(), *c = step.output.info();
     acl::GEMMInfo info(/*is_a_reshaped=*/false, /*is_b_reshaped=*/false, /*reshape_b_only_on_first_run=*/true);
     if (workload.dtype == DType::kF32) {
-      if (absl::Status status = StatusOf(acl::NEGEMM::validate(a, b, nullptr, c, 1, 0, info)); !status.ok()) {
-        return status;
-      }
+      TW_RETURN_IF_ERROR(StatusOf(acl::NEGEMM::validate(a, b, nullptr, c, 1, 0, info)));
       auto function = std::make_unique<acl::NEGEMM>();
       function->configure(&step.activation, &step.weight, nullptr, &step.output, 1, 0, info);
       step.function = std::move(function);
     } else {
       if (IsRequantized(workload.dtype)) {
-        auto stage = OutputStage(workload, types.type());
-        if (!stage.ok()) return stage.status();
-        info.set_gemmlowp_output_stage(*stage);
+        TW_ASSIGN_OR_RETURN(auto stage, OutputStage(workload, types.type()));
+        info.set_gemmlowp_output_stage(stage);
       }
-      const absl::Status status = StatusOf(acl::NEGEMMLowpMatrixMultiplyCore::validate(a, b, nullptr, c, info));
-      if (!status.ok()) return status;
+      TW_RETURN_IF_ERROR(StatusOf(acl::NEGEMMLowpMatrixMultiplyCore::validate(a, b, nullptr, c, info)));
       auto function = std::make_unique<acl::NEGEMMLowpMatrixMultiplyCore>();
       function->configure(&step.activation, &step.weight, nullptr, &step.output, info);
       step.function = std::move(function);
@@ -201,9 +197,8 @@ absl::StatusOr<std::vector<std::unique_ptr<Step>>> MakeMatmul(const MatmulProble
 template <typename Layer, typename... Arguments>
 absl::Status Configure(Step& step, const acl::Tensor* bias, const Arguments&... arguments) {
   const acl::ITensorInfo* bias_info = bias != nullptr ? bias->info() : nullptr;
-  const absl::Status status = StatusOf(
-      Layer::validate(step.activation.info(), step.weight.info(), bias_info, step.output.info(), arguments...));
-  if (!status.ok()) return status;
+  TW_RETURN_IF_ERROR(StatusOf(
+      Layer::validate(step.activation.info(), step.weight.info(), bias_info, step.output.info(), arguments...)));
   auto layer = std::make_unique<Layer>();
   layer->configure(&step.activation, &step.weight, bias, &step.output, arguments...);
   step.function = std::move(layer);
@@ -272,8 +267,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Step>>> MakeRows(const RowProblem& p,
   Step& step = *steps.emplace_back(std::make_unique<Step>());
   step.activation.allocator()->init(types.Activation(ShapeOf({p.columns, p.rows})));
   step.output.allocator()->init(types.Output(ShapeOf({p.columns, p.rows})));
-  const absl::Status status = StatusOf(acl::NESoftmaxLayer::validate(step.activation.info(), step.output.info()));
-  if (!status.ok()) return status;
+  TW_RETURN_IF_ERROR(StatusOf(acl::NESoftmaxLayer::validate(step.activation.info(), step.output.info())));
   auto layer = std::make_unique<acl::NESoftmaxLayer>();
   layer->configure(&step.activation, &step.output);
   step.function = std::move(layer);
@@ -290,9 +284,8 @@ absl::StatusOr<std::vector<std::unique_ptr<Step>>> MakeSteps(const Workload& wor
   if (workload.dtype != DType::kF32) {
     return absl::UnimplementedError("scales of either sign of integer sums are not measured here");
   }
-  const absl::StatusOr<Operands> folded = FoldNormalization(workload, operands);
-  if (!folded.ok()) return folded.status();
-  return MakeConvolution(conv, workload, *folded);
+  TW_ASSIGN_OR_RETURN(const Operands folded, FoldNormalization(workload, operands));
+  return MakeConvolution(conv, workload, folded);
 }
 
 }  // namespace
@@ -303,13 +296,12 @@ absl::StatusOr<std::unique_ptr<LibraryPeer>> MakeLibraryPeer(const Workload& wor
                                                  std::string(Name(workload.dtype))));
   }
   acl::NEScheduler::get().set_num_threads(1);
-  auto steps = MakeSteps(workload, operands);
-  if (!steps.ok()) return steps.status();
-  for (const auto& step : *steps) {
+  TW_ASSIGN_OR_RETURN(auto steps, MakeSteps(workload, operands));
+  for (const auto& step : steps) {
     Fill(step->activation, operands.activation.data<char>() + step->input_offset * BytesOfElement(step->activation));
     step->output.allocator()->allocate();
   }
-  return std::make_unique<AclPeer>(*std::move(steps));
+  return std::make_unique<AclPeer>(std::move(steps));
 }
 
 }  // namespace tilewright::bench

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "bench/harness/dtype.h"
 #include "bench/operators/missing_peer.h"
 #include "codegen/remote/launcher.h"
@@ -72,7 +73,7 @@ class EmulatedPeer : public Implementation {
     runtime::Tensor activation = operands.activation.Alias(), weight = operands.weight.Alias();
     runtime::Tensor parameters = operands.parameters.Alias();
     TwTensor* const arguments[] = {words.abi(), activation.abi(), weight.abi(), parameters.abi()};
-    if (absl::Status status = code_->Run("prepare", arguments); !status.ok()) return status;
+    TW_RETURN_IF_ERROR(code_->Run("prepare", arguments));
     std::vector<std::unique_ptr<Runner>> runners;
     runners.push_back(std::make_unique<EmulatedRunner>(code_));
     return runners;
@@ -89,11 +90,9 @@ absl::StatusOr<Code> Open(std::string_view name, const Target& target) {
   if (!(library << std::ifstream(path, std::ios::binary).rdbuf())) {
     return absl::NotFoundError(absl::StrCat("not set up: there is no ", path, "; bench/peers/arm/setup.sh makes it"));
   }
-  const auto command = remote::WorkerCommand(target, "");
-  if (!command.ok()) return command.status();
-  auto code = remote::RemoteModule::Open(*command, {library.str()});
-  if (!code.ok()) return code.status();
-  return Code(*std::move(code));
+  TW_ASSIGN_OR_RETURN(const auto command, remote::WorkerCommand(target, ""));
+  TW_ASSIGN_OR_RETURN(auto code, remote::RemoteModule::Open(command, {library.str()}));
+  return Code(std::move(code));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 #include "codegen/abi/function_abi.h"
 
 namespace tilewright::bench {
@@ -43,28 +44,25 @@ runtime::Tensor Borrow(const TwTensor& tensor) {
 absl::StatusOr<Workload> ParseWorkload(std::string_view text) {
   const std::vector<std::string> words = absl::StrSplit(std::string(text), ' ');
   if (words.size() != 2) return absl::InvalidArgumentError(absl::StrCat("'", std::string(text), "' is no workload"));
-  const auto shapes = ParseShapes(words[0]);
-  if (!shapes.ok()) return shapes.status();
-  const auto dtypes = ParseDTypes(words[1]);
-  if (!dtypes.ok()) return dtypes.status();
-  const auto problem = MakeProblem(shapes->front());
-  if (!problem.ok()) return problem.status();
-  return Workload{.shape = shapes->front(), .dtype = dtypes->front(), .problem = *problem};
+  TW_ASSIGN_OR_RETURN(const auto shapes, ParseShapes(words[0]));
+  TW_ASSIGN_OR_RETURN(const auto dtypes, ParseDTypes(words[1]));
+  TW_ASSIGN_OR_RETURN(const auto problem, MakeProblem(shapes.front()));
+  return Workload{.shape = shapes.front(), .dtype = dtypes.front(), .problem = problem};
 }
 
 absl::Status Prepare(std::span<TwTensor* const> args) {
   Prepared().reset();
   if (args.size() != 4) return absl::InvalidArgumentError("prepare takes four tensors");
   const runtime::Tensor text = Borrow(*args[0]);
-  const auto workload = ParseWorkload({text.data<char>(), static_cast<size_t>(text.num_elements())});
-  if (!workload.ok()) return workload.status();
-  auto peer = MakeLibraryPeer(
-      *workload, {.activation = Borrow(*args[1]), .weight = Borrow(*args[2]), .parameters = Borrow(*args[3])});
-  if (!peer.ok()) return peer.status();
+  TW_ASSIGN_OR_RETURN(const auto workload,
+                      ParseWorkload({text.data<char>(), static_cast<size_t>(text.num_elements())}));
+  TW_ASSIGN_OR_RETURN(auto peer, MakeLibraryPeer(workload, {.activation = Borrow(*args[1]),
+                                                            .weight = Borrow(*args[2]),
+                                                            .parameters = Borrow(*args[3])}));
   // A library that packs weights in its first run does so here.
-  if (absl::Status status = (*peer)->Run(); !status.ok()) return status;
-  (*peer)->SpoilOutput();
-  Prepared() = *std::move(peer);
+  TW_RETURN_IF_ERROR(peer->Run());
+  peer->SpoilOutput();
+  Prepared() = std::move(peer);
   return absl::OkStatus();
 }
 

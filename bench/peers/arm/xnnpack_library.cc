@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "bench/operators/tensor_sets.h"
 #include "bench/peers/arm/library.h"
 #include "bench/peers/xnnpack_plan.h"
@@ -41,11 +42,9 @@ absl::StatusOr<std::unique_ptr<LibraryPeer>> MakeLibraryPeer(const Workload& wor
   if (xnn_initialize(/*allocator=*/nullptr) != xnn_status_success) {
     return absl::UnimplementedError("XNNPACK does not support this CPU");
   }
-  absl::StatusOr<std::vector<XnnStep>> steps = MakeXnnSteps(workload, operands);
-  if (!steps.ok()) return steps.status();
-  absl::StatusOr<TensorSets> sets = TensorSets::Make(workload, operands, /*num_sets=*/1, XNN_EXTRA_BYTES);
-  if (!sets.ok()) return sets.status();
-  return std::make_unique<XnnpackPeer>(*std::move(steps), *std::move(sets));
+  TW_ASSIGN_OR_RETURN(std::vector<XnnStep> steps, MakeXnnSteps(workload, operands));
+  TW_ASSIGN_OR_RETURN(TensorSets sets, TensorSets::Make(workload, operands, /*num_sets=*/1, XNN_EXTRA_BYTES));
+  return std::make_unique<XnnpackPeer>(std::move(steps), std::move(sets));
 }
 
 }  // namespace tilewright::bench

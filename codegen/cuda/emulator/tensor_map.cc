@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace tilewright::emulator {
 namespace {
@@ -130,16 +131,16 @@ MapFields FieldsOf(const TwTensorMap& map) {
 
 absl::StatusOr<TwTensorMap> EncodeTiled(const TiledMap& map) {
   const Tensor tensor = {map.type, map.address, map.extents, map.strides, map.swizzle_bytes, map.fill_nan};
-  if (absl::Status s = CheckTensor(tensor, 1); !s.ok()) return s;
+  TW_RETURN_IF_ERROR(CheckTensor(tensor, 1));
   if (map.box.size() != map.extents.size())
     return Refuse(absl::StrCat("a box of rank ", map.box.size(), " for rank ", map.extents.size()));
   for (size_t i = 0; i < map.box.size(); ++i) {
     if (map.box[i] < 1 || map.box[i] > 256)
       return Refuse(absl::StrCat("extent ", i, " of the box is ", map.box[i], ", not 1 to 256"));
   }
-  if (absl::Status s = CheckRow(tensor, map.box[0]); !s.ok()) return s;
+  TW_RETURN_IF_ERROR(CheckRow(tensor, map.box[0]));
   const std::vector<uint32_t> steps = map.steps.empty() ? std::vector<uint32_t>(map.box.size(), 1) : map.steps;
-  if (absl::Status s = CheckSteps(steps, map.box.size()); !s.ok()) return s;
+  TW_RETURN_IF_ERROR(CheckSteps(steps, map.box.size()));
   MapFields fields = FieldsOf(tensor);
   for (size_t i = 0; i < map.box.size(); ++i) {
     fields.box[i] = static_cast<uint16_t>(map.box[i]);
@@ -150,16 +151,16 @@ absl::StatusOr<TwTensorMap> EncodeTiled(const TiledMap& map) {
 
 absl::StatusOr<TwTensorMap> EncodeIm2col(const Im2colMap& map) {
   const Tensor tensor = {map.type, map.address, map.extents, map.strides, map.swizzle_bytes, map.fill_nan};
-  if (absl::Status s = CheckTensor(tensor, 3); !s.ok()) return s;
+  TW_RETURN_IF_ERROR(CheckTensor(tensor, 3));
   const size_t dimensions = map.extents.size() - 2;
   if (map.channels < 1 || map.channels > 256)
     return Refuse(absl::StrCat(map.channels, " channels of a pixel are not 1 to 256"));
   if (map.pixels < 1 || map.pixels > 1024)
     return Refuse(absl::StrCat(map.pixels, " pixels of a column are not 1 to 1024"));
-  if (absl::Status s = CheckRow(tensor, map.channels); !s.ok()) return s;
-  if (absl::Status s = CheckCorners(map.lower, dimensions); !s.ok()) return s;
-  if (absl::Status s = CheckCorners(map.upper, dimensions); !s.ok()) return s;
-  if (absl::Status s = CheckSteps(map.steps, dimensions); !s.ok()) return s;
+  TW_RETURN_IF_ERROR(CheckRow(tensor, map.channels));
+  TW_RETURN_IF_ERROR(CheckCorners(map.lower, dimensions));
+  TW_RETURN_IF_ERROR(CheckCorners(map.upper, dimensions));
+  TW_RETURN_IF_ERROR(CheckSteps(map.steps, dimensions));
   MapFields fields = FieldsOf(tensor);
   fields.im2col = true;
   fields.box[0] = static_cast<uint16_t>(map.channels);

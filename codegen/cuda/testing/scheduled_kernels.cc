@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "codegen/abi/abi_type.h"
 #include "codegen/cuda/cuda_module.h"
 #include "codegen/cuda/emit_program.h"
@@ -19,11 +20,9 @@ namespace tilewright::cuda::testing {
 namespace {
 
 absl::StatusOr<Program> Emitted(const Function& function, const std::string& target_name) {
-  const absl::StatusOr<Target> target = NamedTarget(target_name);
-  if (!target.ok()) return target.status();
-  const absl::StatusOr<Module> lowered = Lower(Module{function}, *target);
-  if (!lowered.ok()) return lowered.status();
-  return EmitProgram(*lowered, *target);
+  TW_ASSIGN_OR_RETURN(const Target target, NamedTarget(target_name));
+  TW_ASSIGN_OR_RETURN(const Module lowered, Lower(Module{function}, target));
+  return EmitProgram(lowered, target);
 }
 
 }  // namespace
@@ -42,13 +41,11 @@ std::string KernelText(const Function& function, const std::string& target) {
 }
 
 absl::StatusOr<KernelTrial> KernelTrial::Make(const Function& function, const std::string& target, int64_t magnitude) {
-  absl::StatusOr<Program> program = Emitted(function, target);
-  if (!program.ok()) return program.status();
-  const auto interpreted = interp::Compile(function);
-  if (!interpreted.ok()) return interpreted.status();
+  TW_ASSIGN_OR_RETURN(Program program, Emitted(function, target));
+  TW_ASSIGN_OR_RETURN(const auto interpreted, interp::Compile(function));
   KernelTrial trial;
   trial.name_ = function->name;
-  trial.program_ = *std::move(program);
+  trial.program_ = std::move(program);
   std::vector<interp::Argument> expected;
   for (const Param& param : function->params) {
     std::vector<int64_t> shape;
@@ -59,7 +56,7 @@ absl::StatusOr<KernelTrial> KernelTrial::Make(const Function& function, const st
     trial.expected_.push_back(array);
     expected.emplace_back(array);
   }
-  if (absl::Status meant = interpreted->Run(expected); !meant.ok()) return meant;
+  TW_RETURN_IF_ERROR(interpreted.Run(expected));
   return trial;
 }
 

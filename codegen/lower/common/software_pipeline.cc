@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/status_macros.h"
 #include "codegen/lower/common/instruction_attributes.h"
 #include "codegen/lower/common/mark_pipelines.h"
 #include "codegen/lower/common/scoped_mutator.h"
@@ -140,9 +141,9 @@ class Pipeline {
 
   absl::StatusOr<Stmt> Expand() {
     Read();
-    if (absl::Status status = CheckExtents(); !status.ok()) return status;
-    if (absl::Status status = CheckOrder(); !status.ok()) return status;
-    if (absl::Status status = MultiplyBuffers(); !status.ok()) return status;
+    TW_RETURN_IF_ERROR(CheckExtents());
+    TW_RETURN_IF_ERROR(CheckOrder());
+    TW_RETURN_IF_ERROR(MultiplyBuffers());
     Stmt result = Sequence({Prologue(), Body(), Epilogue()});
     const bool roles = asynchronous_ && loop_->annotations.contains(kPipelineRoles);
     if (roles) result = Stmt(new AttrStmtNode(Expr(0), kWarpRoles, Expr(1), std::move(result)));

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/substitute.h"
+#include "base/status_macros.h"
 #include "codegen/lower/pipeline.h"
 #include "ir/interp/interp.h"
 #include "ir/ndarray.h"
@@ -40,8 +41,7 @@ std::string RefusalOf(const std::string& program) {
 
 absl::Status Run(const Function& function, int64_t dim, bool checks, std::vector<NDArray>* results) {
   interp::CompileOptions options{.check_bounds = checks, .check_uninitialized = checks};
-  const auto program = interp::Compile(function, options);
-  if (!program.ok()) return program.status();
+  TW_ASSIGN_OR_RETURN(const auto program, interp::Compile(function, options));
   std::vector<interp::Argument> arguments;
   for (const Param& param : function->params) {
     if (!param.buffer) {
@@ -54,7 +54,7 @@ absl::Status Run(const Function& function, int64_t dim, bool checks, std::vector
     FillIntegers(results->back(), 7 + arguments.size());
     arguments.emplace_back(results->back());
   }
-  return program->Run(arguments);
+  return program.Run(arguments);
 }
 
 // Empty when the lowered program, run with all detectors that apply to it, gives bit for bit what the program gives.

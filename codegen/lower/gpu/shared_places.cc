@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "ir/expr.h"
 
 namespace tilewright {
@@ -171,13 +172,12 @@ absl::StatusOr<SharedPlaces> SharedPlaces::Of(const Buffer& buffer) {
 }
 
 absl::StatusOr<OperandForm> FindOperandForm(const Buffer& buffer, int64_t rows, int64_t columns, bool along_k) {
-  const absl::StatusOr<SharedPlaces> places = SharedPlaces::Of(buffer);
-  if (!places.ok()) return places.status();
-  if (places->rows() % rows == 0 && places->columns() % columns == 0) {
+  TW_ASSIGN_OR_RETURN(const SharedPlaces places, SharedPlaces::Of(buffer));
+  if (places.rows() % rows == 0 && places.columns() % columns == 0) {
     for (const int64_t span : kSwizzleSpans) {
       if (buffer->alignment % (span == 0 ? 16 : 8 * span) != 0) continue;
-      const OperandForm form = FormOfSpan(*places, span, rows, columns, along_k);
-      if (FindsAll(form, *places, rows, columns, along_k)) return form;
+      const OperandForm form = FormOfSpan(places, span, rows, columns, along_k);
+      if (FindsAll(form, places, rows, columns, along_k)) return form;
     }
   }
   return absl::InvalidArgumentError(absl::StrCat(

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/builtin.h"
 #include "ir/substitute.h"
@@ -138,12 +139,11 @@ class Finder {
     arith::Analyzer::Scope inside(&analyzer_);
     analyzer_.Bind(nest_.row, Range{Const(nest_.row.dtype(), 0), Const(nest_.row.dtype(), nest_.rows)});
     analyzer_.Bind(nest_.column, Range{Const(nest_.column.dtype(), 0), Const(nest_.column.dtype(), nest_.columns)});
-    if (absl::Status status = CheckImage(); !status.ok()) return status;
-    if (absl::Status status = FindDigits(); !status.ok()) return status;
-    if (absl::Status status = CheckDigits(); !status.ok()) return status;
+    TW_RETURN_IF_ERROR(CheckImage());
+    TW_RETURN_IF_ERROR(FindDigits());
+    TW_RETURN_IF_ERROR(CheckDigits());
     ImageRows rows = Rows();
-    absl::Status zeros = FindEnd(positions, &rows);
-    if (!zeros.ok()) return zeros;
+    TW_RETURN_IF_ERROR(FindEnd(positions, &rows));
     return rows;
   }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "codegen/lower/pipeline.h"
 #include "intrin/registry.h"
 #include "ir/interp/interp.h"
@@ -16,8 +17,7 @@ namespace tilewright::testing {
 namespace {
 
 absl::StatusOr<std::vector<NDArray>> Run(const Function& function, const interp::CompileOptions& options) {
-  absl::StatusOr<interp::Program> program = interp::Compile(function, options);
-  if (!program.ok()) return program.status();
+  TW_ASSIGN_OR_RETURN(interp::Program program, interp::Compile(function, options));
   std::vector<NDArray> arrays;
   std::vector<interp::Argument> arguments;
   for (const Param& param : function->params) {
@@ -27,7 +27,7 @@ absl::StatusOr<std::vector<NDArray>> Run(const Function& function, const interp:
     FillIntegers(arrays.back(), arrays.size());
     arguments.emplace_back(arrays.back());
   }
-  if (absl::Status status = program->Run(arguments); !status.ok()) return status;
+  TW_RETURN_IF_ERROR(program.Run(arguments));
   return arrays;
 }
 
@@ -56,19 +56,17 @@ absl::StatusOr<Function> LoweredTo(const Function& function, std::string_view la
 }
 
 absl::Status CompareLowered(const Function& function) {
-  const absl::StatusOr<Function> lowered = LoweredTo(function);
-  if (!lowered.ok()) return lowered.status();
-  const auto expected = Run(function, interp::CompileOptions());
-  if (!expected.ok()) return expected.status();
-  const auto found = Run(*lowered, interp::CompileOptions::AllChecks());
+  TW_ASSIGN_OR_RETURN(const Function lowered, LoweredTo(function));
+  TW_ASSIGN_OR_RETURN(const auto expected, Run(function, interp::CompileOptions()));
+  const auto found = Run(lowered, interp::CompileOptions::AllChecks());
   if (!found.ok())
-    return absl::Status(found.status().code(), absl::StrCat(found.status().message(), "\n", Print(*lowered)));
-  for (size_t i = 0; i < expected->size(); ++i) {
-    if (BitEqual((*expected)[i], (*found)[i])) continue;
-    const ArrayError error = MaxError((*expected)[i], (*found)[i]);
+    return absl::Status(found.status().code(), absl::StrCat(found.status().message(), "\n", Print(lowered)));
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (BitEqual(expected[i], (*found)[i])) continue;
+    const ArrayError error = MaxError(expected[i], (*found)[i]);
     return absl::InternalError(absl::StrCat("array ", i, " differs at ", error.position, ": ",
-                                            (*found)[i].Get(error.position), " for ",
-                                            (*expected)[i].Get(error.position), "\n", Print(*lowered)));
+                                            (*found)[i].Get(error.position), " for ", expected[i].Get(error.position),
+                                            "\n", Print(lowered)));
   }
   return absl::OkStatus();
 }
