@@ -37,6 +37,8 @@ inline constexpr char kBufferDimAlign[] = "buffer_dim_align";
 // The number of a write buffer that has two versions, so that one is filled while the other is used. Of an allocation:
 // 1. Written by users; read by lowering and the memory limits of verify.
 inline constexpr char kDoubleBuffer[] = "double_buffer_scope";
+// A list of [write buffer, name of a layout]. Of an allocation: the name. Written by set_layout; read by lowering.
+inline constexpr char kBufferLayout[] = "buffer_layout";
 // The block is a copy whose loops are still to be chosen. Written by read_at and write_at.
 inline constexpr char kAutoCopy[] = "auto_copy";
 // The numbers of reads and writes that annotate_buffer_access declared: they are not derived from the body again.
@@ -53,12 +55,43 @@ inline constexpr char kWarpExecution[] = "warp_execution";
 inline constexpr char kPipelineStage[] = "software_pipeline_stage";
 inline constexpr char kPipelineOrder[] = "software_pipeline_order";
 inline constexpr char kPipelineAsyncStages[] = "software_pipeline_async_stages";
-// Which statement of a pipeline an attribute statement holds. Only between two passes of lowering.
-inline constexpr char kPipelineStatement[] = "software_pipeline_statement";
+// Bulk copies of the asynchronous stages are done by threads of their own (codegen/lower/gpu/warp_roles.h). Written by the
+// rules; lowering makes kWarpRoles of it.
+inline constexpr char kPipelineRoles[] = "software_pipeline_roles";
 // What caches are asked for (codegen/lower/cpu/cache_hints.h): what the next iteration reads a second time, rows so many
 // iterations ahead, and stores past the caches. Written by the rules; read by lowering, kStream by code generation too.
 inline constexpr char kPrefetchNext[] = "tilewright.prefetch_next";
 inline constexpr char kPrefetchRows[] = "tilewright.prefetch_rows";
 inline constexpr char kStream[] = "tilewright.stream";
+// Threads share the iterations of a parallel loop from this number of statements on, as StatementIterations counts them
+// (ir/iterations.h); where sizes give it less to do, one thread runs all of them. Written by the rules; read by lowering
+// and code generation of CPUs.
+inline constexpr char kThreadsFrom[] = "tilewright.threads_from";
+
+// ---- Implementations of intrinsics on GPUs (codegen/lower/common/instruction_attributes.h): attribute statements
+
+// The call that does what the body says, or makes the value that the one store in the body stores.
+inline constexpr char kCudaInstruction[] = "cuda.instruction";
+inline constexpr char kCudaValue[] = "cuda.value";
+// The iterations of the loop in the body are registers of the lane, from this one on.
+inline constexpr char kCudaRegisters[] = "cuda.registers";
+
+// ---- Between passes of lowering only
+
+// Which statement of a pipeline an attribute statement holds. Written by mark_pipelines; read by software_pipeline.
+inline constexpr char kPipelineStatement[] = "software_pipeline_statement";
+// The part of a fused loop that a loop stands for while the fused one is partitioned. Written and read by loop_partition.
+inline constexpr char kLoopPart[] = "loop_part";
+// An attribute around copies of asynchronous stages, and one around a pipeline with kPipelineRoles. Written by
+// software_pipeline; read by the passes of codegen/lower/gpu.
+inline constexpr char kAsyncCopy[] = "async_copy";
+inline constexpr char kWarpRoles[] = "warp_roles";
+// An attribute around arrivals that release what earlier products read. Written by bulk_barriers; read by order_async.
+inline constexpr char kEarlierRelease[] = "earlier_release";
+// Of an allocation of wgmma sums: the registers that a lane has of each tile.
+inline constexpr char kCudaAccumulator[] = "cuda.accumulator";
+// Of an allocation: the columns of a fragment, which its flat buffer does not show. Written by MarkFragments; read by
+// select_instructions.
+inline constexpr char kFragmentColumns[] = "fragment_columns";
 
 }  // namespace tilewright

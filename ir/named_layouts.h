@@ -20,9 +20,6 @@
 
 namespace tilewright {
 
-// A list of [write buffer, name of a layout]. Of an allocation: the name. Written by set_layout; read by lowering.
-inline constexpr char kBufferLayout[] = "buffer_layout";
-
 // The span of a swizzle in bytes; nothing for another name.
 std::optional<int64_t> SwizzleSpan(std::string_view name);
 

@@ -3,8 +3,8 @@
 
   tools/check_names.py
 
-* Keys of annotations are spelled in ir/annotations.h alone; other code uses the constants (comments and tests may show
-  programs with them).
+* Keys of annotations and attributes stand in ir/annotations.h alone; other code uses its constants, wherever it makes,
+  looks for or compares a key (comments and tests may show programs with them).
 * Headers of codegen/llvm are included in codegen/ alone; everything else includes codegen/backend.h.
 * What knows the machine stands in target/, intrin/ and folders named after a kind of machine: kinds of targets, memory
   levels by number, vectors of so many lanes, sizes of lines and pages. KNOWN lists the places that are left; it may only
@@ -17,6 +17,16 @@ import subprocess
 import sys
 
 KEYS = "ir/annotations.h"
+
+# Where code names the key of an annotation or attribute: a constant or a string.
+KEY = r'(k[A-Z]\w*|"\w[^"]*")'
+KEY_USES = [
+    r"\b(?:annotations|attrs)(?:\(\))?(?:\.|->)(?:contains|count|find|at|erase|insert|insert_or_assign|emplace|try_emplace)\(\{?" + KEY,
+    r"\b(?:annotations|attrs)(?:\(\))?\[" + KEY,
+    r"\b(?:annotations|attrs) = \{\{" + KEY,
+    r"\b(?:attr|attribute|mark|op)->key [=!]= " + KEY,
+    r"\bAttrStmtNode\([^;]*?, " + KEY,
+]
 
 MACHINE_FOLDERS = {"cpu", "gpu", "x86", "aarch64", "cuda"}
 MACHINE = {
@@ -59,10 +69,15 @@ def MachinePlaces(path, code):
     return places
 
 
+def KeysUsed(code):
+    return {key for pattern in KEY_USES for key in re.findall(pattern, code)}
+
+
 def main():
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
     with open(KEYS) as f:
         keys = re.findall(r'constexpr char (k\w+)\[\] = "([^"]+)"', f.read())
+    names = {name for name, _ in keys}
     # Other meanings of the same words: members of JSON objects.
     keys = [(name, key) for name, key in keys if key != "features"]
     wrong = []
@@ -78,6 +93,8 @@ def main():
             wrong += [f"{path}:{number} {why}" for number, why in places]
         elif len(places) < KNOWN.get(path, 0):
             wrong.append(f"{path} knows the machine in {len(places)} places: lower its number in KNOWN")
+        wrong += [f"{path} uses the key {key}, which does not stand in {KEYS}" for key in sorted(KeysUsed(code) - names)
+                  if not path.startswith("graph/")]  # whose attributes are those of operators
         for name, key in keys:
             if f'"{key}"' in code:
                 wrong.append(f'{path} spells "{key}": use {name} of {KEYS}')

@@ -8,8 +8,8 @@
 #include "autoschedule/cost/take_apart.h"
 #include "autoschedule/cost/unread_vectors.h"
 #include "autoschedule/program/sizes.h"
-#include "codegen/lower/common/instruction_attributes.h"
 #include "ir/analysis.h"
+#include "ir/annotations.h"
 #include "ir/builtin.h"
 
 namespace tilewright {

@@ -9,6 +9,7 @@
 #include "autoschedule/cost/projected.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/sizes.h"
+#include "ir/annotations.h"
 #include "ir/iterations.h"
 
 namespace tilewright {

@@ -6,7 +6,6 @@
 #include "codegen/abi/function_abi.h"
 #include "codegen/llvm/emitter.h"
 #include "ir/annotations.h"
-#include "ir/iterations.h"
 #include "llvm/IR/MDBuilder.h"
 
 namespace tilewright::codegen {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "ir/annotations.h"
 #include "ir/named_layouts.h"
 #include "schedule/program/buffer_selector.h"
 #include "schedule/program/buffer_uses.h"

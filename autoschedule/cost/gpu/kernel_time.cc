@@ -10,7 +10,6 @@
 
 #include "autoschedule/cost/gpu/lane_requests.h"
 #include "autoschedule/cost/memory_traffic.h"
-#include "codegen/lower/common/software_pipeline.h"
 #include "ir/annotations.h"
 #include "ir/thread_tags.h"
 #include "target/clusters.h"

@@ -11,7 +11,6 @@
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/sketch/gpu/plain_gpu_rule.h"
 #include "base/status_macros.h"
-#include "codegen/lower/common/software_pipeline.h"
 #include "ir/annotations.h"
 #include "ir/functor.h"
 #include "target/clusters.h"

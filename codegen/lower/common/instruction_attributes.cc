@@ -1,5 +1,6 @@
 #include "codegen/lower/common/instruction_attributes.h"
 
+#include "ir/annotations.h"
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
 

@@ -12,13 +12,6 @@
 
 namespace tilewright {
 
-inline constexpr char kCudaInstruction[] = "cuda.instruction";
-inline constexpr char kCudaValue[] = "cuda.value";
-inline constexpr char kCudaRegisters[] = "cuda.registers";
-
-// Annotation of allocations of wgmma sums: the registers that a lane has of each tile.
-inline constexpr char kCudaAccumulator[] = "cuda.accumulator";
-
 bool IsInstruction(const Stmt& s);
 // What the program says without instructions.
 Stmt WithoutInstructions(const Stmt& s);

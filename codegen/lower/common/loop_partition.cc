@@ -8,6 +8,7 @@
 #include "codegen/lower/common/scoped_mutator.h"
 #include "codegen/lower/common/simplify.h"
 #include "ir/analysis.h"
+#include "ir/annotations.h"
 #include "ir/arith/linear.h"
 #include "ir/arith/same_expr.h"
 #include "ir/builtin.h"
@@ -27,9 +28,6 @@ constexpr int64_t kMostValues = 4;
 // Stores that a loop may be cut into once more for conditions of single lanes: they become masks, which cost little
 // beside more code, and what they would take the borders of windows need.
 constexpr int64_t kMaxStoresOfLanes = 300;
-
-// The annotation of a loop that stands for a part of a fused one while that is partitioned: which part.
-constexpr char kPart[] = "part";
 
 // Whether an expression is made of divisions by constants, with or without remainder, of the variable alone.
 bool IsPartOf(const Expr& e, const Var& var) {
@@ -303,7 +301,7 @@ class Partitioner : public Mutator {
       loop.var = Var(op->var->name + "_part", part.dtype());
       loop.min = analyzer.Simplify(range->min);
       loop.extent = analyzer.Simplify(range->extent);
-      loop.annotations = {{kPart, Annotation{part}}};
+      loop.annotations = {{kLoopPart, Annotation{part}}};
       loop.body = RewriteExprs(fields.body, [&](const Expr& e) {
         return isa<BinaryNode>(e) && StructuralEqual(e, part) ? Expr(loop.var) : e;
       });
@@ -312,8 +310,8 @@ class Partitioner : public Mutator {
     // Copies of a loop have variables of their own.
     fields.body = RewriteStmt(Mutate(fields.body), [](const Stmt& s) {
       const auto* loop = dyn_cast<ForNode>(s);
-      if (loop == nullptr || !loop->annotations.contains(kPart)) return s;
-      return Substitute(loop->body, {{loop->var, std::get<Expr>(loop->annotations.at(kPart).value)}});
+      if (loop == nullptr || !loop->annotations.contains(kLoopPart)) return s;
+      return Substitute(loop->body, {{loop->var, std::get<Expr>(loop->annotations.at(kLoopPart).value)}});
     });
     return For(std::move(fields));
   }

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "ir/annotations.h"
 #include "ir/functor.h"
 #include "ir/named_layouts.h"
 #include "ir/substitute.h"

@@ -33,12 +33,6 @@
 
 namespace tilewright {
 
-inline constexpr char kAsyncCopy[] = "async_copy";
-// Annotation of a pipelined loop: bulk copies of its asynchronous stages are done by threads of their own
-// (codegen/lower/gpu/warp_roles.h). Becomes an attribute around the expanded pipeline.
-inline constexpr char kPipelineRoles[] = "software_pipeline_roles";
-inline constexpr char kWarpRoles[] = "warp_roles";
-
 // After MarkPipelines, when there are no blocks any more.
 absl::StatusOr<Function> InjectPipelines(const Function& function, bool asynchronous = false);
 

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "ir/annotations.h"
 #include "ir/functor.h"
-#include "ir/named_layouts.h"
 
 namespace tilewright {
 namespace {

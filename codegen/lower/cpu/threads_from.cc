@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "ir/annotations.h"
 #include "ir/functor.h"
 #include "ir/iterations.h"
 

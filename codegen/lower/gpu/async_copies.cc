@@ -1,11 +1,10 @@
 #include "codegen/lower/gpu/async_copies.h"
 
 #include "absl/strings/str_cat.h"
-#include "codegen/lower/common/instruction_attributes.h"
 #include "codegen/lower/common/scoped_mutator.h"
-#include "codegen/lower/common/software_pipeline.h"
 #include "codegen/lower/gpu/kernel_accesses.h"
 #include "ir/analysis.h"
+#include "ir/annotations.h"
 #include "ir/builtin.h"
 
 namespace tilewright {

@@ -9,6 +9,7 @@
 #include "codegen/lower/gpu/bulk_copies.h"
 #include "codegen/lower/gpu/warp_roles.h"
 #include "codegen/lower/gpu/wgmma_call.h"
+#include "ir/annotations.h"
 #include "ir/arith/analyzer.h"
 #include "ir/builtin.h"
 #include "ir/data_type.h"

@@ -28,10 +28,9 @@ namespace tilewright {
 // arrive at the producer of each, and barriers are ready in all blocks before one copies. A producer waits for all
 // consumers before it closes a group that they make room for: nobody arrives at a block that has ended.
 //
-// Consumers arrive behind products that follow the end of a group: they release what earlier products read, which
-// are done first (order_async.h), and the latest go on.
-inline constexpr char kEarlierRelease[] = "earlier_release";
-
+// Consumers arrive behind products that follow the end of a group: they release what earlier products read
+// (kEarlierRelease), which are done first (order_async.h), and the latest go on.
+//
 // After SelectInstructions. InvalidArgument: a number of groups to wait for is not a constant.
 absl::StatusOr<Function> MakeBulkBarriers(const Function& function);
 

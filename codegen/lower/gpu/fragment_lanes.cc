@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/analysis.h"
+#include "ir/annotations.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
 

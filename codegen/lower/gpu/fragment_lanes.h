@@ -18,9 +18,7 @@
 
 namespace tilewright {
 
-// Annotation of allocations: the columns of a fragment, which its flat buffer does not show. Made by MarkFragments.
-inline constexpr char kFragmentColumns[] = "fragment_columns";
-// Expects buffers with their shapes.
+// Annotates fragments with their columns (kFragmentColumns). Expects buffers with their shapes.
 Function MarkFragments(const Function& function);
 
 struct FragmentTile {

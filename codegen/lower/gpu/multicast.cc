@@ -4,8 +4,8 @@
 #include <string>
 #include <unordered_set>
 
-#include "codegen/lower/common/software_pipeline.h"
 #include "ir/analysis.h"
+#include "ir/annotations.h"
 #include "ir/arith/analyzer.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"

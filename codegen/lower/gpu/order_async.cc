@@ -8,6 +8,7 @@
 #include "codegen/lower/gpu/bulk_barriers.h"
 #include "codegen/lower/gpu/kernel_accesses.h"
 #include "codegen/lower/gpu/wgmma_call.h"
+#include "ir/annotations.h"
 #include "ir/functor.h"
 
 namespace tilewright {

@@ -5,10 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/common/instruction_attributes.h"
-#include "codegen/lower/common/software_pipeline.h"
 #include "codegen/lower/gpu/bulk_copies.h"
 #include "codegen/lower/gpu/thread_accesses.h"
 #include "ir/analysis.h"
+#include "ir/annotations.h"
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
 #include "ir/thread_tags.h"

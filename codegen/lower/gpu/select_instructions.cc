@@ -8,6 +8,7 @@
 #include "codegen/lower/common/scoped_mutator.h"
 #include "codegen/lower/gpu/fragment_lanes.h"
 #include "codegen/lower/gpu/wgmma_call.h"
+#include "ir/annotations.h"
 #include "ir/arith/analyzer.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"

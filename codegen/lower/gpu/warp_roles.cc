@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/lower/common/software_pipeline.h"
 #include "codegen/lower/gpu/bulk_copies.h"
 #include "codegen/lower/gpu/kernel_accesses.h"
 #include "ir/analysis.h"
+#include "ir/annotations.h"
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
