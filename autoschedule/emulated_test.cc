@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <utility>
 
 #include "autoschedule/sketch/auto_schedule.h"
+#include "base/files.h"
 #include "codegen/remote/launcher.h"
 #include "codegen/testing/equivalence.h"
 #include "ir/ops/conv.h"
@@ -145,8 +145,7 @@ TEST(MatrixInstructions, AreTakenWhereTheyAreFaster) {
 
 // The machine that docs/targets.md makes up.
 TEST(MadeUpMachine, IsADescriptionAndNothingElse) {
-  std::ifstream page("docs/targets.md");
-  const std::string text{std::istreambuf_iterator<char>(page), std::istreambuf_iterator<char>()};
+  const std::string text = *ReadFile("docs/targets.md");
   constexpr std::string_view kBegin = "```json\n";
   const size_t begin = text.find(kBegin), end = text.find("```\n", begin + 1);
   ASSERT_NE(begin, text.npos);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <string>
 #include <utility>
@@ -12,6 +11,7 @@
 
 #include "autoschedule/sketch/auto_schedule.h"
 #include "autoschedule/tune/list_candidates.h"
+#include "base/files.h"
 #include "codegen/backend.h"
 #include "codegen/lower/pipeline.h"
 #include "ir/ops/conv.h"
@@ -87,8 +87,7 @@ void AddExamples(const std::string& folder, std::vector<NamedModule>& all) {
     const std::string stem = entry.path().stem();
     if (entry.path().extension() != ".py") continue;
     if (std::ranges::any_of(others, [&](const std::string& end) { return stem.ends_with(end); })) continue;
-    std::ifstream file(entry.path());
-    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    const std::string text = *ReadFile(entry.path());
     script::ParseResult parsed = script::Parse(text, entry.path().string());
     ASSERT_TRUE(parsed.diagnostics.empty()) << parsed.diagnostics[0].ToString();
     all.emplace_back(stem, parsed.module);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -25,6 +24,7 @@
 #include "absl/strings/str_split.h"
 #include "autoschedule/cost/speed_of_light.h"
 #include "autoschedule/tune/list_candidates.h"
+#include "base/files.h"
 #include "base/status_macros.h"
 #include "bench/harness/bandwidth.h"
 #include "bench/harness/kept_workspace.h"
@@ -69,11 +69,6 @@ struct Row {
   double difference = 0;
   int64_t trials = 0;
 };
-
-std::string AbsolutePath(const std::string& path) {
-  const char* folder = std::getenv("BUILD_WORKING_DIRECTORY");
-  return folder == nullptr || path.empty() || path.starts_with('/') ? path : absl::StrCat(folder, "/", path);
-}
 
 // The files of the command line; a path is one of the user's folder or, as the default is, of the program's own.
 absl::StatusOr<std::vector<std::string>> ProgramFiles(const std::vector<std::string>& names) {

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <ostream>
 
@@ -24,14 +23,6 @@ std::string_view Extension(std::string_view path) {
   return dot == path.npos || path.find('/', dot) != path.npos ? std::string_view() : path.substr(dot + 1);
 }
 
-bool WriteFile(const CommandArguments& args, const std::string& path, const std::string& bytes) {
-  std::ofstream file(path, std::ios::binary);
-  file << bytes;
-  if (file.flush()) return true;
-  args.err() << path << ": cannot be written\n";
-  return false;
-}
-
 // The header's path beside an object or a library.
 std::string HeaderPath(const std::string& path) { return path.substr(0, path.rfind('.')) + ".h"; }
 
@@ -39,10 +30,10 @@ std::string HeaderPath(const std::string& path) { return path.substr(0, path.rfi
 absl::Status Write(const CommandArguments& args, const Module& module, const Target& target, const std::string& path,
                    const CompileOptions& options) {
   TW_ASSIGN_OR_RETURN(const auto artifact, Compile(module, target, options));
-  if (!WriteFile(args, path, artifact.bytes)) return absl::UnknownError("");
+  if (!WriteText(args, path, artifact.bytes)) return absl::UnknownError("");
   for (const auto& [name, count] : artifact.counters) args.out() << name << ": " << count << "\n";
   const bool callable = options.format == "o" || options.format == "so";
-  if (callable && !WriteFile(args, HeaderPath(path), EmitHeader(module))) return absl::UnknownError("");
+  if (callable && !WriteText(args, HeaderPath(path), EmitHeader(module))) return absl::UnknownError("");
   return absl::OkStatus();
 }
 
@@ -82,7 +73,7 @@ int RunCompile(const CommandArguments& args) {
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   const std::optional<Schedule> schedule = ScheduleProgram(args, *module, *target, &intrins);
   if (!schedule) return kRefused;
-  if (const auto trace = args.Get("--trace"); trace && !WriteFile(args, *trace, ToText(schedule->trace()))) {
+  if (const auto trace = args.Get("--trace"); trace && !WriteText(args, *trace, ToText(schedule->trace()))) {
     return kRefused;
   }
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <ostream>
@@ -112,11 +111,7 @@ int Export(const CommandArguments& args, const Database& database) {
     args.out() << *lines;
     return kDone;
   }
-  std::ofstream file(*path);
-  file << *lines;
-  if (file.flush()) return kDone;
-  args.err() << *path << ": cannot be written\n";
-  return kRefused;
+  return WriteText(args, *path, *lines) ? kDone : kRefused;
 }
 
 int Merge(const CommandArguments& args, Database& database) {

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <fstream>
 #include <ostream>
 #include <sstream>
 
@@ -62,14 +61,6 @@ class StepPrinter {
   std::ostream& out_;
 };
 
-bool WriteFile(const CommandArguments& args, const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  if (file.flush()) return true;
-  args.err() << path << ": cannot be written\n";
-  return false;
-}
-
 int RunSchedule(const CommandArguments& args) {
   const std::optional<std::string> script = args.Get("--script");
   if (!script) return UsageError(args, "schedule", "--script=SCHED is missing");
@@ -95,11 +86,11 @@ int RunSchedule(const CommandArguments& args) {
   }
   if (const std::optional<std::string> path = args.Get("--trace")) {
     const Trace& trace = schedule.trace();
-    if (!WriteFile(args, *path, path->ends_with(".json") ? ToJson(trace) + "\n" : ToText(trace))) return kRefused;
+    if (!WriteText(args, *path, path->ends_with(".json") ? ToJson(trace) + "\n" : ToText(trace))) return kRefused;
   }
   const std::string result = Print(schedule.module());
   if (const std::optional<std::string> path = args.Get("-o")) {
-    if (!WriteFile(args, *path, result)) return kRefused;
+    if (!WriteText(args, *path, result)) return kRefused;
   } else if (!args.Has("--each-step")) {
     args.out() << result;
   }

@@ -1,5 +1,4 @@
 #include <chrono>
-#include <fstream>
 #include <ostream>
 
 #include "codegen/runtime/thread_pool.h"
@@ -7,6 +6,7 @@
 #include "target/target.h"
 #include "target/target_json.h"
 #include "tools/commands.h"
+#include "tools/program_file.h"
 
 namespace tilewright {
 namespace {
@@ -45,10 +45,7 @@ int PrintTarget(const CommandArguments& args) {
     args.out() << target->ToString();
     return kDone;
   }
-  std::ofstream file(*path);
-  if (file << TargetToJson(*target) && file.flush()) return kDone;
-  args.err() << "cannot write " << *path << "\n";
-  return kRefused;
+  return WriteText(args, *path, TargetToJson(*target)) ? kDone : kRefused;
 }
 
 }  // namespace

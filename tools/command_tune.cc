@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <iostream>
 #include <ostream>
 
@@ -80,14 +79,6 @@ void PrintStatistics(const TuneResult& result, std::ostream& err) {
   for (const auto& [reason, count] : s.failed) err << "  failed " << count << " times: " << reason << "\n";
   for (const std::string& failure : result.failures) err << "  first " << failure << "\n";
   for (const RuleRefusal& block : result.left_alone) err << "  not scheduled: " << block.ToString() << "\n";
-}
-
-bool WriteText(const CommandArguments& args, const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  if (file.flush()) return true;
-  args.err() << path << ": cannot be written\n";
-  return false;
 }
 
 // The program, or the function of it that --func names, alone.

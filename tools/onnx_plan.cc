@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <ostream>
@@ -11,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "autoschedule/cost/projected.h"
+#include "base/files.h"
 #include "graph/executor/export_model.h"
 #include "graph/executor/kernel_cache.h"
 #include "graph/executor/onnx_model.h"
@@ -114,9 +114,8 @@ absl::Status WritePrograms(const std::string& folder, const PlannedFunction& fun
       if (programs[i].constant[p]) constants.push_back(static_cast<int>(p));
     }
     const std::string path = absl::StrCat(folder, "/k", i, ".py");
-    std::ofstream file(path);
-    file << Print(constants.empty() ? programs[i].program : MarkConstant(programs[i].program, constants));
-    if (!file.flush()) return absl::UnavailableError(absl::StrCat("cannot write ", path));
+    TW_RETURN_IF_ERROR(
+        WriteFile(path, Print(constants.empty() ? programs[i].program : MarkConstant(programs[i].program, constants))));
   }
   return absl::OkStatus();
 }

@@ -1,23 +1,25 @@
 #include "tools/program_file.h"
 
-#include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <ostream>
 
+#include "base/files.h"
 #include "ir/script/parser.h"
 
 namespace tilewright {
 
 std::optional<std::string> ReadText(const CommandArguments& args, const std::string& path) {
   if (path == "-") return std::string(std::istreambuf_iterator<char>(args.in()), std::istreambuf_iterator<char>());
-  std::error_code error;
-  std::ifstream file(path, std::ios::binary);
-  if (!file || std::filesystem::is_directory(path, error)) {
-    args.err() << path << ": error: cannot read this file\n";
-    return std::nullopt;
-  }
-  return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  absl::StatusOr<std::string> text = ReadFile(path);
+  if (text.ok()) return *std::move(text);
+  args.err() << path << ": error: cannot read this file\n";
+  return std::nullopt;
+}
+
+bool WriteText(const CommandArguments& args, const std::string& path, std::string_view text) {
+  if (WriteFile(path, text).ok()) return true;
+  args.err() << path << ": cannot be written\n";
+  return false;
 }
 
 std::optional<Module> ReadProgram(const CommandArguments& args, const std::string& path) {

@@ -180,8 +180,7 @@ class Maker {
       shape.push_back(value);
     }
     TW_ASSIGN_OR_RETURN(auto read, Read(buffer->name, buffer->dtype, shape));
-    if (read)
-      return interp::Argument(*read);
+    if (read) return interp::Argument(*read);
     TW_ASSIGN_OR_RETURN(auto array, AllocateArray(buffer->name, buffer->dtype, shape));
     Fill(array, position);
     return interp::Argument(std::move(array));

@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/math.h"
+
 namespace tilewright {
 namespace {
 
@@ -12,7 +14,6 @@ namespace {
 constexpr int64_t kMostValues = 1 << 14;
 
 int64_t FloorDivInt(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Splits into the multiple of `divisor` and the rest: a == divisor * first + second.
 std::pair<IndexForm, IndexForm> Divide(const IndexForm& a, int64_t divisor) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/math.h"
+
 namespace tilewright {
 namespace {
 
@@ -47,7 +49,7 @@ double CyclesFromMemory(double bytes, const Target& target) {
 bool PaysToFlipAhead(int64_t columns, int64_t windows) {
   // Columns of a tile; writing and reading a flipped copy takes as long as flipping it in so many tiles.
   constexpr int64_t kTypicalColumns = 12, kTilesOfACopy = 4;
-  return (columns + kTypicalColumns - 1) / kTypicalColumns * windows >= kTilesOfACopy;
+  return CeilDiv(columns, kTypicalColumns) * windows >= kTilesOfACopy;
 }
 
 }  // namespace tilewright

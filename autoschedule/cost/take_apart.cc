@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/math.h"
+
 namespace tilewright {
 namespace {
 
@@ -48,7 +50,7 @@ void TakeLoopsApart(ProgramFacts* facts) {
     for (size_t piece = cuts[l].size(); piece-- > 0;) {
       LoopFacts part = whole;
       const int64_t upper = piece + 1 < cuts[l].size() ? cuts[l][piece + 1] : whole.extent;
-      part.extent = (upper + cuts[l][piece] - 1) / cuts[l][piece];
+      part.extent = CeilDiv(upper, cuts[l][piece]);
       const bool outermost = piece + 1 == cuts[l].size();
       part.parent = !outermost         ? static_cast<int>(loops.size()) - 1
                     : whole.parent < 0 ? -1

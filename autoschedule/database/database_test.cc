@@ -8,9 +8,9 @@
 #include <fstream>
 #include <map>
 #include <set>
-#include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "base/files.h"
 
 namespace tilewright {
 namespace {
@@ -58,12 +58,6 @@ std::vector<std::string> Uids(const Database& database) {
   EXPECT_TRUE(records.ok()) << records.status();
   for (const TuningRecord& record : *records) uids.push_back(record.uid);
   return uids;
-}
-
-std::string ReadFile(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
 }
 
 // As another program would.
@@ -306,10 +300,10 @@ TEST(Record, RefusesOtherJson) {
 
 // What a file says after an attempt to open it, and that the attempt left it as it was.
 std::string Refusal(const std::string& path) {
-  const std::string before = ReadFile(path);
+  const std::string before = *ReadFile(path);
   const auto database = Database::Open(path);
   EXPECT_FALSE(database.ok());
-  EXPECT_EQ(ReadFile(path), before);
+  EXPECT_EQ(*ReadFile(path), before);
   return database.ok() ? "" : std::string(database.status().message());
 }
 
@@ -418,7 +412,7 @@ TEST(Database, RefusesDamage) {
       ASSERT_TRUE(database.Put(record).ok());
     }
   }
-  const std::string whole = ReadFile(path);
+  const std::string whole = *ReadFile(path);
   ASSERT_GT(whole.size(), 16u * 4096);
   const auto write = [&](const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; };
   write(whole.substr(0, whole.size() / 2));

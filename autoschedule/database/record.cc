@@ -8,6 +8,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/statistics.h"
 
 namespace tilewright {
 namespace {
@@ -113,10 +114,7 @@ class MemberReader {
 
 double TuningRecord::MedianSeconds() const {
   if (failed() || seconds.empty()) return std::numeric_limits<double>::infinity();
-  std::vector<double> sorted = seconds;
-  std::sort(sorted.begin(), sorted.end());
-  const size_t middle = sorted.size() / 2;
-  return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+  return Median(seconds);
 }
 
 std::string TargetKey(const Target& target, bool emulated) {

@@ -25,6 +25,7 @@
 #include "autoschedule/measure/protocol/protocol.h"
 #include "autoschedule/measure/protocol/serve.h"
 #include "autoschedule/measure/reference/reference.h"
+#include "base/statistics.h"
 #include "base/status_macros.h"
 #include "codegen/abi/abi_type.h"
 #include "codegen/runtime/available_cpus.h"

@@ -4,6 +4,7 @@
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/contraction.h"
+#include "base/math.h"
 
 namespace tilewright {
 namespace {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autoschedule/program/block_loops.h"
+#include "base/math.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
@@ -123,7 +124,7 @@ int64_t Products(const std::vector<Phase>& phases, unsigned set, int64_t columns
     products *= joined ? phases[i].joined : phases[i].taps;
     columns *= joined ? phases[i].values : 1;
   }
-  return products * ((columns + lanes - 1) / lanes * lanes);
+  return products * (RoundUp(columns, lanes));
 }
 
 // The iterators of the set and the column become one, in the column's place.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "autoschedule/program/sizes.h"
+#include "base/math.h"
 #include "base/status_macros.h"
 
 namespace tilewright {
@@ -128,7 +129,7 @@ Outcome<std::monostate> WriteOut(Schedule& sch, BlockRv block, LoopRv outer, boo
 }
 
 double BusyPart(int64_t iterations, int cores) {
-  const int64_t rounds = (iterations + cores - 1) / cores;
+  const int64_t rounds = CeilDiv(iterations, cores);
   return static_cast<double>(iterations) / static_cast<double>(rounds * cores);
 }
 

@@ -77,6 +77,4 @@ Outcome<LoopRv> FuseFirst(Schedule& sch, const std::vector<LoopRv>& loops, size_
 // Makes the outermost of nested loops the one that cores share: of as many as ParallelLoops says. None without loops.
 Outcome<std::monostate> RunInParallel(Schedule& sch, std::vector<LoopRv>& loops, int cores);
 
-inline int64_t RoundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
-
 }  // namespace tilewright

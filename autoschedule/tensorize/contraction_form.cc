@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autoschedule/program/block_loops.h"
+#include "base/math.h"
 #include "ir/analysis.h"
 
 namespace tilewright {
@@ -47,7 +48,7 @@ TileOperands OperandsOf(const BlockRealizeNode& realize, const Contraction& cont
 
 int64_t DepthStep(int64_t extent, const TileInstruction& instruction, bool copied) {
   const int64_t most = instruction.StepDepth(), steps = RoundUp(extent, most) / most;
-  const int64_t least = RoundUp((extent + steps - 1) / steps, instruction.group);
+  const int64_t least = RoundUp(CeilDiv(extent, steps), instruction.group);
   // Rows that begin inside of a line take two to load; a deeper step takes no longer, but more of the caches.
   const bool fills_lines = (copied || extent % least != 0) && 3 * most <= 4 * least;
   return fills_lines ? most : least;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/math.h"
 #include "target/amx_registers.h"
 
 namespace tilewright {
@@ -14,7 +15,6 @@ constexpr int kMostRows = 16;
 constexpr int kMostVectors = 6;
 // Tiles whose efficiencies differ by less are nearly equal.
 constexpr double kNearlyEqual = 0.01;
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 RegisterTile AmxTile(int64_t outer_rows, int64_t rows, int64_t columns, int row_tiles, int tile_rows, int vectors,
                      const TileOperands& operands) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/math.h"
 #include "target/amx_registers.h"
 
 namespace tilewright {
@@ -196,7 +197,7 @@ TEST(RegisterTile, OfAmxDividesRowsEvenlyAmongCores) {
   const auto blocks = [&](int64_t rows, int cores) {
     const RegisterTile tile =
         BestTile(RegisterTiles(amx, rows, 96, rows, {.row_load = 2.0 / 3, .cores = cores, .shared_rows = 0.6}));
-    return (rows + tile.rows - 1) / tile.rows;
+    return CeilDiv(rows, tile.rows);
   };
   EXPECT_EQ(blocks(221, 1), 7);
   EXPECT_EQ(blocks(221, 2) % 2, 0);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/math.h"
 #include "ir/analysis.h"
 #include "ir/functor.h"
 #include "ir/script/printer.h"
@@ -179,7 +180,7 @@ class MappingFinder {
         inside[static_cast<size_t>(iterator)] = true;
         extent *= *AsInt(block_.iter_vars[static_cast<size_t>(iterator)].domain.extent);
       }
-      const int64_t tiles = (extent + mapping.tile[i] - 1) / mapping.tile[i];
+      const int64_t tiles = CeilDiv(extent, mapping.tile[i]);
       useful *= static_cast<double>(extent) / static_cast<double>(tiles * mapping.tile[i]);
     }
     for (size_t i = 0; i < inside.size(); ++i) {

@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "base/statistics.h"
 #include "bench/gpu/case_file.h"
 #include "codegen/cuda/driver.h"
 
@@ -200,8 +201,7 @@ class CaseRun {
         Check(driver_.ElapsedMilliseconds(&time, begin, end), "time");
         times.push_back(1000.0 * static_cast<double>(time) / repeats);
       }
-      std::sort(times.begin(), times.end());
-      return times.empty() ? 0 : times[times.size() / 2];
+      return times.empty() ? 0 : Median(times);
     };
     const double once = median(2, 1, [&] { StartNext(stream); });
     constexpr double kLong = 3000;

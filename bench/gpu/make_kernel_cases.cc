@@ -4,11 +4,10 @@
 //   make_kernel_cases FOLDER SM80.cubin SM90.cubin        both compiled from codegen/cuda/emulator/kernels/all.cu
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <functional>
 #include <iostream>
-#include <iterator>
 
+#include "base/files.h"
 #include "bench/gpu/case_file.h"
 #include "codegen/cuda/emulator/testing/kernel_runs.h"
 
@@ -310,11 +309,6 @@ bool All(const std::string& folder, const std::string& sm80, const std::string& 
   return good;
 }
 
-std::string ReadFile(const char* path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
 }  // namespace
 }  // namespace tilewright::gpu
 
@@ -323,6 +317,5 @@ int main(int argc, char** argv) {
     std::cerr << "usage: make_kernel_cases FOLDER SM80.cubin SM90.cubin\n";
     return 2;
   }
-  using tilewright::gpu::ReadFile;
-  return tilewright::gpu::All(argv[1], ReadFile(argv[2]), ReadFile(argv[3])) ? 0 : 1;
+  return tilewright::gpu::All(argv[1], *tilewright::ReadFile(argv[2]), *tilewright::ReadFile(argv[3])) ? 0 : 1;
 }

@@ -23,6 +23,7 @@
 #include "absl/strings/str_split.h"
 #include "autoschedule/measure/executor/speed_gauge.h"
 #include "autoschedule/measure/protocol/run_folder.h"
+#include "base/files.h"
 #include "base/status_macros.h"
 #include "bench/harness/command_line.h"
 #include "bench/harness/machine.h"
@@ -66,12 +67,6 @@ constexpr double kTolerance = 1e-3;
 int Fail(int status, const std::string& message) {
   std::fprintf(stderr, "error: %s\n", message.c_str());
   return status;
-}
-
-// Paths are the user's: those of the folder in which he called `bazel run`.
-std::string AbsolutePath(const std::string& path) {
-  const char* folder = std::getenv("BUILD_WORKING_DIRECTORY");
-  return folder == nullptr || path.empty() || path.starts_with('/') ? path : absl::StrCat(folder, "/", path);
 }
 
 std::string ModelsFolder() {
@@ -314,12 +309,8 @@ class ModelRun {
   std::vector<ModelResult> results_;
 };
 
-absl::Status WriteFile(const std::string& path, const std::string& text) {
-  if (path.empty()) return absl::OkStatus();
-  std::ofstream file(AbsolutePath(path));
-  file << text;
-  file.close();
-  return file.good() ? absl::OkStatus() : absl::UnavailableError(absl::StrCat("cannot write ", path));
+absl::Status WriteIfNamed(const std::string& path, const std::string& text) {
+  return path.empty() ? absl::OkStatus() : WriteFile(AbsolutePath(path), text);
 }
 
 int Main(const std::vector<std::string>& arguments, char** argv) {
@@ -352,8 +343,8 @@ int Main(const std::vector<std::string>& arguments, char** argv) {
   }
   head.other_load = other_load.Share();
   std::fputs(ModelsToText(head, results).c_str(), stdout);
-  absl::Status written = WriteFile(absl::GetFlag(FLAGS_json), ModelsToJson(head, results));
-  written.Update(WriteFile(absl::GetFlag(FLAGS_html), ModelsToHtml(head, results)));
+  absl::Status written = WriteIfNamed(absl::GetFlag(FLAGS_json), ModelsToJson(head, results));
+  written.Update(WriteIfNamed(absl::GetFlag(FLAGS_html), ModelsToHtml(head, results)));
   if (!written.ok()) return Fail(1, std::string(written.message()));
   return failed ? Fail(1, "some results were wrong or missing; see the report") : 0;
 }

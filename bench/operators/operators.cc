@@ -1,8 +1,6 @@
 // Measures operators: this compiler and its peers on the same data in one process. See README.md.
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "autoschedule/cost/speed_of_light.h"
 #include "autoschedule/measure/executor/speed_gauge.h"
+#include "base/files.h"
 #include "base/status_macros.h"
 #include "bench/harness/command_line.h"
 #include "bench/harness/dtype.h"
@@ -141,12 +140,6 @@ double MeasureSeconds() {
   return absl::GetFlag(FLAGS_tune) ? std::min(6.0, seconds / 6) : seconds;
 }
 
-// Paths are the user's: those of the folder in which he called `bazel run`, not of the one that it starts programs in.
-std::string AbsolutePath(const std::string& path) {
-  const char* folder = std::getenv("BUILD_WORKING_DIRECTORY");
-  return folder == nullptr || path.empty() || path.starts_with('/') ? path : absl::StrCat(folder, "/", path);
-}
-
 std::vector<std::string> SymbolicNumbers() {
   return absl::StrSplit(absl::GetFlag(FLAGS_symbolic), ',', absl::SkipEmpty());
 }
@@ -217,13 +210,6 @@ absl::StatusOr<std::vector<Workload>> ChooseWorkloads() {
     }
   }
   return workloads;
-}
-
-absl::Status WriteFile(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  file.close();
-  return file.good() ? absl::OkStatus() : absl::UnavailableError(absl::StrCat("cannot write ", path));
 }
 
 // Files such as GMM_1_512_512_512_f32.py, which `tilewright compile` and `tilewright tune` take.

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/files.h"
 #include "base/status_macros.h"
 #include "bench/harness/dtype.h"
 #include "bench/operators/problem.h"
@@ -48,12 +48,6 @@ constexpr int kDone = 0, kFailed = 1, kWrongUsage = 2;
 int Fail(int code, const std::string& message) {
   std::fprintf(stderr, "error: %s\n", message.c_str());
   return code;
-}
-
-// Paths are the user's: those of the folder in which he called `bazel run`.
-std::string AbsolutePath(const std::string& path) {
-  const char* folder = std::getenv("BUILD_WORKING_DIRECTORY");
-  return folder == nullptr || path.empty() || path.starts_with('/') ? path : absl::StrCat(folder, "/", path);
 }
 
 // "C2D:1,7,7,8,8,3,1,1" -> that one; "C2D" -> the standard ones of that operator; "all" -> those of every operator.

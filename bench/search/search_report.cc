@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/statistics.h"
 #include "bench/harness/statistics.h"
 
 namespace tilewright::bench {
@@ -34,11 +35,6 @@ const SearchRun* RunOf(const SearchGroup& group, std::string_view variant) {
   return found == group.runs.end() || found->milliseconds <= 0 ? nullptr : &*found;
 }
 
-double Median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values.empty() ? 0 : Quantile(values, 0.5);
-}
-
 // The median over the seeds of a task; 0 where nothing was found.
 double TimeOf(const std::vector<SearchGroup>& groups, const std::string& task, std::string_view variant) {
   std::vector<double> times;
@@ -46,7 +42,7 @@ double TimeOf(const std::vector<SearchGroup>& groups, const std::string& task, s
     const SearchRun* run = group.task == task ? RunOf(group, variant) : nullptr;
     if (run != nullptr) times.push_back(run->milliseconds);
   }
-  return Median(std::move(times));
+  return times.empty() ? 0 : Median(std::move(times));
 }
 
 // Times over those of the full search, task by task.
@@ -100,7 +96,7 @@ Reached TimeToReach(const std::vector<SearchGroup>& groups, std::string_view var
     if (const double seconds = SecondsUntil(group, *run, part); seconds < kNothing) times.push_back(seconds);
   }
   const double share = all == 0 ? 0 : static_cast<double>(times.size()) / static_cast<double>(all);
-  return {Median(std::move(times)), share};
+  return {times.empty() ? 0 : Median(std::move(times)), share};
 }
 
 std::string Comparison(const std::vector<SearchGroup>& groups) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/math.h"
 #include "base/status_macros.h"
 #include "ir/functor.h"
 
@@ -73,7 +74,7 @@ absl::StatusOr<std::unique_ptr<FunctionRunner>> FunctionRunner::Compile(const De
     TemporaryPlan plan{temporary.buffer->name, std::move(bytes), -1};
     if (const std::optional<int64_t> constant = AsInt(temporary.bytes)) {
       plan.offset = runner->workspace_bytes_;
-      runner->workspace_bytes_ += (*constant + kAlignment - 1) / kAlignment * kAlignment;
+      runner->workspace_bytes_ += RoundUp(*constant, kAlignment);
     }
     runner->array_names_.push_back(temporary.buffer->name);
     runner->temporaries_.push_back(std::move(plan));

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/math.h"
 #include "base/status_macros.h"
 
 namespace tilewright::cuda {
@@ -72,7 +73,7 @@ absl::Status GraphRuns::Make(int num_sets, const Call& call) {
                          driver_.BeginCapture(stream_)}) {
     if (code != 0) return DeviceStatus(driver_, code, "graph");
   }
-  calls_ = (kLeastCalls + num_sets - 1) / num_sets * num_sets;
+  calls_ = RoundUp(kLeastCalls, num_sets);
   absl::Status status;
   for (int i = 0; i < calls_ && status.ok(); ++i) status = call(i % num_sets, stream_);
   // The capture ends after an error too.

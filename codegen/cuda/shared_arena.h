@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/math.h"
+
 namespace tilewright::cuda {
 
 // Buffers that live at the same time lie behind each other; those of statements that follow each other share bytes.
@@ -11,7 +13,7 @@ class SharedArena {
  public:
   // The offset of `bytes` more; Release(offset) gives back them and what was taken since.
   int64_t Take(int64_t bytes, int64_t alignment) {
-    const int64_t offset = (top_ + alignment - 1) / alignment * alignment;
+    const int64_t offset = RoundUp(top_, alignment);
     top_ = offset + bytes;
     most_ = std::max(most_, top_);
     return offset;

@@ -1,12 +1,11 @@
 #include "codegen/llvm/llvm_backend.h"
 
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/files.h"
 #include "base/status_macros.h"
 #include "codegen/llvm/aarch64/spills.h"
 #include "codegen/llvm/jit.h"
@@ -53,9 +52,8 @@ class LlvmBackend : public Backend {
     TW_ASSIGN_OR_RETURN(auto command, remote::WorkerCommand(target, options.launcher));
     std::vector<std::string> libraries;
     for (const std::string& path : options.libraries) {
-      std::ifstream file(path, std::ios::binary);
-      if (!file) return absl::NotFoundError(absl::StrCat("cannot read ", path));
-      libraries.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+      TW_ASSIGN_OR_RETURN(std::string library, ReadFile(path));
+      libraries.push_back(std::move(library));
     }
     TW_ASSIGN_OR_RETURN(auto library, EmitSharedLibrary(module, target, options));
     libraries.push_back(std::move(library));

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/math.h"
+
 namespace tilewright::runtime {
 namespace {
 
@@ -34,7 +36,7 @@ class CpuMask {
 // CPUs' worth of quota / period, or nullopt when the numbers mean "no limit".
 std::optional<int> Quota(int64_t quota, int64_t period) {
   if (quota <= 0 || period <= 0) return std::nullopt;
-  return static_cast<int>(std::clamp<int64_t>((quota + period - 1) / period, 1, kMaxCpus));
+  return static_cast<int>(std::clamp<int64_t>(CeilDiv(quota, period), 1, kMaxCpus));
 }
 
 std::optional<int> ReadVersion2(const std::string& folder) {

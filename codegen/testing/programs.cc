@@ -1,5 +1,6 @@
 #include "codegen/testing/programs.h"
 
+#include "base/math.h"
 #include "ir/builder.h"
 
 namespace tilewright::testing {
@@ -12,7 +13,7 @@ Function MakeTiledMatmul(const TiledMatmul& s) {
   Buffer a = f.Input("A", {m, k_extent}, kF32);
   Buffer b = f.Input("B", {Expr(s.n / s.columns), k_extent, columns}, kF32);
   Buffer c = f.Input("C", {m, n}, kF32);
-  const Expr padded = Expr((s.m + s.rows - 1) / s.rows * s.rows);
+  const Expr padded = Expr(RoundUp(s.m, s.rows));
   Buffer a_reg = f.Alloc("A_reg", {padded, k_extent}, kF32, Scope::Parse("register"));
   Buffer c_reg = f.Alloc("C_reg", {padded, n}, kF32, Scope::Parse("register"));
   const Expr zero = ConstFloat(kF32, 0);
@@ -40,7 +41,7 @@ Function MakeTiledMatmul(const TiledMatmul& s) {
   f.Loop(
       "j0", Expr(s.n / s.columns),
       [&](Var j0) {
-        f.Loop("i0", Expr((s.m + s.rows - 1) / s.rows), [&](Var i0) {
+        f.Loop("i0", Expr(CeilDiv(s.m, s.rows)), [&](Var i0) {
           tile(i0, j0, "init", false, [&](BlockBuilder&, Var vi, Var vj) { f.Store(c_reg, zero, {vi, vj}); });
           f.Loop("k", k_extent, [&](Var k) {
             f.Loop(

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "base/math.h"
 #include "codegen/testing/equivalence.h"
 #include "ir/builder.h"
 #include "ir/script/printer.h"
@@ -47,7 +48,7 @@ class ProgramMaker {
     if (d == extents_.size()) return Tile();
     const ForKind kind = d == 0 && Pick(0, 1) == 0 ? ForKind::kParallel : ForKind::kSerial;
     f_.Loop(
-        "o" + std::to_string(d), Expr((extents_[d] + tiles_[d] - 1) / tiles_[d]),
+        "o" + std::to_string(d), Expr(CeilDiv(extents_[d], tiles_[d])),
         [&](Var o) {
           outer_.push_back(o);
           Outer(d + 1);

@@ -4,13 +4,13 @@
 
 #include <cstdio>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "base/files.h"
 #include "codegen/counters.h"
 #include "codegen/cuda/nvrtc.h"
 #include "codegen/cuda/preamble.h"
@@ -27,14 +27,10 @@ struct Example {
   const char* program = nullptr;          // where several schedules have one
 };
 
-std::string ReadFile(const std::string& name) {
-  std::ifstream file("examples/schedules/" + name);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
+std::string Script(const std::string& name) { return *ReadFile("examples/schedules/" + name); }
 
 Function Scheduled(const std::string& name, const char* program = nullptr) {
-  return cuda::testing::Scheduled(ReadFile((program == nullptr ? name : program) + ".py"),
-                                  ReadFile(name + "_schedule.py"));
+  return cuda::testing::Scheduled(Script((program == nullptr ? name : program) + ".py"), Script(name + "_schedule.py"));
 }
 Function Scheduled(const Example& example) { return Scheduled(example.name, example.program); }
 

@@ -5,12 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "base/files.h"
 #include "codegen/cuda/testing/scheduled_kernels.h"
 
 namespace tilewright {
@@ -29,17 +28,14 @@ struct Row {
 };
 void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
 
-std::string ReadFile(const std::string& name) {
-  std::ifstream file("examples/schedules/" + name + ".py");
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
+std::string Script(const std::string& name) { return *ReadFile("examples/schedules/" + name + ".py"); }
 
 class PlantedFaults : public ::testing::TestWithParam<Row> {};
 TEST_P(PlantedFaults, AreReported) {
   const Row& row = GetParam();
-  std::string program = ReadFile(row.program);
+  std::string program = Script(row.program);
   for (const auto& [what, by] : row.edits) program = cuda::testing::Replaced(program, what, by);
-  const Function scheduled = cuda::testing::Scheduled(program, ReadFile(row.schedule));
+  const Function scheduled = cuda::testing::Scheduled(program, Script(row.schedule));
   const auto trial = cuda::testing::KernelTrial::Make(scheduled, row.target, row.magnitude);
   ASSERT_TRUE(trial.ok()) << trial.status();
   ASSERT_EQ(trial->Run(trial->program(), row.tolerance), "");

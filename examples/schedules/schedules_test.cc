@@ -2,11 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <string>
 
+#include "base/files.h"
 #include "intrin/registry.h"
 #include "ir/interp/interp.h"
 #include "ir/ndarray.h"
@@ -55,24 +54,22 @@ const std::map<std::string, std::vector<double>> kConstants = {
     {"AT", {1, 1, 1, 0, 0, 1, -1, -1}},
 };
 
-std::string ReadFile(const std::string& name) {
-  std::ifstream file("examples/schedules/" + name);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
+// Empty where there is no such file.
+std::string Script(const std::string& name) { return ReadFile("examples/schedules/" + name).value_or(""); }
 
 class Schedules : public ::testing::TestWithParam<Example> {
  protected:
   Schedules() {
-    const std::string text = ReadFile(std::string(GetParam().name) + "_intrinsics.py");
+    const std::string text = Script(std::string(GetParam().name) + "_intrinsics.py");
     if (!text.empty()) EXPECT_TRUE(intrins_.LoadScript(text, "intrinsics").ok());
-    program_ = ParseFunctionOrDie(ReadFile(std::string(GetParam().name) + ".py"));
+    program_ = ParseFunctionOrDie(Script(std::string(GetParam().name) + ".py"));
     target_ = *NamedTarget(GetParam().target);
   }
 
   // Why the schedule in the file, or its result, is refused; empty when it is not.
   std::string Apply(const std::string& file, Function* result) {
     Schedule schedule(Module{program_}, {.intrins = &intrins_});
-    if (const auto error = ApplyScheduleScript(ReadFile(file), file, &schedule)) return error->diagnostic.ToString();
+    if (const auto error = ApplyScheduleScript(Script(file), file, &schedule)) return error->diagnostic.ToString();
     *result = schedule.module().Main();
     return Verify(*result);
   }
@@ -111,7 +108,7 @@ TEST_P(Schedules, VerifiesAndComputesTheSame) {
   EXPECT_EQ(Verify(program_), "");
   Function scheduled;
   ASSERT_EQ(Apply(name + "_schedule.py", &scheduled), "");
-  const std::string reference = ReadFile(name + "_reference.py");
+  const std::string reference = Script(name + "_reference.py");
   const auto expected = RunProgram(reference.empty() ? program_ : ParseFunctionOrDie(reference)),
              actual = RunProgram(scheduled);
   for (size_t i = 0; i < expected.size(); ++i) {

@@ -1,14 +1,12 @@
 #include "graph/executor/export_model.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/files.h"
 #include "base/status_macros.h"
 #include "codegen/abi/c_header.h"
 #include "codegen/backend.h"
@@ -21,13 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Memory = BoundPlan::Argument::Memory;
-
-absl::Status WriteFile(const std::string& path, const char* data, size_t size) {
-  std::ofstream file(path, std::ios::binary);
-  file.write(data, static_cast<std::streamsize>(size));
-  if (file.flush()) return absl::OkStatus();
-  return absl::UnknownError(absl::StrCat(path, " cannot be written: ", std::strerror(errno)));
-}
 
 // A file that is gone when the object is.
 class ScratchFile {
@@ -62,7 +53,7 @@ class Exporter {
     sequence_.name = options_.name;
     if (section.bytes() > 0) {
       TW_RETURN_IF_ERROR(
-          WriteFile(constants, reinterpret_cast<const char*>(section.data()), static_cast<size_t>(section.bytes())));
+          WriteFile(constants, {reinterpret_cast<const char*>(section.data()), static_cast<size_t>(section.bytes())}));
       sequence_.constants_file = constants;
       sequence_.constants_bytes = section.bytes();
     }
@@ -77,11 +68,11 @@ class Exporter {
     const bool is_library = options_.path.ends_with(".so");
     TW_ASSIGN_OR_RETURN(const auto artifact,
                         Compile(module_, HostTarget(), {.format = is_library ? "so" : "o", .sequence = &sequence_}));
-    TW_RETURN_IF_ERROR(WriteFile(options_.path, artifact.bytes.data(), artifact.bytes.size()));
+    TW_RETURN_IF_ERROR(WriteFile(options_.path, artifact.bytes));
     const PrimFunc exported(
         {.name = options_.name, .params = sequence_.params, .body = tilewright::Evaluate(Const(DataType::Int(32), 0))});
     const std::string header = EmitHeader(Module(exported));
-    return WriteFile(fs::path(options_.path).replace_extension(".h").string(), header.data(), header.size());
+    return WriteFile(fs::path(options_.path).replace_extension(".h").string(), header);
   }
 
  private:

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/files.h"
 #include "codegen/runtime/loaded_module.h"
 #include "ir/script/printer.h"
 #include "nlohmann/json.hpp"
@@ -85,15 +86,6 @@ std::string FileIdentity(const std::string& path) {
   const auto size = fs::file_size(path, error);
   const auto time = fs::last_write_time(path, error).time_since_epoch().count();
   return absl::StrCat(path, " ", size, " ", time);
-}
-
-std::optional<std::string> ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) return std::nullopt;
-  std::string bytes(static_cast<size_t>(std::max<std::streamoff>(file.tellg(), 0)), '\0');
-  file.seekg(0);
-  if (!file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) return std::nullopt;
-  return bytes;
 }
 
 // Under another name first, so that nobody sees a part of it.
@@ -179,14 +171,14 @@ void KernelCache::Touch(const std::string& key) const {
 }
 
 std::optional<Kernel> KernelCache::Load(const std::string& key) const {
-  const std::optional<std::string> text = ReadFile(PathOf(key, ".json"));
-  if (!text) return std::nullopt;
+  const absl::StatusOr<std::string> text = ReadFile(PathOf(key, ".json"));
+  if (!text.ok()) return std::nullopt;
   const std::string path = PathOf(key, ".so");
   try {
     const json facts = json::parse(*text);
     if (facts.at("key").get<std::string>() != key) return std::nullopt;
-    const std::optional<std::string> library = ReadFile(path);
-    if (!library || Hash(*library) != facts.at("library").get<std::string>()) return std::nullopt;
+    const absl::StatusOr<std::string> library = ReadFile(path);
+    if (!library.ok() || Hash(*library) != facts.at("library").get<std::string>()) return std::nullopt;
     auto kernel = OpenKernel(path, FromJson(facts), facts.at("scheduled").get<bool>());
     if (!kernel.ok()) return std::nullopt;
     kernel->from_cache = true;
@@ -209,8 +201,8 @@ void KernelCache::Store(const std::string& key, const ScheduledKernel& kernel, b
 }
 
 std::optional<std::string> KernelCache::LoadText(const std::string& key) const {
-  const std::optional<std::string> file = ReadFile(PathOf(key, ".json"));
-  if (!file) return std::nullopt;
+  const absl::StatusOr<std::string> file = ReadFile(PathOf(key, ".json"));
+  if (!file.ok()) return std::nullopt;
   try {
     const json facts = json::parse(*file);
     if (facts.at("key").get<std::string>() != key) return std::nullopt;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <numeric>
 
+#include "base/math.h"
 #include "graph/memory/search_placement.h"
 
 namespace tilewright::graph {
@@ -78,7 +79,7 @@ int64_t RoundedBytes(int64_t bytes) {
   // Tensors of a multiple of this are staggered. Any value is right; this one is a power of two that L1's sets divide.
   constexpr int64_t kStaggered = 4096;
   // At least one, so that of two tenants in conflict one lies below the other.
-  const int64_t lines = std::max<int64_t>((bytes + kArenaAlignment - 1) / kArenaAlignment, 1) * kArenaAlignment;
+  const int64_t lines = std::max<int64_t>(CeilDiv(bytes, kArenaAlignment), 1) * kArenaAlignment;
   return lines >= kStaggered && lines % kStaggered == 0 ? lines + kArenaAlignment : lines;
 }
 

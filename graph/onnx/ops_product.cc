@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/math.h"
 #include "base/status_macros.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
@@ -212,8 +213,8 @@ absl::Status ImportMatMulNBits(OnnxNode& n) {
   if (depth < 1 || columns < 1 || block < 1 || block * bits % 8 != 0) {
     return n.Error("a matrix ", depth, "x", columns, " in blocks of ", block);
   }
-  const int64_t per_byte = 8 / bits, blocks = (depth + block - 1) / block;
-  const int64_t zero_bytes = (blocks + per_byte - 1) / per_byte;
+  const int64_t per_byte = 8 / bits, blocks = CeilDiv(depth, block);
+  const int64_t zero_bytes = CeilDiv(blocks, per_byte);
   if (a.rank() < 1) return n.Error("its input is a scalar");
   Exprs a_shape = a.shape;
   a_shape.back() = Extent(depth);

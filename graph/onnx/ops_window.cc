@@ -1,4 +1,5 @@
 // Convolutions and pools.
+#include "base/math.h"
 #include "base/status_macros.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
@@ -33,7 +34,7 @@ absl::StatusOr<std::vector<Span>> SpansOf(OnnxNode& n, const Exprs& in, const In
       const auto extent = AsInt(in[i]);
       int64_t total = span.reach() - span.stride;
       if (extent) {
-        const int64_t positions = (*extent + span.stride - 1) / span.stride;
+        const int64_t positions = CeilDiv(*extent, span.stride);
         total = (positions - 1) * span.stride + span.reach() - *extent;
       } else if (span.stride != 1) {
         return n.Unsupported("auto_pad of a symbolic extent with a stride");

@@ -1,24 +1,15 @@
 #include "graph/onnx/test_data.h"
 
 #include <cstring>
-#include <fstream>
-#include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "base/files.h"
 #include "base/status_macros.h"
 #include "graph/onnx/model_file.h"
 #include "onnx/onnx-data_pb.h"
 
 namespace tilewright::graph {
 namespace {
-
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::NotFoundError(absl::StrCat("cannot open ", path));
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 absl::StatusOr<NDArray> ArrayOfTensor(const onnx::TensorProto& tensor) {
   TW_ASSIGN_OR_RETURN(const TensorView view, TensorOf(tensor));

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "base/math.h"
 #include "ir/arith/analyzer.h"
 #include "ir/arith/expr_text.h"
 #include "ir/arith/iter_map.h"
@@ -33,8 +34,6 @@ struct Step {
   // The types of the two axes before a fuse.
   DataType first = DataType::Int(32), second = DataType::Int(32);
 };
-
-int64_t CeilTo(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 // Extents are constants; with a symbol, some are multiples of n. Mixed ones have loops of 64 bits beside those of 32.
 class Chain {
@@ -90,7 +89,7 @@ class Chain {
         if (!extent) return;
         step.kind = Step::kPad;
         step.before = axis.extent;
-        axes[step.axis].extent = Expr(CeilTo(*extent, random_.Pick<int64_t>({4, 8, 16})));
+        axes[step.axis].extent = Expr(RoundUp(*extent, random_.Pick<int64_t>({4, 8, 16})));
       }
     }
     steps.push_back(step);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/math.h"
 
 namespace tilewright::interp::internal {
 
@@ -184,7 +185,7 @@ void Shadow::Reset(int64_t bytes, int element_bytes, bool initialized, bool init
   element_bytes_ = std::max(element_bytes, 1);
   if (init) written_.assign(static_cast<size_t>(bytes), initialized ? 1 : 0);
   if (!races) return;
-  cells_.assign(static_cast<size_t>((bytes + element_bytes_ - 1) / element_bytes_), Cell());
+  cells_.assign(static_cast<size_t>(CeilDiv(bytes, element_bytes_)), Cell());
   const bool owned = owner != OwnerLevel::kDevice && owner != OwnerLevel::kCore;
   writers_.assign(owned ? cells_.size() : 0, 0);
 }

@@ -1,6 +1,7 @@
 #include "ir/ops/conv_transpose.h"
 
 #include "base/check.h"
+#include "base/math.h"
 
 namespace tilewright::ops {
 namespace {
@@ -23,7 +24,7 @@ Function ConvTranspose(Expr batch, Expr height, Expr width, int64_t in_channels,
   // Zeros before the first element of the stretched input, rounded up to whole elements of the input; `border` is what
   // that is too much.
   const int64_t stride = window.stride, before = window.kernel - 1 - window.padding;
-  const int64_t elements = (before + stride - 1) / stride;
+  const int64_t elements = CeilDiv(before, stride);
   const int64_t border = elements * stride - before;
   const std::vector<int64_t> padding = {0, elements, elements, 0};
   Buffer padded = Pad(f, inputs, padding, padding, Const(types.input, 0));

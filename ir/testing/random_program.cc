@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <random>
 
+#include "base/math.h"
 #include "ir/builder.h"
 
 namespace tilewright {
@@ -214,7 +215,7 @@ class Generator {
     constexpr ForKind kKinds[] = {ForKind::kSerial, ForKind::kParallel, ForKind::kUnrolled, ForKind::kVectorized};
     const ForKind outer = kKinds[Pick(0, 2)], inner = kKinds[Pick(0, 3)];
     f_.Loop(
-        "o", Expr((extent + factor - 1) / factor),
+        "o", Expr(CeilDiv(extent, factor)),
         [&](Var o) {
           f_.Loop(
               "i", Expr(factor),

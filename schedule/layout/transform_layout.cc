@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "base/math.h"
 #include "base/status_macros.h"
 #include "ir/arith/iter_map.h"
 #include "ir/functor.h"
@@ -66,7 +67,7 @@ std::vector<Expr> RoundToTiles(const std::vector<int64_t>& tiles, const std::vec
   std::vector<Expr> rounded = shape;
   for (size_t d = 0; d < shape.size(); ++d) {
     const std::optional<int64_t> extent = AsInt(shape[d]);
-    if (extent) rounded[d] = Const(shape[d].dtype(), (*extent + tiles[d] - 1) / tiles[d] * tiles[d]);
+    if (extent) rounded[d] = Const(shape[d].dtype(), RoundUp(*extent, tiles[d]));
   }
   return rounded;
 }

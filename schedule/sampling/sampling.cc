@@ -4,6 +4,7 @@
 #include <functional>
 #include <numeric>
 
+#include "base/math.h"
 #include "base/status_macros.h"
 #include "schedule/program/common_refusals.h"
 
@@ -72,8 +73,6 @@ std::optional<Refusal> WhyNotATile(const char* primitive, uint32_t loop, int64_t
 int64_t ProductFrom(const std::vector<int64_t>& factors, int64_t first) {
   return std::accumulate(factors.begin() + first, factors.end(), int64_t{1}, std::multiplies<>());
 }
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Each factor but the first is positive, and the first reaches the extent, but not more than it must.
 std::optional<Refusal> WhyNotImperfect(uint32_t loop, int64_t extent, int64_t n, const std::vector<int64_t>& factors) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/math.h"
 #include "ir/data_type.h"
 
 namespace tilewright {
@@ -227,7 +228,7 @@ class Maker {
   }
   std::string Split(const Array& target, Draw& own, int depth) {
     const int64_t tile = 1 + own.Below(7);
-    return absl::StrCat("    for i, jo, ji in T.grid(", rows_, ", ", (columns_ + tile - 1) / tile, ", ", tile,
+    return absl::StrCat("    for i, jo, ji in T.grid(", rows_, ", ", CeilDiv(columns_, tile), ", ", tile,
                         "):\n        with T.block(\"", target.name, "\"):\n            vi = T.axis.spatial(", rows_,
                         ", i)\n            vj = T.axis.spatial(", columns_, ", jo * ", tile,
                         " + ji)\n            T.where(jo * ", tile, " + ji < ", columns_, ")\n            ", target.name,

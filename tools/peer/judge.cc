@@ -11,7 +11,6 @@
 // result shows to be wrong against the program before the call, and are empty when it shows nothing. `unread`: the
 // parser refuses TVM's program. `tries` are calls that TVM refused, each made after the first lines; the answer is our
 // reason, or null where we accept.
-#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -20,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "base/files.h"
 #include "intrin/registry.h"
 #include "ir/script/parser.h"
 #include "ir/script/printer.h"
@@ -128,8 +128,7 @@ class Judge {
 };
 
 int Run(const std::string& path) {
-  std::ifstream file(path);
-  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::string text = ReadFile(path).value_or("");
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   if (const absl::Status loaded = intrins.LoadScript(text, path); !loaded.ok()) {
     std::cerr << std::string(loaded.message()) << "\n";

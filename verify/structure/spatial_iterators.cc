@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/math.h"
 #include "ir/arith/iter_map.h"
 #include "ir/arith/linear.h"
 #include "ir/arith/same_expr.h"
@@ -143,7 +144,7 @@ class Checker : public Visitor {
         }
         below = std::clamp<int64_t>(analyzer_.ConstBounds(remainder).max, 0, divisor - 1) + 1;
       }
-      digits.push_back({quotient, {zero, Const(type, (*extent + divisor - 1) / divisor)}});
+      digits.push_back({quotient, {zero, Const(type, CeilDiv(*extent, divisor))}});
       digits.push_back({remainder, {zero, Const(type, below)}});
       for (const size_t added : {digits.size() - 2, digits.size() - 1}) {
         analyzer_.Bind(digits[added].first, digits[added].second);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autoschedule/cost/cpu/tile_loads.h"
+#include "base/math.h"
 #include "target/amx_registers.h"
 
 namespace tilewright {
@@ -28,8 +29,6 @@ constexpr double kSpilling = 0.6;
 constexpr double kWaitingStores = 64, kStoredRun = 0.4;
 // Steps of a loop of typical length over tiles of AMX.
 constexpr double kTypicalTileSteps = 16;
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Cycles that the AMX instructions of one step take.
 double CyclesOfProducts(const TileSize& tile) {

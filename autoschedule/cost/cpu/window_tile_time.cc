@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/math.h"
+
 namespace tilewright {
 namespace {
 
@@ -15,8 +17,6 @@ constexpr double kStream = 0.02;
 constexpr double kRun = 0.4;
 // What tiles take longer that are cut at the edges.
 constexpr double kEdges = 1.15;
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 bool Moves(const Access& access, int row, int column) {
   return std::ranges::any_of(std::initializer_list<int>{row, column}, [&](int iterator) {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "autoschedule/measure/executor/sampling.h"
+#include "base/statistics.h"
 
 namespace tilewright {
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/statistics.h"
+
 namespace tilewright {
 
 bool MedianIsKnown(std::vector<int64_t> samples, double half_width) {

@@ -5,7 +5,6 @@
 // is clear that nobody wants to know it more exactly.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -27,14 +26,6 @@ std::vector<int64_t> Sample(const std::function<void()>& prepare, const std::fun
 
 // Whether the interval of the median of these samples is that narrow; false for fewer than six.
 bool MedianIsKnown(std::vector<int64_t> samples, double half_width);
-
-// The one in the middle, or the mean of the two; there must be one.
-template <class T>
-T Median(std::vector<T> samples) {
-  std::sort(samples.begin(), samples.end());
-  const size_t middle = samples.size() / 2;
-  return samples.size() % 2 == 1 ? samples[middle] : (samples[middle - 1] + samples[middle]) / 2;
-}
 
 // samples[candidate][round]: of several candidates that were measured in turn. What a round met, a slower clock say,
 // all of them met: their samples are divided by how much slower than usual the round was for most of them.

@@ -4,6 +4,8 @@
 
 #include <numeric>
 
+#include "base/statistics.h"
+
 namespace tilewright {
 namespace {
 
@@ -53,11 +55,6 @@ TEST(Sampling, MedianIsKnown) {
   // The interval is from the 40th to the 60th.
   EXPECT_TRUE(MedianIsKnown(samples, 0.011));
   EXPECT_FALSE(MedianIsKnown(samples, 0.008));
-}
-
-TEST(Sampling, MedianIsTheMiddleOrTheMeanOfTwo) {
-  EXPECT_EQ(Median<double>({3, 1, 2}), 2);
-  EXPECT_EQ(Median<double>({4, 1, 2, 3}), 2.5);
 }
 
 TEST(Sampling, RoundsAreLevelled) {

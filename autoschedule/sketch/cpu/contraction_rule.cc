@@ -15,6 +15,7 @@
 #include "autoschedule/program/sizes.h"
 #include "autoschedule/sketch/cpu/contraction_loops.h"
 #include "autoschedule/sketch/cpu/contraction_plan.h"
+#include "base/math.h"
 #include "base/status_macros.h"
 #include "intrin/amx_tile.h"
 #include "intrin/dot_tile.h"

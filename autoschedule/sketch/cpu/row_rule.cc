@@ -9,6 +9,7 @@
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/row_chain.h"
+#include "base/math.h"
 #include "base/status_macros.h"
 #include "ir/analysis.h"
 
@@ -30,7 +31,7 @@ std::vector<int64_t> LaneWidths(int64_t extent, int lanes) {
   std::erase_if(widths, [&](int64_t width) { return width < kLastLanes || width > extent; });
   // Vectors that are read, or the latency of the sums where they are few; what combines them; and a mask.
   auto cost = [&](int64_t width) {
-    const int64_t steps = (extent + width - 1) / width, vectors = (width + lanes - 1) / lanes;
+    const int64_t steps = CeilDiv(extent, width), vectors = CeilDiv(width, lanes);
     return std::max(steps * vectors, steps * kSumLatency) + vectors + (extent % width != 0 ? kVectorsOfMask : 0);
   };
   std::sort(widths.begin(), widths.end(),

@@ -7,6 +7,7 @@
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/sizes.h"
+#include "base/math.h"
 #include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"

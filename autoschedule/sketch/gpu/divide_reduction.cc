@@ -5,6 +5,7 @@
 
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/row_chain.h"
+#include "base/math.h"
 #include "ir/reducer.h"
 
 namespace tilewright {
@@ -42,7 +43,7 @@ std::optional<BlockRv> DivideReduction(Schedule& sch, BlockRv block, const Targe
     longest = *extent;
     divided = i;
   }
-  const int64_t blocks = lanes >= 0 ? results : (results + kColumns - 1) / kColumns;
+  const int64_t blocks = lanes >= 0 ? results : CeilDiv(results, kColumns);
   if (blocks >= target.cores / 2) return std::nullopt;
   const int64_t wanted = std::min(2 * target.cores / std::max<int64_t>(blocks, 1), terms / kLeastTerms);
   const int64_t parts = EqualParts(longest, wanted, static_cast<int>(divided) == lanes ? kVector : 1);

@@ -7,6 +7,7 @@
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/fuse_consumers.h"
 #include "autoschedule/sketch/gpu/plain_gpu_rule.h"
+#include "base/math.h"
 #include "base/status_macros.h"
 #include "target/cuda_facts.h"
 
@@ -17,8 +18,6 @@ using Done = std::monostate;
 
 // Products with padding for one without that a large tile may cost.
 constexpr double kMostPadding = 1.25;
-
-int64_t Tiles(int64_t extent, int64_t side) { return (extent + side - 1) / side; }
 
 }  // namespace
 
@@ -51,7 +50,7 @@ Outcome<ProductTile> TakeProductTile(Schedule& sch, const ProductPlan& plan, con
   int64_t best_m = sides.front(), best_n = sides.front();
   for (int64_t m : sides) {
     for (int64_t n : sides) {
-      const int64_t blocks = sizes.batch * Tiles(sizes.m, m) * Tiles(sizes.n, n);
+      const int64_t blocks = sizes.batch * CeilDiv(sizes.m, m) * CeilDiv(sizes.n, n);
       const double padding = static_cast<double>(RoundUp(sizes.m, m)) * static_cast<double>(RoundUp(sizes.n, n)) /
                              static_cast<double>(RoundUp(sizes.m, sides.front()) * RoundUp(sizes.n, sides.front()));
       // A tile nearer to a square moves less than others of the same area.

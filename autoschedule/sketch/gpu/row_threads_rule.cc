@@ -7,6 +7,7 @@
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/row_chain.h"
+#include "base/math.h"
 #include "base/status_macros.h"
 #include "target/cuda_facts.h"
 
@@ -137,7 +138,7 @@ class RowThreads {
       TW_RETURN_IF_ERROR(TakeVector(&stage, ExtentOf(sch_, others.back()), node->init ? 1 : VectorOfMaps(*node, last)));
     }
     if (stage.reduces || !others.empty()) {
-      const int64_t units = (length + stage.vector - 1) / stage.vector;
+      const int64_t units = CeilDiv(length, stage.vector);
       units_ = std::max(units_, units);
       least_units_ = least_units_ == 0 ? units : std::min(least_units_, units);
       bytes_ = std::max(bytes_, length * node->writes[0].buffer->dtype.bytes());

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "autoschedule/program/block_loops.h"
+#include "base/math.h"
 #include "base/status_macros.h"
 #include "ir/annotations.h"
 #include "target/cuda_facts.h"
@@ -75,7 +76,7 @@ class WarpSchedule {
     TW_ASSIGN_OR_RETURN(warps_m_, TakeWarps(".warps_m", tile_.m, tile_.m >= 128 ? 4 : 2));
     TW_ASSIGN_OR_RETURN(warps_n_, TakeWarps(".warps_n", tile_.n, 2));
     std::vector<int64_t> stages = {1};
-    const int64_t steps = (plan_.sizes.k + tile_.k - 1) / tile_.k;
+    const int64_t steps = CeilDiv(plan_.sizes.k, tile_.k);
     while (target_.has("cp.async") && stages.back() < std::min(kMostStages, steps)) stages.push_back(stages.back() + 1);
     TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
                         TakeUpTo(sch_, plan_.name + ".stages", stages, kPreferredStages, choices_));

@@ -10,6 +10,7 @@
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/sketch/gpu/plain_gpu_rule.h"
+#include "base/math.h"
 #include "base/status_macros.h"
 #include "ir/annotations.h"
 #include "ir/functor.h"
@@ -238,7 +239,7 @@ class WarpgroupSchedule {
   }
   // How many parts of whole steps the depth may be divided into, and the fastest of them.
   std::vector<int64_t> Parts(int64_t depth) const {
-    const int64_t steps = (plan_.sizes.k + depth - 1) / depth;
+    const int64_t steps = CeilDiv(plan_.sizes.k, depth);
     std::vector<int64_t> parts;
     for (int64_t count = 1; count <= std::min(kMostParts, steps / 2 + 1); ++count) {
       if (steps % count == 0) parts.push_back(count);
@@ -256,17 +257,16 @@ class WarpgroupSchedule {
     if (!bulk_ || ClustersOf(target_) == nullptr) return clusters;
     const int64_t columns_rows = by_depth_ ? tile.n : tile.k;
     for (const int64_t size : kSizes) {
-      if (TilesAlong(plan_.sizes.m, tile.m) % size == 0 && columns_rows % (size * kRepeat) == 0)
+      if (CeilDiv(plan_.sizes.m, tile.m) % size == 0 && columns_rows % (size * kRepeat) == 0)
         clusters.push_back({size, 1});
       // Blocks do not copy pixels for each other.
-      if (!pixels_ && TilesAlong(plan_.sizes.n, tile.n) % size == 0 && tile.m % (size * kRepeat) == 0)
+      if (!pixels_ && CeilDiv(plan_.sizes.n, tile.n) % size == 0 && tile.m % (size * kRepeat) == 0)
         clusters.push_back({1, size});
     }
     return clusters;
   }
-  static int64_t TilesAlong(int64_t extent, int64_t side) { return (extent + side - 1) / side; }
   int64_t Blocks(const ProductTile& tile, int64_t parts) const {
-    return plan_.sizes.batch * parts * TilesAlong(plan_.sizes.m, tile.m) * TilesAlong(plan_.sizes.n, tile.n);
+    return plan_.sizes.batch * parts * CeilDiv(plan_.sizes.m, tile.m) * CeilDiv(plan_.sizes.n, tile.n);
   }
   // Blocks of a cluster that follow others on the cores wait for each other about as long as they save
   // (measured: docs/h200.md).
@@ -325,7 +325,7 @@ class WarpgroupSchedule {
     warpgroups_ = tile_.m / int64_t{row_.m};
     TW_RETURN_IF_ERROR(ChooseParts());
     TW_RETURN_IF_ERROR(ChooseCluster());
-    const int64_t fit = SharedBytes() / StageBytes(tile_), steps = (plan_.sizes.k + tile_.k - 1) / tile_.k / parts_;
+    const int64_t fit = SharedBytes() / StageBytes(tile_), steps = CeilDiv(plan_.sizes.k, tile_.k) / parts_;
     std::vector<int64_t> stages = {2};
     const int64_t most = bulk_ ? kMostStages : kMostStagesOfThreads;
     while (stages.back() < std::min({most, fit, steps})) stages.push_back(stages.back() + 1);
@@ -368,7 +368,7 @@ class WarpgroupSchedule {
   // Rows of tiles that run at the same time, with as many columns of tiles as cores are left: a group that is about as
   // high as it is wide reads the least.
   Outcome<Done> ChooseGroup() {
-    const int64_t rows = (plan_.sizes.m + tile_.m - 1) / tile_.m;
+    const int64_t rows = CeilDiv(plan_.sizes.m, tile_.m);
     std::vector<int64_t> groups;
     for (int64_t group = 1; group <= rows; group *= 2) {
       if (rows % group == 0 && group % cluster_.m == 0) groups.push_back(group);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/math.h"
 #include "codegen/lower/gpu/kernel_accesses.h"
 #include "codegen/lower/gpu/warp_roles.h"
 #include "ir/arith/analyzer.h"
@@ -118,7 +119,7 @@ int64_t Place(std::vector<Life>* lives) {
             [](const Life* a, const Life* b) { return a->bytes != b->bytes ? a->bytes > b->bytes : a < b; });
   const auto up = [](int64_t bytes, const Life& life) {
     const int64_t alignment = AlignmentOf(life);
-    return (bytes + alignment - 1) / alignment * alignment;
+    return RoundUp(bytes, alignment);
   };
   std::vector<Life*> placed;
   int64_t size = 0;
