@@ -14,7 +14,7 @@
 // that are shorter than a tile. ir/interp/amx.h says what the calls mean.
 //
 // The back end expands the calls into loads of tiles, tdp* instructions and stores, and keeps C in registers from
-// the zeros on while a loop adds to it (codegen/llvm/emit_amx.cc); the interpreter computes them.
+// the zeros on while a loop adds to it (codegen/llvm/x86/amx.cc); the interpreter computes them.
 // target/amx_registers.h says which sizes there are: C is a grid of up to six tiles.
 #pragma once
 

@@ -6,7 +6,6 @@
 #include "codegen/llvm/emitter.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
-#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/PatternMatch.h"
 
 namespace tilewright::codegen {
@@ -288,22 +287,9 @@ llvm::Value* FunctionEmitter::EmitLogic(const BinaryNode* op) {
   return phi;
 }
 
-llvm::Value* FunctionEmitter::EmitWindow(llvm::Value* low, llvm::Value* high, const std::vector<int>& lanes) {
-  llvm::Type* const type = low->getType();
-  const unsigned bits = type->getScalarSizeInBits();
-  const size_t count = lanes.size();
-  if (!context_.target.has("avx512f") || (bits != 32 && bits != 64) || bits * count != 512) return nullptr;
-  if (lanes[0] <= 0 || static_cast<size_t>(lanes[0]) >= count) return nullptr;
-  for (size_t i = 1; i < count; ++i) {
-    if (lanes[i] != lanes[i - 1] + 1) return nullptr;
-  }
-  const std::string instruction = absl::StrCat(bits == 32 ? "valignd" : "valignq", " $$", lanes[0], ", $1, $2, $0");
-  auto* const signature = llvm::FunctionType::get(type, {type, type}, false);
-  llvm::CallInst* call =
-      builder_.CreateCall(llvm::InlineAsm::get(signature, instruction, "=v,v,v", false), {low, high});
-  call->setDoesNotAccessMemory();
-  call->setDoesNotThrow();
-  return call;
+llvm::Value* FunctionEmitter::EmitRounding(const CastNode* op) {
+  if (op->value.dtype().element() != DataType::Float(32)) return nullptr;
+  return MultipliesByElements() ? EmitSaturated(op) : EmitRoundingOfX86(op);
 }
 
 llvm::Value* FunctionEmitter::EmitShuffle(const ShuffleNode* op, bool bits) {

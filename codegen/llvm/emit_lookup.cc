@@ -1,4 +1,4 @@
-// Lookups in tables that fill a register, and bytes on their way to be looked up or shifted in 32-bit lanes.
+// Lookups in tables that fill a register.
 #include <string>
 
 #include "codegen/llvm/emitter.h"
@@ -10,7 +10,6 @@ namespace tilewright::codegen {
 namespace {
 
 constexpr DataType kF32 = DataType::Float(32);
-constexpr unsigned kShuffledBits = 128;  // bytes are shuffled within parts of a register
 
 // The instruction for tables of so many floats, or null.
 const MachineInstruction* LookupInstruction(const Target& target, int entries) {
@@ -51,39 +50,6 @@ llvm::Value* FunctionEmitter::EmitLookup(const CallNode* op) {
     found = std::move(joined);
   }
   return found[0];
-}
-
-// A source of up to 16 bytes is loaded into every part of a register, where one instruction puts each element and its
-// zeros in place. LLVM repeats and widens in two.
-llvm::Value* FunctionEmitter::EmitWidenedBytes(const CastNode* op) {
-  const auto* shuffle = dyn_cast<ShuffleNode>(op->value);
-  const DataType to = op->dtype(), from = op->value.dtype();
-  if (shuffle == nullptr || shuffle->vectors.size() != 1 || !from.is_uint() || !to.is_integer()) return nullptr;
-  const DataType source = shuffle->vectors[0].dtype();
-  const unsigned source_bits = static_cast<unsigned>(source.bits() * source.lanes());
-  const unsigned bits = static_cast<unsigned>(to.bits() * to.lanes());
-  const bool whole = source_bits == 32 || source_bits == 64 || source_bits == 128;
-  if (!whole || from.bits() < 8 || to.bits() <= from.bits() || bits % kShuffledBits != 0 || bits <= kShuffledBits) {
-    return nullptr;
-  }
-  if (!context_.target.has(bits == 512 ? "avx512bw" : "avx2") ||
-      bits > static_cast<unsigned>(context_.target.cpu_part().vector_bits)) {
-    return nullptr;
-  }
-  llvm::Value* value = builder_.CreateBitCast(Emit(shuffle->vectors[0]), builder_.getIntNTy(source_bits));
-  const unsigned copies = bits / source_bits, bytes = bits / 8;
-  auto* const byte_vector = llvm::FixedVectorType::get(builder_.getInt8Ty(), bytes);
-  llvm::Value* everywhere = builder_.CreateBitCast(builder_.CreateVectorSplat(copies, value), byte_vector);
-  const int from_bytes = from.bytes(), to_bytes = to.bytes();
-  llvm::SmallVector<int> picked;
-  for (int at = 0; at < static_cast<int>(bytes); ++at) {
-    const int lane = at / to_bytes, byte = at % to_bytes, part = at / static_cast<int>(kShuffledBits / 8);
-    const int element = shuffle->indices[static_cast<size_t>(lane)];
-    picked.push_back(byte < from_bytes ? part * static_cast<int>(kShuffledBits / 8) + element * from_bytes + byte
-                                       : static_cast<int>(bytes));
-  }
-  llvm::Value* placed = builder_.CreateShuffleVector(everywhere, llvm::Constant::getNullValue(byte_vector), picked);
-  return builder_.CreateBitCast(placed, RegisterType(context_.llvm, to));
 }
 
 }  // namespace tilewright::codegen

@@ -35,7 +35,7 @@ llvm::StructType* CallType(llvm::LLVMContext& context);
 llvm::StructType* TensorType(llvm::LLVMContext& context);
 llvm::StructType* ParallelHookType(llvm::LLVMContext& context);
 
-class AmxEmitter;  // emit_amx.cc
+class AmxEmitter;  // x86/amx.cc
 
 // Emits the body of one LLVM function. Functions return an i32, a TwError.
 class FunctionEmitter {
@@ -76,9 +76,11 @@ class FunctionEmitter {
   llvm::Value* EmitFloatBinary(BinaryOp op, llvm::Value* a, llvm::Value* b);
   bool DividesFastBy(const BinaryNode* op) const;
   llvm::Value* EmitQuotients(llvm::Value* a, llvm::Value* b);
-  llvm::Value* EmitRounding(const CastNode* op);  // null without an instruction that rounds to nearest
-  // Rounded numbers as bytes (aarch64/rounding.cc); null where the value is something else.
+  // Conversions of f32 that round to nearest; null without an instruction for it. On AArch64 to bytes alone
+  // (aarch64/rounding.cc, x86/rounding.cc).
+  llvm::Value* EmitRounding(const CastNode* op);
   llvm::Value* EmitSaturated(const CastNode* op);
+  llvm::Value* EmitRoundingOfX86(const CastNode* op);
   llvm::Value* EmitBFloat16(DataType type, llvm::Value* value);
   // Narrow types (emit_narrow.cc). Null where the operation is like any other.
   bool HasHalves() const;
@@ -91,7 +93,7 @@ class FunctionEmitter {
   // `bits`: of values as they are held in memory.
   llvm::Value* EmitShuffle(const ShuffleNode* op, bool bits);
   // Neighbouring lanes across two vectors by one instruction; null without one. For vectors of floating point LLVM
-  // makes a shuffle that holds a register for each distance.
+  // makes a shuffle that holds a register for each distance (x86/shuffles.cc).
   llvm::Value* EmitWindow(llvm::Value* low, llvm::Value* high, const std::vector<int>& lanes);
   llvm::Value* EmitLet(const LetNode* op);
   llvm::Value* EmitIfThenElse(const CallNode* op);
@@ -99,8 +101,9 @@ class FunctionEmitter {
   llvm::Value* EmitExternCall(const CallNode* op);
   llvm::Value* EmitLlvmIntrinsic(const CallNode* op);
   llvm::Value* EmitDotAdd(const CallNode* op);
-  llvm::Value* EmitLookup(const CallNode* op);        // null where the target has no instruction for it
-  llvm::Value* EmitWidenedBytes(const CastNode* op);  // of few bytes that are repeated; null when it is no such cast
+  llvm::Value* EmitLookup(const CallNode* op);  // null where the target has no instruction for it
+  // Few bytes that are repeated; null when it is another cast, or without an instruction (x86/shuffles.cc).
+  llvm::Value* EmitWidenedBytes(const CastNode* op);
   llvm::Value* EmitDotInstruction(const MachineInstruction& instruction, llvm::Value* sum, const Expr& a,
                                   const Expr& b);
   llvm::Value* EmitAmxDotAdd(const CallNode* op);
@@ -205,7 +208,7 @@ class FunctionEmitter {
 void EmitMessage(ModuleContext& context, Builder& builder, llvm::Value* call, const std::string& format,
                  llvm::ArrayRef<llvm::Value*> args);
 
-// Whether a function uses AMX's tile registers, which a program has to be allowed first (emit_amx.cc).
+// Whether a function uses AMX's tile registers, which a program has to be allowed first (x86/amx.cc).
 bool UsesAmx(const Stmt& body);
 
 // The exported function and its workspace function, which call `compute`.

@@ -7,10 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
 #include "base/status_macros.h"
-#include "codegen/llvm/aarch64/spills.h"
 #include "codegen/llvm/jit.h"
 #include "codegen/llvm/object.h"
-#include "codegen/llvm/x86/spills.h"
+#include "codegen/llvm/processors.h"
 #include "codegen/remote/launcher.h"
 #include "codegen/remote/remote_module.h"
 
@@ -34,8 +33,7 @@ class LlvmBackend : public Backend {
     Artifact artifact{.bytes = std::move(bytes)};
     if (options.count && options.format != "ll") {
       const std::string& text = options.format == "s" ? artifact.bytes : assembly;
-      artifact.counters[kSpillsCounter] = target.kind == TargetKind::kX86 ? CountInnerLoopVectorSpills(text)
-                                                                          : aarch64::CountInnerLoopVectorSpills(text);
+      artifact.counters[kSpillsCounter] = codegen::ProcessorOf(target).CountInnerLoopVectorSpills(text);
     }
     return artifact;
   }

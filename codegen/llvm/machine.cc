@@ -1,6 +1,7 @@
 #include "codegen/llvm/machine.h"
 
 #include "absl/strings/str_cat.h"
+#include "codegen/llvm/processors.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/MC/MCAsmBackend.h"
@@ -51,13 +52,7 @@ absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const Target& t
   llvm::TargetOptions options;
   // The flags on each operation say what may be fused (emit_stmt.cc).
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
-  // Without this feature of LLVM's own, a processor model that has no AVX-512 gets none of its wide registers.
-  std::string features = target.FeatureString();
-  if (target.has("avx512f")) features += ",+evex512";
-  // A multiply-add of 16-bit integers instead of two instructions, also where it takes a cycle longer.
-  if (target.has("avx512vnni")) features += ",+fast-dpwssd";
-  // What processors of one maker alone have: a preset says what code needs by its features, whoever made the machine.
-  if (target.kind == TargetKind::kX86) features += ",-sse4a";
+  const std::string features = target.FeatureString() + ProcessorOf(target).MoreFeatures(target);
   std::unique_ptr<llvm::TargetMachine> machine(llvm_target->createTargetMachine(
       target.triple, target.cpu, features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
       quick ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::Default));

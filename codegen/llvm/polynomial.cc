@@ -3,37 +3,17 @@
 #include <limits>
 
 #include "codegen/llvm/float_code.h"
-#include "llvm/IR/IntrinsicsX86.h"
+#include "codegen/llvm/processors.h"
 
 namespace tilewright::codegen {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// p * 2^n by the one instruction for it, for whole numbers n; null where the target has none for this vector.
-llvm::Value* EmitScale(Builder& b, llvm::Value* p, llvm::Value* n, const Target& target) {
-  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(p->getType());
-  const unsigned lanes = vector != nullptr ? vector->getNumElements() : 1;
-  if (!target.has(lanes == 16 ? "avx512f" : "avx512vl")) return nullptr;
-  switch (lanes) {
-    case 16: {
-      llvm::Value* rounding = b.getInt32(4);  // that of the other operations
-      return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
-                               {p, n, p, b.getInt16(0xffff), rounding});
-    }
-    case 8:
-      return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_256, {}, {p, n, p, b.getInt8(0xff)});
-    case 4:
-      return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_128, {}, {p, n, p, b.getInt8(0xff)});
-    default:
-      return nullptr;
-  }
-}
-
 // p * 2^n, where n is what `shifted` was rounded to by adding 1.5 * 2^23. Without an instruction for it the scale is applied
 // in two halves, since n reaches from -151 to 129 and 2^n alone would overflow or be flushed.
 llvm::Value* EmitScaled(Builder& b, llvm::Value* p, llvm::Value* shifted, llvm::Value* n, const Target& target) {
-  if (llvm::Value* scaled = EmitScale(b, p, n, target)) return scaled;
+  if (llvm::Value* scaled = ProcessorOf(target).EmitScale(b, p, n, target)) return scaled;
   FloatCode f(b, p->getType());
   llvm::Value* exponent = b.CreateSub(f.ToBits(shifted), f.Bits(0x4b400000));
   llvm::Value* half = b.CreateAShr(exponent, f.Bits(1));

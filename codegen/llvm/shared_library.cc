@@ -8,21 +8,9 @@
 #include "base/status_macros.h"
 #include "base/temporary_file.h"
 #include "codegen/llvm/object.h"
+#include "codegen/llvm/processors.h"
 
 namespace tilewright {
-namespace {
-
-// GNU's linker takes 4 ms where LLVM's takes 25, most of them for starting. It links for its own machine only.
-std::vector<const char*> Linkers(const Target& target) {
-#if defined(__x86_64__)
-  if (target.kind == TargetKind::kX86) return {"ld", "ld.lld-19", "ld.lld"};
-#endif
-  static_cast<void>(target);
-  return {"ld.lld-19", "ld.lld", "ld"};
-}
-
-}  // namespace
-
 absl::StatusOr<std::string> EmitSharedLibrary(const Module& module, const Target& target, const CompileOptions& options,
                                               std::string* assembly) {
   TW_ASSIGN_OR_RETURN(auto object, EmitObject(module, target, options, assembly));
@@ -31,7 +19,7 @@ absl::StatusOr<std::string> EmitSharedLibrary(const Module& module, const Target
   if (input.fd() < 0 || library.fd() < 0 || !input.Write(object)) {
     return absl::InternalError(absl::StrCat("cannot write ", input.path(), ": ", std::strerror(errno)));
   }
-  for (const char* linker : Linkers(target)) {
+  for (const char* linker : codegen::ProcessorOf(target).Linkers()) {
     // The C library's functions are found in the process that loads the library.
     const int status = RunCommand(
         {linker, "-shared", "--hash-style=gnu", "-z", "noexecstack", "-o", library.path(), input.path()}, &output);

@@ -17,16 +17,13 @@
 // moves that operand only, and no window reads it twice) passes by it (tileloaddt1): both together seldom fit.
 #include <algorithm>
 #include <array>
-#include <unordered_set>
 #include <utility>
 
 #include "codegen/llvm/emitter.h"
+#include "codegen/llvm/x86/amx_calls.h"
 #include "intrin/instructions.h"
 #include "ir/analysis.h"
 #include "ir/arith/linear.h"
-#include "ir/builtin.h"
-#include "ir/functor.h"
-#include "ir/structural.h"
 #include "llvm/IR/IntrinsicsX86.h"
 #include "target/amx_registers.h"
 
@@ -35,27 +32,6 @@ namespace {
 
 using llvm::Intrinsic::ID;
 
-// amx_dot_add's, as ir/interp/amx.h names them. amx_zero has the first three and, from kZeroTiles on, those from kTiles
-// to kColumns.
-enum Arg : size_t {
-  kC,
-  kTileStrideC,
-  kStrideC,
-  kA,
-  kTileStrideA,
-  kStrideA,
-  kB,
-  kStrideB,
-  kTiles,
-  kRows,
-  kColumns,
-  kDepth
-};
-constexpr size_t kZeroTiles = 3;
-
-// Products of tiles between two stores, at most: half of what was measured.
-constexpr int64_t kMostProducts = 64;
-
 // The instruction for the types, or not_intrinsic.
 ID MultiplyTiles(DataType a, DataType b) {
   for (const MachineInstruction& row : Instructions()) {
@@ -63,121 +39,6 @@ ID MultiplyTiles(DataType a, DataType b) {
   }
   return llvm::Intrinsic::not_intrinsic;
 }
-
-// What the pointer of an access_ptr call points to; void for other expressions.
-DataType PointedType(const Expr& pointer) {
-  const auto* call = dyn_cast<CallNode>(pointer);
-  return call != nullptr && call->op == kAccessPtr ? call->args[0].dtype() : DataType::Void();
-}
-
-// Whether two calls use the registers in the same way, on the same C.
-bool SameSums(const CallNode* a, const CallNode* b) {
-  for (const Arg arg : {kC, kTileStrideC, kStrideC, kTiles, kRows, kColumns, kDepth}) {
-    if (!StructuralEqual(a->args[arg], b->args[arg])) return false;
-  }
-  return PointedType(a->args[kA]) == PointedType(b->args[kA]) && PointedType(a->args[kB]) == PointedType(b->args[kB]);
-}
-
-// Whether amx_zero sets the C of amx_dot_add to zero. The extent and the mode of pointers do not matter.
-bool ZeroesSums(const CallNode* zero, const CallNode* dot) {
-  const auto *a = dyn_cast<CallNode>(zero->args[kC]), *b = dyn_cast<CallNode>(dot->args[kC]);
-  const bool same_start = a != nullptr && b != nullptr && a->op == kAccessPtr && b->op == kAccessPtr &&
-                          a->args[0].dtype() == b->args[0].dtype() && StructuralEqual(a->args[1], b->args[1]) &&
-                          StructuralEqual(a->args[2], b->args[2]);
-  bool same = same_start && StructuralEqual(zero->args[kTileStrideC], dot->args[kTileStrideC]) &&
-              StructuralEqual(zero->args[kStrideC], dot->args[kStrideC]);
-  for (size_t i = 0; i < 3; ++i) same = same && StructuralEqual(zero->args[kZeroTiles + i], dot->args[kTiles + i]);
-  return same;
-}
-
-// The call that a statement consists of, or null.
-const CallNode* CallOf(const Stmt& s, std::string_view name) {
-  const auto* evaluate = dyn_cast<EvaluateNode>(s);
-  const auto* call = evaluate == nullptr ? nullptr : dyn_cast<CallNode>(evaluate->value);
-  return call != nullptr && call->op == name ? call : nullptr;
-}
-
-// Finds the sums that stay where they are while a statement runs.
-class SumsFinder : public Visitor {
- public:
-  using Visitor::Visit;
-
-  // A call that makes them, or null when there are none, or several.
-  const CallNode* Find(const Stmt& s) {
-    Visit(s);
-    if (call_ == nullptr || !stay_) return nullptr;
-    const auto* pointer = cast<CallNode>(call_->args[kC]);
-    const auto* data = dyn_cast<VarNode>(pointer->args[1]);
-    if (data == nullptr || touched_.contains(data)) return nullptr;
-    const auto is_bound = [&](const VarNode* var) { return bound_.contains(var); };
-    const bool moves = UsesVar(call_->args[kC], is_bound) || UsesVar(call_->args[kTileStrideC], is_bound) ||
-                       UsesVar(call_->args[kStrideC], is_bound);
-    return moves ? nullptr : call_;
-  }
-
- protected:
-  void VisitFor(const ForNode* op) override {
-    stay_ = stay_ && op->kind == ForKind::kSerial;
-    bound_.insert(op->var.get());
-    Visitor::VisitFor(op);
-  }
-  void VisitLetStmt(const LetStmtNode* op) override {
-    bound_.insert(op->var.get());
-    Visitor::VisitLetStmt(op);
-  }
-  // What is computed under a condition may not be there otherwise.
-  void VisitIf(const IfNode*) override { stay_ = false; }
-  void VisitWhile(const WhileNode*) override { stay_ = false; }
-  void VisitCall(const CallNode* op) override {
-    if (op->op != "amx_dot_add") {
-      stay_ = stay_ && EffectOf(op->op) != CallEffect::kOpaque;
-      return Visitor::VisitCall(op);
-    }
-    stay_ = stay_ && PointedType(op->args[kC]) != DataType::Void() && (call_ == nullptr || SameSums(call_, op));
-    call_ = op;
-    for (const Arg arg : {kTileStrideC, kStrideC, kA, kTileStrideA, kStrideA, kB, kStrideB}) Visit(op->args[arg]);
-  }
-  void VisitLoad(const LoadNode* op) override {
-    touched_.insert(op->buffer->data.get());
-    Visitor::VisitLoad(op);
-  }
-  void VisitStore(const StoreNode* op) override {
-    touched_.insert(op->buffer->data.get());
-    Visitor::VisitStore(op);
-  }
-  void VisitVar(const VarNode* op) override { touched_.insert(op); }
-
- private:
-  const CallNode* call_ = nullptr;
-  bool stay_ = true;
-  std::unordered_set<const VarNode*> bound_, touched_;
-};
-
-// How many products of tiles a statement computes; kMostProducts + 1 stands for all larger numbers.
-class ProductsOf : public Visitor {
- public:
-  explicit ProductsOf(const Stmt& s) { Visit(s); }
-  int64_t count() const { return count_; }
-
- protected:
-  void VisitFor(const ForNode* op) override {
-    const int64_t before = std::exchange(count_, 0);
-    Visitor::VisitFor(op);
-    Set(before + count_ * std::min(AsInt(op->extent).value_or(kMostProducts + 1), kMostProducts + 1));
-  }
-  void VisitCall(const CallNode* op) override {
-    Visitor::VisitCall(op);
-    if (op->op != "amx_dot_add") return;
-    const auto size = [&](Arg arg) { return AsInt(op->args[arg]).value_or(0); };
-    const std::optional<AmxTiles> tiles = AmxTilesOf(size(kTiles), size(kRows), size(kColumns));
-    if (tiles) Set(count_ + tiles->row_tiles * tiles->column_tiles);
-  }
-
- private:
-  void Set(int64_t count) { count_ = std::min(count, kMostProducts + 1); }
-
-  int64_t count_ = 0;
-};
 
 // What ldtilecfg reads: palette 1; from byte 16 on the bytes of a row of each register, 2 bytes each; from byte 48 on
 // the number of its rows.
@@ -205,33 +66,6 @@ class TileConfiguration {
 
  private:
   std::array<uint8_t, 64> bytes_ = {};
-};
-
-// The calls of a statement that use the registers, without those in parallel loops, and whether something else may.
-class TileUses : public Visitor {
- public:
-  using Visitor::Visit;
-  explicit TileUses(bool inside_parallel) : inside_parallel_(inside_parallel) {}
-
-  std::vector<const CallNode*> calls;
-  bool others = false;
-
- protected:
-  void VisitFor(const ForNode* op) override {
-    others = others || (op->kind == ForKind::kParallel && !inside_parallel_);
-    Visitor::VisitFor(op);
-  }
-  void VisitCall(const CallNode* op) override {
-    if (op->op == "amx_dot_add" || op->op == "amx_zero") {
-      calls.push_back(op);
-    } else {
-      others = others || EffectOf(op->op) == CallEffect::kOpaque;
-    }
-    Visitor::VisitCall(op);
-  }
-
- private:
-  const bool inside_parallel_;
 };
 
 }  // namespace
@@ -414,13 +248,13 @@ class AmxEmitter {
 
 bool FunctionEmitter::ZeroesNextSums(const Stmt& zero, const Stmt& next) const {
   const CallNode* call = CallOf(zero, "amx_zero");
-  const CallNode* sums = call == nullptr ? nullptr : SumsFinder().Find(next);
+  const CallNode* sums = call == nullptr ? nullptr : SumsThatStay(next);
   return sums != nullptr && ZeroesSums(call, sums);
 }
 
 bool FunctionEmitter::EmitLoopKeepingTiles(const ForNode* op) {
   if (tile_sums_ == TileSums::kKept) return false;
-  const CallNode* sums = SumsFinder().Find(Stmt(op));
+  const CallNode* sums = SumsThatStay(Stmt(op));
   if (sums == nullptr) return false;
   EmitWithSums(sums, [&] { Emit(Stmt(op)); });
   return true;
@@ -455,7 +289,7 @@ void FunctionEmitter::EmitWithSums(const CallNode* dot, const std::function<void
 
 void FunctionEmitter::StoreTileAmongProducts(const Stmt& body) {
   if (tile_sums_ != TileSums::kKept) return;
-  const int64_t products = ProductsOf(body).count();
+  const int64_t products = ProductsOfTiles(body);
   if (products == 0 || products > kMostProducts || loops_.back().extent <= kMostProducts / products) return;
   // The rows of the first sums all go to the same line.
   llvm::Value* line =
@@ -483,8 +317,7 @@ void FunctionEmitter::EmitConfigured(const AmxEmitter& calls, const std::functio
 }
 
 void FunctionEmitter::ConfigureTiles(const Stmt& body) {
-  TileUses uses(inside_parallel_);
-  uses.Visit(body);
+  const TileUses uses = TileUsesOf(body, inside_parallel_);
   if (uses.others || uses.calls.empty()) return;
   TileConfiguration configuration;
   for (const CallNode* call : uses.calls) {
@@ -499,10 +332,6 @@ void FunctionEmitter::ReleaseTiles() {
   if (tiles_configured_) builder_.CreateIntrinsic(llvm::Intrinsic::x86_tilerelease, {}, {});
 }
 
-bool UsesAmx(const Stmt& body) {
-  TileUses uses(true);
-  uses.Visit(body);
-  return !uses.calls.empty();
-}
+bool UsesAmx(const Stmt& body) { return !TileUsesOf(body, true).calls.empty(); }
 
 }  // namespace tilewright::codegen

@@ -1,4 +1,4 @@
-// Conversions that round to nearest, where x86 has an instruction; those of AArch64 are in aarch64/rounding.cc.
+// Conversions that round to nearest, where x86 has an instruction.
 //
 // Numbers that are rounded, clamped and converted to integers, as requantization does it:
 //
@@ -39,10 +39,9 @@ Expr BeforeRounding(const Expr& e) {
 
 }  // namespace
 
-llvm::Value* FunctionEmitter::EmitRounding(const CastNode* op) {
+llvm::Value* FunctionEmitter::EmitRoundingOfX86(const CastNode* op) {
   const DataType from = op->value.dtype(), to = op->dtype();
-  if (from.element() != DataType::Float(32)) return nullptr;
-  if (context_.target.kind != TargetKind::kX86) return MultipliesByElements() ? EmitSaturated(op) : nullptr;
+  if (context_.target.kind != TargetKind::kX86) return nullptr;
   if (to == DataType::BFloat16().with_lanes(16) && context_.target.has("avx512bf16") &&
       context_.target.has("avx512dq")) {
     return EmitBFloat16(to, Emit(op->value));
