@@ -1,15 +1,11 @@
 #include "ir/ops/matmul.h"
 
+#include "ir/ops/product.h"
+
 namespace tilewright::ops {
 
 Buffer AddMatmul(FunctionBuilder& f, const Buffer& a, const Buffer& b, DataType output, bool transposed) {
-  ReduceAxis k("k", a->shape[1]);
-  return f.Compute("C", {a->shape[0], b->shape[transposed ? 0 : 1]},
-                   [&](Var i, Var j) {
-                     Expr right = transposed ? b(j, k) : b(k, j);
-                     return Sum(CastTo(output, a(i, k)) * CastTo(output, right), k);
-                   },
-                   {"i", "j"});
+  return Product(f, a, b, output, {.block = "C", .loops = {"i", "j"}, .transposed = transposed});
 }
 
 Function Matmul(Expr m, Expr n, Expr k, const OperandTypes& types, bool transposed) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/check.h"
 
@@ -45,11 +46,18 @@ std::optional<std::vector<Expr>> ProductShape(const std::vector<Expr>& a, const 
 
 Buffer Product(FunctionBuilder& f, const Buffer& a, const Buffer& b, DataType type, const Operand& left,
                const Operand& right) {
-  const MatrixShape x = AsMatrix(a->shape, true), y = AsMatrix(b->shape, false);
-  const auto shape = ProductShape(a->shape, b->shape);
+  return Product(f, a, b, type, ProductForm{}, left, right);
+}
+
+Buffer Product(FunctionBuilder& f, const Buffer& a, const Buffer& b, DataType type, const ProductForm& form,
+               const Operand& left, const Operand& right) {
+  std::vector<Expr> b_shape = b->shape;
+  if (form.transposed) std::swap(b_shape.end()[-2], b_shape.end()[-1]);
+  const MatrixShape x = AsMatrix(a->shape, true), y = AsMatrix(b_shape, false);
+  const auto shape = ProductShape(a->shape, b_shape);
   TW_CHECK(shape.has_value());
   ReduceAxis k("k", AsInt(y.rows) ? y.rows : x.columns);
-  return f.Compute("matmul", *shape, [&](const std::vector<Var>& v) {
+  const auto element = [&](const std::vector<Var>& v) {
     const size_t batch = v.size() - !x.vector - !y.vector;
     const std::vector<Expr> batch_shape(shape->begin(), shape->begin() + static_cast<std::ptrdiff_t>(batch));
     const Indices at(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(batch));
@@ -58,8 +66,10 @@ Buffer Product(FunctionBuilder& f, const Buffer& a, const Buffer& b, DataType ty
     a_at.push_back(k);
     b_at.push_back(k);
     if (!y.vector) b_at.push_back(v.back());
+    if (form.transposed) std::swap(b_at.end()[-2], b_at.end()[-1]);
     return Sum(Converted(left, type, a, a_at) * Converted(right, type, b, b_at), k);
-  });
+  };
+  return f.Compute(form.block, *shape, element, form.loops);
 }
 
 namespace {

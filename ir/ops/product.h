@@ -16,6 +16,15 @@ namespace tilewright::ops {
 using Operand = std::function<Expr(const Expr& element, const Indices& at)>;
 Buffer Product(FunctionBuilder& f, const Buffer& a, const Buffer& b, DataType type, const Operand& left = {},
                const Operand& right = {});
+
+// How a product is written, where somebody looks for that.
+struct ProductForm {
+  std::string block = "matmul";
+  std::vector<std::string> loops;  // names of the result's dimensions
+  bool transposed = false;         // the last two dimensions of b change places: [n, k]
+};
+Buffer Product(FunctionBuilder& f, const Buffer& a, const Buffer& b, DataType type, const ProductForm& form,
+               const Operand& left = {}, const Operand& right = {});
 // The shape that Product gives; nothing where the operands do not fit.
 std::optional<std::vector<Expr>> ProductShape(const std::vector<Expr>& a, const std::vector<Expr>& b);
 
