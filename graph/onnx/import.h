@@ -3,7 +3,7 @@
 //   TW_ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> file, ModelFile::Open("model.onnx"));
 //   TW_ASSIGN_OR_RETURN(ImportedModel model, ImportModel(*file, {.dims = {{"batch", 1}}}));
 //
-// Each node becomes calls of programs (graph/ir, CallTir) and a few operators that have none (graph/onnx/host_ops.h), by
+// Each node becomes calls of programs (graph/ir, CallTir) and a few operators that have none (graph/executor/host_ops.h), by
 // a function of the table in operators.h. Functions of the model are inlined. Symbolic dimensions are symbols, equal
 // names are one symbol, at least 1; `dims` binds them.
 //
