@@ -3,9 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <sstream>
 
+#include "base/golden.h"
 #include "examples/graph_mlp/mlp.h"
 #include "graph/ir/basic_ops.h"
 #include "graph/ir/parser.h"
@@ -17,14 +16,6 @@
 
 namespace tilewright::graph {
 namespace {
-
-std::string Read(const std::string& name) {
-  std::ifstream file("examples/graph_mlp/steps/" + name);
-  EXPECT_TRUE(file.good()) << name;
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 NDArray Random(std::vector<int64_t> shape, uint64_t seed) {
   const NDArray array(DataType::Float(32), std::move(shape));
@@ -63,7 +54,7 @@ TEST_F(WalkthroughTest, GivesTheModulesOfEachStep) {
   ASSERT_EQ(steps_.size(), 6u);
   for (const Step& step : steps_) {
     const GraphText text = Print(step.module);
-    EXPECT_EQ(text.text, Read(step.file));
+    EXPECT_TRUE(MatchesGolden("examples/graph_mlp/steps/" + step.file, text.text));
     const absl::StatusOr<GraphModule> back = ParseGraphModule(text.text, step.file, ops_, text.constants);
     ASSERT_TRUE(back.ok()) << back.status().message();
     std::string why;

@@ -3,9 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
+#include "base/golden.h"
 #include "ir/script/printer.h"
 #include "schedule/core/primitive.h"
 #include "schedule/testing/equivalence.h"
@@ -19,14 +18,7 @@ std::vector<PrimitiveExample> Examples() {
   return examples.ok() ? *examples : std::vector<PrimitiveExample>();
 }
 
-TEST(PrimitiveDocs, ThePageIsUpToDate) {
-  std::ifstream file("docs/primitives.md");
-  ASSERT_TRUE(file.good());
-  std::ostringstream page;
-  page << file.rdbuf();
-  EXPECT_EQ(page.str(), PrimitiveDocs(Examples()))
-      << "bazel run //schedule/script:print_primitive_docs > docs/primitives.md";
-}
+TEST(PrimitiveDocs, ThePageIsUpToDate) { EXPECT_TRUE(MatchesGolden("docs/primitives.md", PrimitiveDocs(Examples()))); }
 
 TEST(PrimitiveDocs, EveryTransformationHasAnExample) {
   const std::vector<PrimitiveExample> examples = Examples();

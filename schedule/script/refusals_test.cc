@@ -9,13 +9,13 @@
 //
 // After a change of messages, review what this writes:
 //
-//   REFUSALS=$PWD/schedule/script/refusals.txt bazel-bin/schedule/script/refusals_test
+//   TILEWRIGHT_UPDATE_GOLDEN=1 bazel run //schedule/script:refusals_test
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
+#include "base/golden.h"
 #include "intrin/registry.h"
 #include "ir/functor.h"
 #include "ir/script/parser.h"
@@ -60,11 +60,10 @@ std::string RefusalOf(const std::string& program, const std::string& calls) {
 TEST(Refusals, SayWhatTheFileSays) {
   std::ifstream file(kFile);
   ASSERT_TRUE(file.is_open());
-  std::ostringstream expected, actual;
+  std::ostringstream actual;
   std::string program, calls;
   bool in_program = false;
   for (std::string line; std::getline(file, line);) {
-    expected << line << "\n";
     if (!calls.empty() && !line.starts_with("... ")) {
       actual << RefusalOf(program, calls) << "\n";  // in place of this line
       calls.clear();
@@ -82,11 +81,7 @@ TEST(Refusals, SayWhatTheFileSays) {
     }
   }
   EXPECT_EQ(calls, "") << "the file ends without the text of a refusal";
-  if (const char* path = std::getenv("REFUSALS"); path != nullptr) {
-    std::ofstream(path) << actual.str();
-  } else {
-    EXPECT_EQ(actual.str(), expected.str());
-  }
+  EXPECT_TRUE(MatchesGolden(kFile, actual.str()));
 }
 
 // ---- What schedule files cannot ask for
