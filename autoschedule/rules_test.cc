@@ -442,7 +442,7 @@ TEST(Rules, BroadcastTransposeStencil) {
   ExpectRight(g.Build({y}));
 }
 
-// Where vectors overlap in one row alone, rows are long runs, which lowering aligns; elsewhere a tile has several rows.
+// If vectors overlap in one row alone, rows are long runs, which lowering aligns; elsewhere a tile has several rows.
 TEST(Rules, TilesOfStencils) {
   const auto stencil = [](bool corners) {
     FunctionBuilder f;

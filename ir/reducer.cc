@@ -236,7 +236,7 @@ std::string ToString(const NoReducer& problem, const std::string& block) {
     case NoReducer::kReadsOthers:
       return "block " + block + " combines values into " + problem.buffer + " and reads other elements of its outputs";
     default:
-      return "what block " + block + " stores to " + problem.buffer + " is no reduction that can be taken apart";
+      return "what block " + block + " stores to " + problem.buffer + " is not a reduction that can be taken apart";
   }
 }
 

@@ -196,7 +196,7 @@ class Checker : public Visitor {
   const Function& function_;
   uint32_t object_ = 0;
   std::vector<WellFormedViolation> violations_;
-  // Where a variable is visible: kEverywhere, or the number of blocks around a loop, in which alone its variable is
+  // The scope of a variable: kEverywhere, or the number of blocks around a loop, in which alone its variable is
   // visible.
   static constexpr int kEverywhere = -1;
   int depth_ = 0;

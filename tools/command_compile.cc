@@ -63,7 +63,7 @@ int RunCompile(const CommandArguments& args) {
     if (pass == "all" || std::find(names.begin(), names.end(), pass) != names.end()) continue;
     std::string known;
     for (std::string_view name : names) known += (known.empty() ? "" : ", ") + std::string(name);
-    return UsageError(args, "compile", "--print-after=" + pass + " is no pass; there are all, " + known);
+    return UsageError(args, "compile", "--print-after=" + pass + " is not a pass; there are all, " + known);
   }
   if (args.Has("--script") && args.Has("--db")) {
     return UsageError(args, "compile", "--script and --db exclude each other");

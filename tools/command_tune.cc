@@ -127,13 +127,13 @@ int RunTune(const CommandArguments& args) {
   int64_t trials = 0;
   uint64_t seed = 0;
   if (const auto text = args.Get("--seconds"); text && (!absl::SimpleAtod(*text, &seconds) || !(seconds > 0))) {
-    return UsageError(args, "tune", "--seconds=" + *text + " is no positive number");
+    return UsageError(args, "tune", "--seconds must be a positive number, got " + *text);
   }
   if (const auto text = args.Get("--trials"); text && (!absl::SimpleAtoi(*text, &trials) || trials <= 0)) {
-    return UsageError(args, "tune", "--trials=" + *text + " is no positive integer");
+    return UsageError(args, "tune", "--trials must be a positive integer, got " + *text);
   }
   if (const auto text = args.Get("--seed"); text && !absl::SimpleAtoi(*text, &seed)) {
-    return UsageError(args, "tune", "--seed=" + *text + " is no number");
+    return UsageError(args, "tune", "--seed must be a number, got " + *text);
   }
   auto target = NamedTarget(args.Get("--target").value_or("host"));
   if (!target.ok()) {

@@ -45,11 +45,11 @@ absl::StatusOr<OnnxModel::Inputs> InputsOf(const CommandArguments& args, const o
                                            const std::map<std::string, int64_t>& dims) {
   int64_t seed = 0;
   if (const auto text = args.Get("--seed"); text && !absl::SimpleAtoi(*text, &seed)) {
-    return absl::InvalidArgumentError(absl::StrCat("--seed ", *text, " is no number"));
+    return absl::InvalidArgumentError(absl::StrCat("--seed ", *text, " is not a number"));
   }
   const auto directory = args.Get("--inputs");
   if (directory && !fs::is_directory(*directory)) {
-    return absl::InvalidArgumentError(absl::StrCat("--inputs ", *directory, " is no directory"));
+    return absl::InvalidArgumentError(absl::StrCat("--inputs ", *directory, " is not a directory"));
   }
   std::set<std::string> initialized;
   for (const auto& tensor : graph.initializer()) initialized.insert(tensor.name());

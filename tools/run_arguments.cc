@@ -211,11 +211,11 @@ absl::StatusOr<std::vector<interp::Argument>> MakeArguments(const CommandArgumen
   TW_ASSIGN_OR_RETURN(auto dims, ReadDims(args, function));
   int64_t seed = 0;
   if (const auto text = args.Get("--seed"); text && !absl::SimpleAtoi(*text, &seed)) {
-    return absl::InvalidArgumentError(absl::StrCat("--seed ", *text, " is no number"));
+    return absl::InvalidArgumentError(absl::StrCat("--seed ", *text, " is not a number"));
   }
   const auto inputs = args.Get("--inputs");
   if (inputs && !std::filesystem::is_directory(*inputs)) {
-    return absl::InvalidArgumentError(absl::StrCat("--inputs ", *inputs, " is no directory"));
+    return absl::InvalidArgumentError(absl::StrCat("--inputs ", *inputs, " is not a directory"));
   }
   return Maker(function, std::move(dims), inputs, static_cast<uint64_t>(seed)).Make();
 }

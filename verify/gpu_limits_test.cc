@@ -61,7 +61,7 @@ TEST(ThreadLaunch, TooManyThreads) {
 
 TEST(ThreadLaunch, UnknownThreads) {
   EXPECT_THAT(Findings(Copy("4", "32", "threadIdx.w")),
-              ElementsAre("thread launch: loop tx is bound to threadIdx.w, which is no thread of a GPU"));
+              ElementsAre("thread launch: loop tx is bound to threadIdx.w, which is not a thread of a GPU"));
 }
 
 TEST(ThreadLaunch, ThreadsAreCountedFromZeroToAConstant) {
@@ -94,8 +94,8 @@ def main(a: T.handle, b: T.handle, n: T.int32):
                     vi = T.axis.spatial(n, tx)
                     B[v, vi] = S[vi]
 )"),
-              ElementsAre("thread launch: loop tx is bound to threadIdx.x, but its extent n is no constant",
-                          "thread launch: loop tx is bound to threadIdx.x, but its extent n is no constant",
+              ElementsAre("thread launch: loop tx is bound to threadIdx.x, but its extent n is not a constant",
+                          "thread launch: loop tx is bound to threadIdx.x, but its extent n is not a constant",
                           "memory limits: the kernel needs no constant number of bytes of shared memory in a block, "
                           "cuda-sm80 has 166912"));
 }

@@ -1,5 +1,4 @@
-// What a machine takes for what rules decide about: each cost is defined here, once, from the target. Cycles are those
-// of one core.
+// Costs of hardware operations, each defined once, from the target. Cycles are those of one core.
 #pragma once
 
 #include <cstddef>

@@ -14,8 +14,8 @@ namespace {
 constexpr double kDivideCycles = 8, kFunctionCycles = 20, kCallCycles = 40;
 // Entering and leaving an innermost loop: a mispredicted branch and the first instructions that wait for memory.
 constexpr double kLoopEntryCycles = 20;
-// One that sums up a tile: with so many sums their stores wait for each other, with fewer that part of them; the others
-// are done while neighbouring tiles are computed. Fitted to tiles of 4 to 24 sums whose depth is 16 iterations.
+// Accumulators at which the stores at a tile's end serialize; fewer serialize in proportion, the others overlap with
+// neighbouring tiles. Fitted to tiles of 4 to 24 sums with 16 iterations of K.
 constexpr double kAllSumsWait = 24;
 // Loads of scalars that a core starts per cycle at least, also where it loads only one wide vector.
 constexpr double kNarrowLoads = 2;

@@ -7,7 +7,7 @@
 namespace tilewright {
 namespace {
 
-// Where a loop is cut: multiples of its variable at which some index changes, ascending, 1 first; each divides the
+// Cuts of a loop: multiples of its variable at which some index changes, ascending, 1 first; each divides the
 // next.
 using Cuts = absl::InlinedVector<int64_t, 4>;
 

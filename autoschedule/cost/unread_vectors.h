@@ -4,7 +4,7 @@
 //       for k in range(64): for v in T.unroll(3): for l in T.vectorized(16): R[j * 48 + v * 16 + l] += A[k] * B[...]
 //       for l in T.vectorized(48): if j * 48 + l < 64: C[j * 48 + l] = R[j * 48 + l]
 //
-// Of six vectors four are read. Loop partition writes the last tile down by itself, and the compiler leaves out what is
+// Four of six vectors are read. Loop partition writes the last tile down by itself, and the compiler leaves out what is
 // computed for the other two, with the loads of B for them.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Where what a timed call reads and writes is when the call begins. Times of different kinds are not compared.
+// Which caches hold what a timed call reads and writes when the call begins. Times of different kinds are not compared.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ enum class Caches : uint8_t {
   kRotating = 0,
   // In no cache: everything is taken out before each call.
   kCold = 1,
-  // Where the call before left it, in whatever level holds it. A program that is called in a loop on the same arrays.
+  // In the level in which the previous call left it. A program that is called in a loop on the same arrays.
   kWarm = 2,
 };
 

@@ -295,7 +295,7 @@ TEST(Record, RefusesOtherJson) {
   EXPECT_EQ(RecordFromJson(R"({"uid": "a", "workload": "12"})").status().message(),
             "a record's \"workload\" is missing or of the wrong type");
   EXPECT_EQ(ParseDimensions("{\"n\": [1]}").status().message(), "dimension ranges are an object of pairs of integers");
-  EXPECT_EQ(ParseHash("xyz").status().message(), "\"xyz\" is no hash of 16 hexadecimal digits");
+  EXPECT_EQ(ParseHash("xyz").status().message(), "\"xyz\" is not a hash of 16 hexadecimal digits");
 }
 
 // What a file says after an attempt to open it, and that the attempt left it as it was.

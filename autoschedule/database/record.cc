@@ -127,7 +127,8 @@ absl::StatusOr<uint64_t> ParseHash(std::string_view text) {
   uint64_t hash = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), hash, 16);
   if (text.size() != 16 || error != std::errc() || end != text.data() + text.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("\"", std::string(text), "\" is no hash of 16 hexadecimal digits"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", std::string(text), "\" is not a hash of 16 hexadecimal digits"));
   }
   return hash;
 }

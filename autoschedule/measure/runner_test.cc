@@ -127,7 +127,7 @@ def main(A: T.Buffer((1000,), "float32"), D: T.Buffer((1000,), "float32")):
   EXPECT_THAT(results[5].message, HasSubstr("no answer within 2.01 seconds"));
   EXPECT_THAT(results[7].message, HasSubstr("no_such_function"));
   EXPECT_THAT(results[8].message, HasSubstr("no memory for "));
-  EXPECT_THAT(results[9].message, HasSubstr("loop i is bound to threadIdx.x, which a CPU has not"));
+  EXPECT_THAT(results[9].message, HasSubstr("loop i is bound to threadIdx.x, which this CPU target does not support"));
   EXPECT_EQ(results[10].message, "parameter D is neither one of the program nor packed");
 }
 

@@ -43,7 +43,7 @@ bool LiesSideBySide(const BlockNode& block, const Contraction& contraction, cons
 
 Outcome<std::monostate> JoinGroups(Schedule& sch, BlockRv block, const Target& target) {
   const BlockRealizeNode& realize = RealizeOf(sch, block);
-  const Refusal no{"join_groups", "{block0} is no product of groups of few columns", {realize.block->id}};
+  const Refusal no{"join_groups", "{block0} is not a product of groups of few columns", {realize.block->id}};
   const absl::StatusOr<Contraction> contraction = MatchContraction(realize);
   if (!contraction.ok()) return no;
   const std::optional<TileInstruction> instruction = FindTileInstruction(

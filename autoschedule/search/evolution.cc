@@ -7,7 +7,7 @@
 namespace tilewright {
 namespace {
 
-// Of the children: mixed from two parents; the others are mutations.
+// Share of children that are mixed from two parents; the others are mutations.
 constexpr double kCrossed = 0.2;
 // Tries for each candidate that is asked for.
 constexpr size_t kTriesPerCandidate = 8;

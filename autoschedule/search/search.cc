@@ -22,11 +22,11 @@ constexpr size_t kExplore = 8, kExploreGood = 2;
 constexpr size_t kWaiting = 2;
 // Moves of vector registers to and from the stack in inner loops; code with more is not worth running.
 constexpr int kMostSpills = 4;
-// The part of the time that a batch may take, of which no more candidates are measured together then, but so many at
-// least: what is slow to compile is to be learned from too.
+// Largest share of the budget for one batch. A batch has at least kLeastBatch candidates, so that the model learns from
+// those that are slow to compile too.
 constexpr double kBatchPart = 0.1;
 constexpr size_t kLeastBatch = 4;
-// How near to the bound the search ends.
+// The search ends at this multiple of the bound.
 constexpr double kNearBound = 1.01;
 // A bound that was passed by more than clocks vary was none, and ends nothing.
 constexpr double kPassed = 0.9;
@@ -47,7 +47,7 @@ RunOptions FirstLookOptions() {
       .half_width = 0.02, .seconds = 0.03, .most_samples = 200, .least_seconds = 0.006, .limits = std::move(limits)};
 }
 
-// A rival and the champion in turn: what one is lucky with, the other is.
+// A rival and the champion, measured alternately, so that noise affects both.
 RunOptions ChallengeOptions() {
   return {.half_width = 0.01, .seconds = 0.006, .most_samples = 100, .least_seconds = 0.003, .rounds = 6};
 }
@@ -301,8 +301,8 @@ class Searcher {
         .half_width = 0.002, .seconds = seconds, .most_samples = 1000, .least_seconds = seconds / 2, .rounds = rounds};
   }
 
-  // The best candidates in turn: what one is lucky with, all are. Where a run takes longer than a look, there are fewer
-  // of them, two at least, and fewer rounds. The others are out.
+  // Measures the best candidates alternately, so that noise affects all. If a run takes longer than a look, there are
+  // fewer of them, at least two, and fewer rounds. The others are out.
   void MeasureBest(size_t most, int most_rounds,
                    const std::function<void(const Candidate&, const Measurement&)>& on_measured = {}) {
     if (best_.size() <= 1) return;

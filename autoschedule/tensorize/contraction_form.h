@@ -34,8 +34,7 @@ struct ContractionPlan {
   std::vector<int> last_inner;  // inner iterators whose loops are inside of those of others: windows over fused rows
   bool rows_outside = false;    // of the batch, preferably
   bool batch_inside = false;    // of rows but the tiled one, preferably
-  // Of these, rows of a line or two, which are used up before the next ones arrive: tiles of few rows and fetching
-  // ahead keep a core busy meanwhile.
+  // Rows of one or two cache lines: use short tiles and prefetch.
   bool short_rows = false;
   bool uneven = false;      // factors of some products are known to be zero: some batches have less to do
   bool flips_rows = false;  // the row operand is a copy with flipped bits (autoschedule/normalize/flip_rows.h)

@@ -190,7 +190,7 @@ TEST(RegisterTile, OfAmxIsHigherWhereRowsAreNear) {
   EXPECT_EQ(near.vectors, 1);
 }
 
-// Where cores divide rows among them, a block of rows that two of them share is read from the other's caches.
+// If cores divide M among them, a block of rows that two of them share is read from the other's caches.
 TEST(RegisterTile, OfAmxDividesRowsEvenlyAmongCores) {
   const TileInstruction amx =
       *FindTileInstruction(*NamedTarget("x86-sapphirerapids"), DataType::UInt(8), DataType::Int(8), DataType::Int(32));

@@ -38,7 +38,7 @@ struct TuneOptions {
   double seconds = 60;
   int64_t trials = 0;  // most measurements; 0: as many as the time allows
   uint64_t seed = 0;
-  // Of symbolic extents, for which the schedule is to be fast; it is right at all sizes. Extents with several sizes have
+  // Sizes of symbolic extents for which the schedule is to be fast; it is right at all sizes. Extents with several sizes have
   // the first of each together, then the second; one with a single size always has that.
   SizesByName sizes = {};
   Caches caches = Caches::kRotating;

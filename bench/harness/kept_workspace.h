@@ -18,7 +18,7 @@ class KeptWorkspace {
   KeptWorkspace(const CompiledModule& code, std::string_view function)
       : bytes_(code.WorkspaceBytes(function)), memory_(runtime::Tensor::Allocate(runtime::kUInt8, {bytes_})) {}
 
-  // Where there is no memory, each call allocates its own, or says that it cannot.
+  // If there is no memory, each call allocates its own, or says that it cannot.
   TwCall Call(const TwParallelHook* hook) {
     if (!memory_) return {.parallel = hook};
     return {.parallel = hook, .workspace = memory_->data<void>(), .workspace_bytes = bytes_};

@@ -8,11 +8,11 @@ namespace tilewright::bench {
 
 struct Machine {
   std::string cpu;  // As the CPU names itself.
-  int cpus = 0;     // Of the whole machine.
-  int threads = 0;  // That were measured with.
+  int cpus = 0;     // Cores of the whole machine.
+  int threads = 0;  // Threads of the measurement.
   int64_t l1d_bytes = 0, l2_bytes = 0, l3_bytes = 0, memory_bytes = 0;
   std::string system;    // Kernel name and release.
-  std::string compiler;  // That built this program.
+  std::string compiler;  // The compiler that built this program.
 };
 
 Machine DescribeMachine(int threads);

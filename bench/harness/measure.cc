@@ -67,7 +67,7 @@ class RunnerBlocks {
     std::vector<double> samples_ms;
     const auto quiet_blocks = std::count_if(blocks_.begin(), blocks_.end(), [&](const auto& b) { return IsQuiet(b); });
     for (const TimedBlock& block : blocks_) {
-      // Where the speed was never full, blocks are at least those of an undisturbed process.
+      // If the speed was never full, blocks are at least those of an undisturbed process.
       if (quiet_blocks > 0 ? !IsQuiet(block) : !IsUndisturbed(block)) continue;
       samples_ms.insert(samples_ms.end(), block.samples_ms.begin(), block.samples_ms.end());
     }

@@ -17,8 +17,8 @@ class OtherLoad {
 
  private:
   struct CpuSeconds {
-    double own = 0;    // Of this process and of those that it started, once they have ended.
-    double busy = 0;   // Of all processes.
+    double own = 0;    // CPU time of this process and of those that it started, once they have ended.
+    double busy = 0;   // CPU time of all processes.
     double total = 0;  // Idle time included.
   };
   static CpuSeconds Read();

@@ -22,8 +22,8 @@ namespace tilewright::bench {
 struct TimedBlock {
   std::vector<double> samples_ms;
   int64_t nanoseconds = 0;
-  int64_t cpu_nanoseconds = 0;  // Of all threads that worked for it.
-  bool full_speed = true;       // Of the machine, right before and after.
+  int64_t cpu_nanoseconds = 0;  // CPU time of all threads that worked for it.
+  bool full_speed = true;       // Whether the machine ran so right before and after.
 };
 
 // What a run in an emulator of another machine took, in place of time.

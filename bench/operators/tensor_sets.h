@@ -25,7 +25,7 @@ class TensorSets {
   absl::Status CopyOutput(int set, runtime::Tensor& output) const;
 
  private:
-  std::vector<runtime::Tensor> memory_;  // Of the inputs, with what is spare.
+  std::vector<runtime::Tensor> memory_;  // Bytes of the inputs, with what is spare.
   std::vector<runtime::Tensor> inputs_;
   std::vector<runtime::Tensor> outputs_;
 };

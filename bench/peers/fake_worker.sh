@@ -3,7 +3,7 @@
 #   right      two variants; a block has samples of 2 ms and 3 ms; the output is the file that RESULT_NPY names
 #   refuses    has no operator
 #   ends       ends in a block
-#   babbles    answers what is no JSON
+#   babbles    answers what is not JSON
 #   nothing    prepares no variant
 behaviour="$1"
 while IFS= read -r request; do

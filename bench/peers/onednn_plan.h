@@ -15,8 +15,9 @@
 namespace tilewright::bench {
 
 struct PlainDescriptors {
-  dnnl::memory::desc source, weights, destination;  // Of the weights, without dimensions where there are none.
-  // Of a convolution that is followed by a normalization: in f32, one element a channel.
+  // Weights have no dimensions where there are none.
+  dnnl::memory::desc source, weights, destination;
+  // The bias of a convolution that is followed by a normalization: in f32, one element a channel.
   dnnl::memory::desc bias;
   dnnl::memory::desc scale;  // What the sums are multiplied by, where the library takes it when it runs.
 };

@@ -105,7 +105,7 @@ class Xnnpack : public Implementation {
   }
 
  private:
-  std::shared_ptr<const Pool> pool_;  // Of all its workloads.
+  std::shared_ptr<const Pool> pool_;  // The thread pool of all its workloads.
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // What runs of searches say (bench/search/search_run.h): tables in Markdown and plots in SVG.
 //
-// Of each task the runs of all seeds count: a variant's time is the median over the seeds, and a variant is ahead of
+// The runs of all seeds of a task count: a variant's time is the median over the seeds, and a variant is ahead of
 // another one where it is more than kNoise faster.
 #pragma once
 

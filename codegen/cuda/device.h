@@ -1,4 +1,4 @@
-// Where kernels run: a GPU, or the emulator.
+// A device on which kernels run: a GPU, or the emulator.
 #pragma once
 
 #include <array>

@@ -10,7 +10,7 @@
 
 namespace tilewright::cuda {
 
-// Where a variable's value lies among those of a call.
+// The position of a variable's value among those of a call.
 using Slots = std::unordered_map<const VarNode*, int>;
 
 class ScalarCode {

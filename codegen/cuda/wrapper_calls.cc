@@ -10,12 +10,12 @@ namespace {
 
 constexpr std::string_view kPrefix = "cuda.";
 
-// CUDA's own, which have two underscores in front.
+// CUDA functions with two leading underscores.
 constexpr std::string_view kOfCuda[] = {
     "shfl_sync",       "shfl_up_sync",    "shfl_down_sync",  "shfl_xor_sync",   "ballot_sync",      "any_sync",
     "all_sync",        "reduce_add_sync", "reduce_min_sync", "reduce_max_sync", "reduce_and_sync",  "reduce_or_sync",
     "reduce_xor_sync", "syncthreads",     "syncwarp",        "threadfence",     "threadfence_block"};
-// And those of CUDA that have none.
+// CUDA functions without leading underscores.
 constexpr std::string_view kGlobal[] = {"atomicAdd", "atomicMax",  "atomicMin", "atomicAnd", "atomicOr",
                                         "atomicXor", "atomicExch", "atomicCAS", "atomicInc"};
 

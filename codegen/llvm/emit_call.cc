@@ -141,7 +141,8 @@ llvm::Value* FunctionEmitter::EmitLlvmIntrinsic(const CallNode* op) {
   llvm::Value* result = builder_.CreateCall(function, args);
   if (type.is_void() || result->getType() == RegisterType(context_.llvm, type)) return result;
   result = Bitcast(builder_, result, MemoryType(context_.llvm, type));
-  if (result == nullptr) return Fail(type, absl::StrCat("the result of ", name->value, " is no ", type.ToString()));
+  if (result == nullptr)
+    return Fail(type, absl::StrCat("the result of ", name->value, " is not of type ", type.ToString()));
   return FromMemory(builder_, type, result);
 }
 

@@ -125,7 +125,8 @@ void FunctionEmitter::EmitFor(const ForNode* op) {
     case ForKind::kUnrolled:
       return FailStmt(absl::StrCat(ForKindName(op->kind), " loop ", op->var.name(), " was not lowered"));
     case ForKind::kThreadBound:
-      return FailStmt(absl::StrCat("loop ", op->var.name(), " is bound to ", op->thread_tag, ", which a CPU has not"));
+      return FailStmt(absl::StrCat("loop ", op->var.name(), " is bound to ", op->thread_tag,
+                                   ", which this CPU target does not support"));
   }
   const std::optional<int64_t> extent = AsInt(op->extent);
   if (extent && *extent <= 0) return;
@@ -206,7 +207,7 @@ llvm::AllocaInst* FunctionEmitter::EntryAlloca(llvm::Type* type, llvm::Value* co
   return alloca;
 }
 
-// Where temporaries live:
+// The memory of temporaries:
 //   small buffers of constant size            on the stack of the function (or of the parallel loop's body); those in
 //                                             registers become values there
 //   larger ones of constant size              in the workspace; those that are not alive together share memory. In a
@@ -215,8 +216,8 @@ llvm::AllocaInst* FunctionEmitter::EntryAlloca(llvm::Type* type, llvm::Value* co
 void FunctionEmitter::EmitAllocate(const AllocateNode* op) {
   const Buffer& buffer = op->buffer;
   if (!OnCpu(buffer->scope.kind())) {
-    return FailStmt(
-        absl::StrCat("buffer ", buffer->name, " lies in scope \"", buffer->scope.text(), "\", which a CPU has not"));
+    return FailStmt(absl::StrCat("buffer ", buffer->name, " lies in scope \"", buffer->scope.text(),
+                                 "\", which this CPU target does not support"));
   }
   llvm::Type* element = MemoryType(context_.llvm, buffer->dtype);
   const int64_t element_bytes = int64_t{buffer->dtype.bytes()} * buffer->dtype.lanes();

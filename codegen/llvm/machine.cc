@@ -44,7 +44,7 @@ void InitializeTargets() {
 absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const Target& target, bool quick) {
   InitializeTargets();
   if (target.is_gpu()) {
-    return absl::InvalidArgumentError(absl::StrCat("target ", target.name, " is no CPU"));
+    return absl::InvalidArgumentError(absl::StrCat("target ", target.name, " is not a CPU"));
   }
   std::string error;
   const llvm::Target* llvm_target = llvm::TargetRegistry::lookupTarget(target.triple, error);

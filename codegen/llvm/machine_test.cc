@@ -17,7 +17,7 @@ TEST(Machine, HasTheFeaturesOfTheTarget) {
 }
 
 TEST(Machine, RefusesGpus) {
-  EXPECT_EQ(MakeMachine(*NamedTarget("cuda-sm90")).status().message(), "target cuda-sm90 is no CPU");
+  EXPECT_EQ(MakeMachine(*NamedTarget("cuda-sm90")).status().message(), "target cuda-sm90 is not a CPU");
 }
 
 }  // namespace

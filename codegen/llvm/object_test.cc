@@ -67,7 +67,7 @@ TEST(Object, CompilesForEveryCpuTarget) {
     const Target target = NamedTarget(name).value();
     auto assembly = EmitAssembly(module, target);
     if (target.is_gpu()) {
-      EXPECT_EQ(assembly.status().message(), "target " + name + " is no CPU");
+      EXPECT_EQ(assembly.status().message(), "target " + name + " is not a CPU");
       continue;
     }
     ASSERT_TRUE(assembly.ok()) << assembly.status().message();
@@ -142,7 +142,7 @@ def main(A: T.Buffer((16,), "float32")):
             vi = T.axis.spatial(16, i)
             A[vi] = T.float32(0)
 )"),
-            "function main: loop i is bound to threadIdx.x, which a CPU has not");
+            "function main: loop i is bound to threadIdx.x, which this CPU target does not support");
   EXPECT_EQ(refused(R"(
 @T.prim_func
 def main(A: T.Buffer((16,), "float32")):
@@ -157,7 +157,7 @@ def main(A: T.Buffer((16,), "float32")):
                 vi = T.axis.spatial(16, i)
                 A[vi] = S[15 - vi]
 )"),
-            "function main: buffer S lies in scope \"shared\", which a CPU has not");
+            "function main: buffer S lies in scope \"shared\", which this CPU target does not support");
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ std::optional<LoadedModule> LoadedModule::Open(const std::string& path, std::str
   }
   const auto* features = static_cast<const char*>(dlsym(module.library_.get(), "tw_required_features"));
   if (features == nullptr) {
-    *error = path + " is no library of compiled tensor programs: it lacks tw_required_features";
+    *error = path + " is not a library of compiled tensor programs: it lacks tw_required_features";
     return std::nullopt;
   }
   // "x86_64:avx2,fma"

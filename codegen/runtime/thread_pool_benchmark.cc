@@ -34,7 +34,7 @@ std::vector<int> AllCpus() {
   return cpus;
 }
 
-// Where each chunk ran; a line apart, so that writing it costs no traffic between cores.
+// The CPU on which each chunk ran; a line apart, so that writing it costs no traffic between cores.
 struct alignas(128) Place {
   int cpu = -1;
 };

@@ -71,7 +71,7 @@ TEST(Numbers, WholeOnesOfNarrowTypesAreRoundedWhereTheyAreNotHeld) {
       ExpectSame(type,
                  absl::StrCat(number(1), " / ", number(3), " + T.max(", whole, " - ", number(5), ", ", byte, ")"));
       ExpectSame("float32", absl::StrCat("T.Cast(\"float32\", ", whole, " * ", byte, ") / T.float32(3)"));
-      if (mask > 255) continue;  // infinities and NaN are no integers
+      if (mask > 255) continue;  // infinities and NaN are not integers
       ExpectSame("int32", absl::StrCat("T.Cast(\"int32\", ", whole, " - ", number(7), ")"));
     }
   }

@@ -36,7 +36,7 @@ class Run {
     for (size_t i = 0; i < arguments.size(); ++i) {
       const Var& param = function->params[i];
       const auto* type = dyn_cast<TensorTypeNode>(param->type);
-      if (type == nullptr) return absl::UnimplementedError("a parameter that is no tensor");
+      if (type == nullptr) return absl::UnimplementedError("a parameter that is not a tensor");
       if (type->dtype != arguments[i].dtype()) {
         return absl::InvalidArgumentError(
             absl::StrCat(param->name, " is ", arguments[i].dtype().ToString(), ", expected ", type->dtype.ToString()));

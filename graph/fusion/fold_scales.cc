@@ -368,7 +368,7 @@ class ScaleFolder : public Mutator {
     return WriteAffine(scale, call, sum, Value(), term, sum->name);
   }
 
-  // Where there is nothing to fold into, a factor and a term that take several operations are computed once.
+  // If there is nothing to fold into, a factor and a term that take several operations are computed once.
   absl::Status WriteScale(const Scale& scale, const CallTirNode& call, const std::vector<Value>& args, const Var& var) {
     const PrimFunc own = builder().module().FindProgram(call.function);
     const bool simple =

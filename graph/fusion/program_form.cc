@@ -204,7 +204,7 @@ class UnitRemover : public BlockMutator {
   SymbolSet unit_;
 };
 
-// Where a variable first occurs in an access's indices.
+// The position at which a variable first occurs in an access's indices.
 int FirstPlace(const std::vector<Expr>& indices, const SymbolNode* var) {
   for (size_t i = 0; i < indices.size(); ++i) {
     bool found = false;

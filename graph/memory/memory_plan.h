@@ -1,4 +1,4 @@
-// Where values lie in one arena, so that those that are alive at the same time do not overlap.
+// Offsets of values in one arena, so that those that are alive at the same time do not overlap.
 //
 //   const std::vector<Tenant> tenants = {{.bytes = 400, .first = 0, .last = 2}, {.bytes = 80, .first = 1, .last = 3}};
 //   const MemoryPlan plan = PlanMemory(tenants);

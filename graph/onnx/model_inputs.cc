@@ -23,7 +23,7 @@ std::string ArrayPath(const std::string& folder, std::string name) {
 
 absl::StatusOr<NDArray> RandomInput(const onnx::ValueInfoProto& input, const std::map<std::string, int64_t>& dims,
                                     uint64_t seed, int64_t below) {
-  if (!input.type().has_tensor_type()) return absl::InvalidArgumentError("it is no tensor, and no file gives it");
+  if (!input.type().has_tensor_type()) return absl::InvalidArgumentError("it is not a tensor, and no file gives it");
   const auto& type = input.type().tensor_type();
   TW_ASSIGN_OR_RETURN(const DataType dtype, ElementType(type.elem_type()));
   std::vector<int64_t> shape;

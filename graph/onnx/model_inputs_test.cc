@@ -41,7 +41,7 @@ TEST(RandomInput, Refuses) {
   EXPECT_EQ(message(Value(TensorProto::FLOAT, {"n"}), {{"n", -1}}), "an extent of -1 is negative, or too large to run");
   EXPECT_EQ(message(Value(TensorProto::FLOAT, {"n", 1024}), {{"n", int64_t{1} << 40}}),
             "an extent of 1099511627776 is negative, or too large to run");
-  EXPECT_EQ(message({}, {}), "it is no tensor, and no file gives it");
+  EXPECT_EQ(message({}, {}), "it is not a tensor, and no file gives it");
 }
 
 TEST(ArrayPath, HasNoSeparatorsOfTheName) { EXPECT_EQ(ArrayPath("a/b", "c/d:0"), "a/b/c_d_0.npy"); }

@@ -24,7 +24,7 @@ absl::Status Rotate(OnnxNode& n, const Item& cosines, const Item& sines, const I
   }
   if (positions.present() &&
       (!positions.is_tensor() || !positions.dtype.is_integer() || positions.rank() < 1 || positions.rank() > 2)) {
-    return n.Error("positions are no row or matrix of integers");
+    return n.Error("positions are not a row or matrix of integers");
   }
   const auto pairs = AsInt(cosines.shape.back()), last = AsInt(x.shape.back());
   if (!pairs || *pairs < 1) return n.Unsupported("a symbolic number of pairs");

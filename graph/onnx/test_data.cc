@@ -33,14 +33,14 @@ absl::StatusOr<TestValue> ReadTestValue(const std::string& path, const onnx::Typ
   TestValue value;
   if (type.has_sequence_type()) {
     onnx::SequenceProto sequence;
-    if (!sequence.ParseFromString(text)) return absl::InvalidArgumentError(absl::StrCat(path, " is no sequence"));
+    if (!sequence.ParseFromString(text)) return absl::InvalidArgumentError(absl::StrCat(path, " is not a sequence"));
     value.kind = Item::Kind::kSequence;
     TW_RETURN_IF_ERROR(AddSequence(sequence, &value));
     return value;
   }
   if (type.has_optional_type()) {
     onnx::OptionalProto optional;
-    if (!optional.ParseFromString(text)) return absl::InvalidArgumentError(absl::StrCat(path, " is no optional"));
+    if (!optional.ParseFromString(text)) return absl::InvalidArgumentError(absl::StrCat(path, " is not an optional"));
     value.kind = Item::Kind::kOptional;
     if (optional.has_sequence_value()) TW_RETURN_IF_ERROR(AddSequence(optional.sequence_value(), &value));
     if (optional.has_tensor_value()) {
@@ -50,7 +50,7 @@ absl::StatusOr<TestValue> ReadTestValue(const std::string& path, const onnx::Typ
     return value;
   }
   onnx::TensorProto tensor;
-  if (!tensor.ParseFromString(text)) return absl::InvalidArgumentError(absl::StrCat(path, " is no tensor"));
+  if (!tensor.ParseFromString(text)) return absl::InvalidArgumentError(absl::StrCat(path, " is not a tensor"));
   // The tests keep bfloat16 as uint16.
   if (type.tensor_type().elem_type() == onnx::TensorProto::BFLOAT16) tensor.set_data_type(onnx::TensorProto::BFLOAT16);
   TW_ASSIGN_OR_RETURN(NDArray array, ArrayOfTensor(tensor));

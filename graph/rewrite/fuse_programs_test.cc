@@ -75,7 +75,7 @@ TEST_F(FuseProgramsTest, ChainsWithSymbolsAndConstants) {
 }
 
 TEST_F(FuseProgramsTest, SymbolsThatAreNoExtentArePassed) {
-  // The extent 4 * n of the reshaped value is no extent of a parameter.
+  // The extent 4 * n of the reshaped value is not an extent of a parameter.
   FuseAndCompare(std::string(kHeader) +
                      "    p = R.reshape(x, R.shape([n * 4]))\n"
                      "    q = R.exp(p)\n"

@@ -134,7 +134,7 @@ class Matcher {
     return false;
   }
 
-  // Where a pattern may be found: next to what an edge connects it to, else anywhere in the block.
+  // Bindings at which a pattern may be found: next to what an edge connects it to, else anywhere in the block.
   std::vector<Value> Candidates(const Pattern& pattern) const {
     for (const UseEdge& edge : graph_.edges) {
       std::vector<Value> candidates;

@@ -43,7 +43,7 @@ std::optional<DataType> SumNamed(absl::string_view name) {
 // Neighbours in a row that a lane holds, out of the 16 bytes of 4 lanes.
 int RunOf(int bits) { return 32 / bits; }
 
-// Where (row, column) lies: "lane, position".
+// The lane and register of (row, column): "lane, position".
 std::string PlaceOf(absl::string_view row, absl::string_view column, int bits) {
   const int run = RunOf(bits), columns = 4 * run;
   return absl::StrCat("4 * ((", row, ") % 8) + (", column, ") % ", columns, " // ", run, ", ", 2 * run, " * ((", column,

@@ -64,7 +64,7 @@ bool HoldsOutside(const Expr& predicate, const Domain& relaxed, Analyzer* analyz
   Analyzer::Scope scope(analyzer);
   IterDomain domain(relaxed, analyzer);
   Expr failed;
-  // Where it says something that is not understood, it is looked at as a whole later.
+  // If it says something that is not understood, it is looked at as a whole later.
   return !domain.Apply(predicate, &failed) || !domain.conditional();
 }
 

@@ -28,7 +28,7 @@ struct Place {
   Expr inside = True();
 };
 
-// Where the element `at` of a pool's domain lies in x.
+// The place of the element `at` of a pool's domain in x.
 Place PlaceOf(const Buffer& x, const std::vector<Span>& spans, const Indices& at) {
   Place place{.at = {at[0], at[1]}};
   const size_t dims = spans.size();

@@ -121,7 +121,8 @@ TEST(ParserError, Names) {
   EXPECT_EQ(BodyError("for i, i in T.grid(2, 2):\n    pass"), "3:12 'i' is already defined here");
   EXPECT_EQ(BodyError("for T in range(2):\n    pass"), "3:9 'T' names the dialect");
   EXPECT_EQ(BodyError("for i in range(4):\n    A[i] = 1\nA[i] = 2"), "5:7 'i' is not defined");
-  EXPECT_EQ(BodyError("m = T.int32()\nA[m] = 1"), "3:5 'm' is used, but is no size of a parameter or matched buffer");
+  EXPECT_EQ(BodyError("m = T.int32()\nA[m] = 1"),
+            "3:5 'm' is used, but is not a size of a parameter or matched buffer");
   EXPECT_EQ(BodyError("A[0] = A.size"),
             "3:12 a buffer has no '.size'; known are data, shape, strides, elem_offset and dtype");
   EXPECT_EQ(BodyError("A[0] = T.expo(A[0])"),
@@ -220,10 +221,10 @@ TEST(ParserError, ModulesAndParameters) {
             "f.py:4:1: error: function 'f' is already defined\n@T.prim_func\n^");
   EXPECT_EQ(Error("@T.prim_func\ndef f(*A):\n    pass\n"),
             "f.py:2:7: error: '*' is not supported here\ndef f(*A):\n      ^");
-  EXPECT_EQ(BodyError("X = T.alloc_buffer((\"4 4\",))").substr(0, 30), "3:25 this text is no extent: e");
+  EXPECT_EQ(BodyError("X = T.alloc_buffer((\"4 4\",))").substr(0, 30), "3:25 this text is not an extent: e");
   EXPECT_EQ(BodyError("X = T.alloc_buffer((\"n + 1.5\",))"),
-            "3:25 this text is no extent: expected an integer, found float32");
-  EXPECT_EQ(BodyError("X = T.alloc_buffer((\"pass\",))"), "3:25 this text is no extent");
+            "3:25 this text is not an extent: expected an integer, found float32");
+  EXPECT_EQ(BodyError("X = T.alloc_buffer((\"pass\",))"), "3:25 this text is not an extent");
 }
 
 TEST(ParserError, OtherPython) {

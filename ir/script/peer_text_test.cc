@@ -229,7 +229,7 @@ TEST(PeerText, AllocationsWithAnnotations) {
       "X = T.decl_buffer((64,), strides=(2,), scope=\"shared\", annotations={\"tirx.volatile\": True})\nX[0] = A[0]\n");
   EXPECT_EQ(Body("X = A.view(\"int8\")\nX[0] = T.int8(1)"),
             "X = T.decl_buffer((64,), \"int8\", data=A.data)\nX[0] = T.int8(1)\n");
-  EXPECT_EQ(Refused("X = A.view(\"int32x3\")"), "the elements of float32 are no whole number of int32x3");
+  EXPECT_EQ(Refused("X = A.view(\"int32x3\")"), "the elements of float32 are not a whole number of int32x3");
 }
 
 TEST(PeerText, OldSpellings) {

@@ -99,7 +99,7 @@ Expr FunctionReader::ReadExtentText(const PyExpr& text) {
   const PythonTree tree = ParsePython(text.text, "");
   const bool one = !tree.error && tree.statements.size() == 1 && tree.statements[0].kind == PyStmt::Kind::kExpr;
   if (!one || error_) {
-    Fail(text.offset, absl::StrCat("this text is no extent", tree.error ? ": " + tree.error->message : ""));
+    Fail(text.offset, absl::StrCat("this text is not an extent", tree.error ? ": " + tree.error->message : ""));
     return Expr();
   }
   const PyExpr& e = *tree.statements[0].value;
@@ -107,7 +107,7 @@ Expr FunctionReader::ReadExtentText(const PyExpr& text) {
   if (!size) {  // places in the text of the extent are none of the file
     const std::string message = error_->message;
     error_.reset();
-    Fail(text.offset, absl::StrCat("this text is no extent: ", message));
+    Fail(text.offset, absl::StrCat("this text is not an extent: ", message));
   }
   return size;
 }
@@ -399,7 +399,7 @@ bool FunctionReader::RescaleShape(const BufferNode& source, uint32_t offset, Buf
   const auto begin = source.elem_offset ? AsInt(source.elem_offset) : std::optional<int64_t>(0);
   if (from == to) return true;
   if (!extent || !begin || *extent > std::numeric_limits<int32_t>::max() || *extent * from % to != 0 || *begin != 0) {
-    return Fail(offset, absl::StrCat("the elements of ", source.dtype.ToString(), " are no whole number of ",
+    return Fail(offset, absl::StrCat("the elements of ", source.dtype.ToString(), " are not a whole number of ",
                                      view->dtype.ToString()));
   }
   view->shape.back() = Const(source.shape.back().dtype(), *extent * from / to);

@@ -123,7 +123,7 @@ Function FunctionReader::Read(const PyStmt& definition) {
   for (const Var& var : FreeVars(function_.params, body)) {
     auto it = size_offsets_.find(var.get());
     if (it == size_offsets_.end()) continue;
-    Fail(it->second, absl::StrCat("'", var.name(), "' is used, but is no size of a parameter or matched buffer"));
+    Fail(it->second, absl::StrCat("'", var.name(), "' is used, but is not a size of a parameter or matched buffer"));
     return Function();
   }
   function_.body = AddRootBlock(std::move(body));

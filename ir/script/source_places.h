@@ -1,4 +1,4 @@
-// Where the loops and blocks of a parsed program stand in its text.
+// Places of the loops and blocks of a parsed program in its text.
 //
 //   absl::StatusOr<Module> module = ParseModule(text, "matmul.py");
 //   SourcePlaces places(text, *module);

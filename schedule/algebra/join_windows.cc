@@ -310,7 +310,7 @@ Outcome<JoinWindowsResult> JoinWindows(const Function& function, uint32_t block_
   if (auto refusal = WhyNotInOwnLoops(kName, path)) return *refusal;
   const BlockScope scope = BlockScope::Around(function, block_id);
   if (auto reason = WhyNotReduction(scope, *scope.Find(block_id))) {
-    return Refusal{kName, "{block0} is no reduction: {text0}", {block_id}, {}, {*reason}};
+    return Refusal{kName, "{block0} is not a reduction: {text0}", {block_id}, {}, {*reason}};
   }
   const std::optional<SumForm> sum = AsSum(block);
   const std::vector<Expr> factors = sum ? FactorsOf(sum->term) : std::vector<Expr>();

@@ -125,7 +125,7 @@ def main(X: T.Buffer((4,), "float32"), Y: T.Buffer((4,), "float32")):
             vh = T.axis.spatial(4, h)
             Y[vh] = X[vh]
 )"),
-            "join_windows: block Y is no reduction: it has no init");
+            "join_windows: block Y is not a reduction: it has no init");
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ Outcome<SplitOffsetResult> SplitOffset(const Function& function, uint32_t block_
   if (auto refusal = WhyNotInOwnLoops(kName, path)) return *refusal;
   const std::optional<SumForm> form = AsSum(block);
   const auto* init = block.init ? dyn_cast<StoreNode>(block.init) : nullptr;
-  if (!form || init == nullptr) return Refusal{kName, "{block0} is no sum of terms with an init", {block_id}};
+  if (!form || init == nullptr) return Refusal{kName, "{block0} is not a sum of terms with an init", {block_id}};
   const StoreNode& store = *form->store;
   if (!StructuralEqual(init->buffer.Load(init->indices), store.buffer.Load(store.indices)) ||
       Reads(init->value, store.buffer)) {
@@ -79,7 +79,7 @@ Outcome<SplitOffsetResult> SplitOffset(const Function& function, uint32_t block_
   const std::optional<Offset> offset = AsOffset(block, factor, store.buffer);
   if (!offset) {
     return Refusal{
-        kName, "{expr0} in {block0} is no sum of which one side is the same for all terms", {block_id}, {factor}};
+        kName, "{expr0} in {block0} is not a sum of which one side is the same for all terms", {block_id}, {factor}};
   }
   std::vector<IterVar> iters;  // of the sum of the other factors
   std::vector<Expr> shape, indices;

@@ -77,10 +77,11 @@ TEST(SplitOffset, Refuses) {
   EXPECT_EQ(Refused(Sum("(" + a + " - 7)"), 0), "split_offset: 0 names none of several factors of block C; it has 1");
   EXPECT_EQ(
       Refused(Sum(product), 1),
-      "split_offset: T.Cast(\"int32\", B[vk, vj]) in block C is no sum of which one side is the same for all terms");
-  EXPECT_EQ(Refused(Sum("(" + a + " - y[vk]) * " + b), 0),
-            "split_offset: T.Cast(\"int32\", A[vi, vk]) - y[vk] in block C is no sum of which one side is the same for "
-            "all terms");
+      "split_offset: T.Cast(\"int32\", B[vk, vj]) in block C is not a sum of which one side is the same for all terms");
+  EXPECT_EQ(
+      Refused(Sum("(" + a + " - y[vk]) * " + b), 0),
+      "split_offset: T.Cast(\"int32\", A[vi, vk]) - y[vk] in block C is not a sum of which one side is the same for "
+      "all terms");
   EXPECT_EQ(Refused(Sum("(" + a + " - 7) * C[vi, vj]"), 0), "split_offset: C[vi, vj] reads what block C stores to");
   const auto other = [](const char* statements) {
     return Refused(ParseOrDie(std::string(R"(
@@ -93,7 +94,7 @@ def main(A: T.Buffer((4, 6), "float32"), C: T.Buffer((5,), "float32")):
                    0);
   };
   EXPECT_EQ(other("            C[vi] = C[vi] + (A[vi, vk] - T.float32(7)) * A[vi, vk]\n"),
-            "split_offset: block C is no sum of terms with an init");
+            "split_offset: block C is not a sum of terms with an init");
   EXPECT_EQ(other(R"(            with T.init():
                 C[vi] = T.float32(0)
             C[vi] = C[vi] + (A[vi, vk] - T.float32(7)) * A[vi, vk]

@@ -433,7 +433,7 @@ Outcome<WinogradResult> Winograd(const Function& function, uint32_t block_id, in
   const std::optional<ProductSum> sum = AsProductSum(block);
   if (!sum) {
     return Refusal{
-        kName, "{block0} is no sum from zero of products of two elements, all float32 or float64", {block_id}};
+        kName, "{block0} is not a sum from zero of products of two elements, all float32 or float64", {block_id}};
   }
   if (!IsIterator(block, iterator, IterKind::kSpatial) || !IsIterator(block, reduction, IterKind::kReduce)) {
     return Refusal{

@@ -129,7 +129,7 @@ def main(X: T.Buffer((2, 11, 6), "float32"), W: T.Buffer((2, 3, 8), "float32"), 
 
 TEST(Winograd, RefusesWhatIsNoSumOfFloatingPointProducts) {
   const std::string no_sum =
-      "winograd: block Y is no sum from zero of products of two elements, all float32 or float64";
+      "winograd: block Y is not a sum from zero of products of two elements, all float32 or float64";
   EXPECT_EQ(Refused(absl::StrReplaceAll(kConvolution, {{"float32", "float16"}}), 0, 3, 2), no_sum);
   EXPECT_EQ(Refused(absl::StrReplaceAll(kConvolution, {{"T.float32(0)", "T.float32(1)"}}), 0, 3, 2), no_sum);
 }

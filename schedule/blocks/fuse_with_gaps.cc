@@ -77,7 +77,7 @@ Outcome<Function> StoreRowsAtPitch(const Function& function, const BlockNode& bl
     return Refusal{kName, reason, {block.id}, {}, {buffer->name}, std::move(numbers)};
   };
   const auto* store = dyn_cast<StoreNode>(block.body);
-  if (store == nullptr) return Refusal{kName, "{block0} is no single store", {block.id}};
+  if (store == nullptr) return Refusal{kName, "{block0} is not a single store", {block.id}};
   const Buffer& buffer = store->buffer;
   const auto dimension = [&](const Var& iterator) -> std::optional<size_t> {
     const auto is_it = [&](const Expr& index) { return index.same_as(iterator); };

@@ -129,7 +129,7 @@ TEST(FuseWithGaps, RefusesToRunInGaps) {
   EXPECT_EQ(Fuse(Program("            Y[vn, vh, vw] = Y_rows",
                          "            Y[vn, vh, vw] = T.float32(0)\n            Y[vn, vh, vw] = Y_rows"),
                  "Y", 1, 2, 7, true),
-            "fuse_with_gaps: block Y is no single store");
+            "fuse_with_gaps: block Y is not a single store");
   EXPECT_EQ(Fuse(Program("            Y[vn, vh, vw] = Y_rows",
                          "            T.evaluate(T.call_extern(\"int32\", \"touch\", T.address_of(Y_rows[0, 0, 0])))\n"
                          "            Y[vn, vh, vw] = Y_rows"),

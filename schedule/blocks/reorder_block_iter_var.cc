@@ -19,8 +19,9 @@ Outcome<Function> ReorderBlockIterVar(const Function& function, uint32_t block_i
   if (!std::is_permutation(all.begin(), all.end(), new_order.begin(), new_order.end())) {
     std::string text;
     for (int64_t number : new_order) text += (text.empty() ? "" : ", ") + std::to_string(number);
-    return Refusal{
-        kName, "[{text0}] is no order of the {num0} iterators of {block0}", {block_id}, {}, {text}, {std::ssize(all)}};
+    return Refusal{kName,      "[{text0}] is not an order of the {num0} iterators of {block0}",
+                   {block_id}, {},
+                   {text},     {std::ssize(all)}};
   }
   BlockNode::Fields block = realize->block->fields();
   std::vector<Expr> bindings;

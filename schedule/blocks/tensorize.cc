@@ -143,7 +143,7 @@ Outcome<Function> Replace(const Function& function, const BlockRealizeNode& real
     const auto found = matched.find(intrin.description->params[i].buffer);
     if (!param || found == matched.end()) {
       return Refusal{kName,
-                     "the parameter {text1} of {text0} is no buffer that its description accesses",
+                     "the parameter {text1} of {text0} is not a buffer that its description accesses",
                      {block.id},
                      {},
                      {intrin.name, intrin.implementation->params[i].var.name()}};

@@ -73,37 +73,37 @@ uint32_t IdOf(const Value& value) {
 const char* ArgKindName(ArgKind kind) {
   switch (kind) {
     case ArgKind::kLoop:
-      return "loop";
+      return "a loop";
     case ArgKind::kBlock:
-      return "block";
+      return "a block";
     case ArgKind::kLoopOrBlock:
-      return "loop or block";
+      return "a loop or block";
     case ArgKind::kLoops:
       return "loops";
     case ArgKind::kBlocks:
-      return "list of blocks";
+      return "a list of blocks";
     case ArgKind::kTarget:
-      return "loop, block or list of blocks";
+      return "a loop, block or list of blocks";
     case ArgKind::kInt:
-      return "integer";
+      return "an integer";
     case ArgKind::kInts:
-      return "list of integers";
+      return "a list of integers";
     case ArgKind::kFloats:
-      return "list of numbers";
+      return "a list of numbers";
     case ArgKind::kFactors:
-      return "list of integers or None";
+      return "a list of integers or None";
     case ArgKind::kBool:
-      return "truth value";
+      return "a truth value";
     case ArgKind::kString:
-      return "text";
+      return "a text";
     case ArgKind::kOptionalString:
-      return "text or None";
+      return "a text or None";
     case ArgKind::kBufferIndex:
-      return "integer, (\"read\" or \"write\", integer) or name";
+      return "an integer, (\"read\" or \"write\", integer) or name";
     case ArgKind::kIndexMap:
-      return "index map";
+      return "an index map";
     case ArgKind::kAnnotation:
-      return "number, text, list or dictionary";
+      return "a number, text, list or dictionary";
     case ArgKind::kPadValue:
       return "None, number or index map";
   }

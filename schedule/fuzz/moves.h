@@ -13,7 +13,7 @@ struct Move {
   const char* primitive;  // what the move is about; it may take other primitives to get there
   // Applies it; whether the program may have changed. The drawer has just looked.
   bool (*draw)(Drawer& d);
-  // Where it has a chance, which is seldom elsewhere; null: everywhere.
+  // Programs on which it has a chance, which is seldom on others; null: all.
   const char* family = nullptr;
 };
 

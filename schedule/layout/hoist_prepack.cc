@@ -108,7 +108,7 @@ Outcome<HoistPrepackResult> HoistPrepack(const Function& function, uint32_t bloc
   const std::vector<Buffer> constants = ConstantParams(function);
   for (const BufferRegion& read : packing.reads) {
     if (!Contains(constants, read.buffer)) {
-      return No("{block0} reads {text0}, which is no constant parameter", block, read.buffer->name);
+      return No("{block0} reads {text0}, which is not a constant parameter", block, read.buffer->name);
     }
   }
   for (const Var& scalar : Scalars(function)) {
@@ -136,7 +136,7 @@ Outcome<HoistPrepackResult> HoistPrepack(const Function& function, uint32_t bloc
   BlockNode::Fields prepack_root = {.id = root->block->id, .name = "root"};
   if (before) {
     const auto* before_root = dyn_cast<BlockRealizeNode>(before->body);
-    if (before_root == nullptr) return No("the body of {text0} is no block", block, before->name);
+    if (before_root == nullptr) return No("the body of {text0} is not a block", block, before->name);
     prepack = before->fields();
     prepack_root = before_root->block->fields();
     earlier = before_root->block->body;

@@ -157,10 +157,10 @@ std::string Reason(const Function& function, const char* block) {
 }
 
 TEST(HoistPrepack, Refuses) {
-  EXPECT_EQ(Reason(Before("[1]", "[0]"), "pack"), "{block0} reads {text0}, which is no constant parameter");
-  EXPECT_EQ(Reason(Before("[1]", "[7]"), "pack"), "{block0} reads {text0}, which is no constant parameter");
+  EXPECT_EQ(Reason(Before("[1]", "[0]"), "pack"), "{block0} reads {text0}, which is not a constant parameter");
+  EXPECT_EQ(Reason(Before("[1]", "[7]"), "pack"), "{block0} reads {text0}, which is not a constant parameter");
   EXPECT_EQ(Reason(Before("    T.func_attr({\"tilewright.constant_params\": [1]})\n", ""), "pack"),
-            "{block0} reads {text0}, which is no constant parameter");
+            "{block0} reads {text0}, which is not a constant parameter");
   EXPECT_EQ(Reason(Before(), "C"), "{block0} writes {text0}, which the root block does not allocate");
   EXPECT_EQ(Reason(Before(), "root"), "{block0} is the root block");
   EXPECT_EQ(Reason(Before("(2, 8, 8), \"float32\")", "(2, 8, 8), \"float32\", scope=\"local\")"), "pack"),

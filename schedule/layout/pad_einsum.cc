@@ -241,7 +241,7 @@ std::optional<Refusal> Planner::CheckReduction() const {
   }
   if (padded.empty()) return std::nullopt;
   if (!IsReduction(scope_, einsum_))
-    return No("{block0} is no reduction, but the iterator {text0} is padded", {padded[0]->var.name()});
+    return No("{block0} is not a reduction, but the iterator {text0} is padded", {padded[0]->var.name()});
   TW_ASSIGN_OR_RETURN(const Reducer reducer, DetectReducer(kName, block_));
   for (const IterVar* iter : padded) {
     for (const Reducer::Component& component : reducer.components) {

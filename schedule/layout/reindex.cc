@@ -153,7 +153,7 @@ class Reindexer {
     return bound;
   }
 
-  // Where the copy goes. Without an index map it is made for all iterations at once, so nobody may write (or want) the
+  // The place of the copy. Without an index map it is made for all iterations at once, so nobody may write (or want) the
   // buffer in between; a cache is filled before the block uses it, and emptied before others do.
   Check CheckNeighbors() {
     if (form_.index_map) return PlaceCache();
@@ -543,7 +543,7 @@ class Reindexer {
   std::vector<Expr> at_copy_;   // the copy's indices, where it is made,
   std::vector<Expr> used_at_;   // and where the block uses it: of the block's iterators
   std::vector<Expr> shape_;     // the copy's
-  // Of a cache.
+  // The place at which the cache stage is inserted.
   CopyPlace place_;
   std::vector<uint32_t> neighbors_;
 };

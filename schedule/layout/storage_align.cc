@@ -43,8 +43,11 @@ Outcome<Annotation> WithEntry(const BlockNode& block, const Entry& entry) {
   Annotation::List entries;
   bool placed = false;
   if (const auto old = block.annotations.find(kBufferDimAlign); old != block.annotations.end()) {
-    const Refusal refusal{
-        kName, "the annotation {text0} of {block0} is no list of four numbers each", {block.id}, {}, {kBufferDimAlign}};
+    const Refusal refusal{kName,
+                          "the annotation {text0} of {block0} is not a list of four numbers each",
+                          {block.id},
+                          {},
+                          {kBufferDimAlign}};
     const auto* list = std::get_if<Annotation::List>(&old->second.value);
     if (list == nullptr) return refusal;
     for (const Annotation& one : *list) {

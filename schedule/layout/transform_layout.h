@@ -11,7 +11,7 @@
 // Loops and blocks stay as they are; only shapes, indices and regions change. A parameter changes its shape: callers
 // must pass it in the new layout.
 //
-// Where the map rounds the shape up, elements appear that no index maps to. They need `pad_value`, a map from the new
+// If the map rounds the shape up, elements appear that no index maps to. They need `pad_value`, a map from the new
 // indices to a value; the one block that writes the buffer then writes all of the new shape, in loops over it:
 //
 //   for i in range(14):                               for axis0, axis1 in T.grid(4, 4):

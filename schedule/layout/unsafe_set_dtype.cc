@@ -17,7 +17,7 @@ Outcome<Function> UnsafeSetDtype(const Function& function, uint32_t block_id, in
   TW_ASSIGN_OR_RETURN(Buffer buffer, WrittenBuffer(kName, function, block_id, write_index));
   const std::optional<DataType> dtype = DataType::Parse(text);
   if (!dtype || !dtype->is_scalar() || !(dtype->is_integer() || dtype->is_float() || dtype->is_bool())) {
-    return Refusal{kName, "\"{text0}\" is no type of numbers", {block_id}, {}, {std::string(text)}};
+    return Refusal{kName, "\"{text0}\" is not a type of numbers", {block_id}, {}, {std::string(text)}};
   }
   const DataType from = buffer->dtype;
   if (from == *dtype) return function;

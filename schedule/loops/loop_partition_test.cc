@@ -154,7 +154,7 @@ TEST(LoopPartition, Refuses) {
             "the reduction of D may start in a later part of k than the first");
 }
 
-// Where a buffer rolls, the iterator of its rows is opaque; each row still begins with its init.
+// If a buffer rolls, the iterator of its rows is opaque; each row still begins with its init.
 TEST(LoopPartition, KeepsTheInitOfLoopsThatAreNotReduced) {
   const Function f = ParseFunctionOrDie(R"(
       @T.prim_func

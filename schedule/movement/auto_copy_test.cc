@@ -142,7 +142,7 @@ TEST(AutoCopy, Refuses) {
   const std::vector<uint32_t> loops = LoopsOf(f, "C");
   EXPECT_EQ(ReasonOf(ReadAt(f, loops[0], block, 2, "shared"), f), "C reads 2 regions, there is no number 2");
   EXPECT_EQ(ReasonOf(WriteAt(f, loops[0], block, 1, "shared"), f), "C writes 1 regions, there is no number 1");
-  EXPECT_EQ(ReasonOf(ReadAt(f, loops[0], block, 0, "no scope"), f), "\"no scope\" is no storage scope");
+  EXPECT_EQ(ReasonOf(ReadAt(f, loops[0], block, 0, "no scope"), f), "\"no scope\" is not a storage scope");
   EXPECT_EQ(ReasonOf(ReadAt(f, 99, block, 0, "shared"), f), "the loop no longer exists");
   const Function chain = testing::ElementwiseInOneNest(4, 6, 0);
   const std::vector<uint32_t> nest = LoopsOf(chain, "C");

@@ -1,4 +1,4 @@
-// Where the copies of cache_read, cache_write and reindex_cache_write go, and what they would copy there.
+// Places of the copies of cache_read, cache_write and reindex_cache_write, and what they would copy there.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -207,7 +207,7 @@ TEST(CacheRead, Refuses) {
   };
   EXPECT_EQ(reason(c, 1, "shared"), "C reads 1 regions, there is no number 1");
   EXPECT_EQ(reason(c, -1, "shared"), "C reads 1 regions, there is no number -1");
-  EXPECT_EQ(reason(c, 0, "not a scope"), "\"not a scope\" is no storage scope");
+  EXPECT_EQ(reason(c, 0, "not a scope"), "\"not a scope\" is not a storage scope");
   EXPECT_EQ(reason(c, 0, "shared", {BlockNamed(f, "B")}), "B does not read B");
   EXPECT_EQ(reason(c, 0, "shared", {1}), "root is not in the scope of C");
   EXPECT_EQ(reason(1, 0, "shared"), "root is the root block");
@@ -370,7 +370,7 @@ TEST(CacheWrite, Refuses) {
     return ReasonOf(CacheWrite(f, BlockNamed(f, block), index, scope), f);
   };
   EXPECT_EQ(reason(kTwoReaders, "B", 1), "B writes 1 regions, there is no number 1");
-  EXPECT_EQ(reason(kTwoReaders, "B", 0, ""), "\"\" is no storage scope");
+  EXPECT_EQ(reason(kTwoReaders, "B", 0, ""), "\"\" is not a storage scope");
   EXPECT_EQ(reason(kTwoReaders, "root"), "root is the root block");
   // The copy would overwrite C[1], C[3], ...
   EXPECT_EQ(reason(R"(

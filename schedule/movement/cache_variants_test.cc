@@ -155,7 +155,7 @@ TEST(ReindexCache, Refuses) {
   EXPECT_EQ(read(IndexMap({vi, vr}, {vi, vr})), "the map takes 2 indices, C has 4 iterators");
   EXPECT_EQ(read(Map({vi + vr + vc})), "the map may give elements of P that C tells apart the same place");
   EXPECT_EQ(read(Map({vi, vr, vc}), 2), "C reads 2 regions, there is no number 2");
-  EXPECT_EQ(read(Map({vi, vr, vc}), 0, "no scope"), "\"no scope\" is no storage scope");
+  EXPECT_EQ(read(Map({vi, vr, vc}), 0, "no scope"), "\"no scope\" is not a storage scope");
   EXPECT_EQ(ReasonOf(ReindexCacheWrite(f, BlockNamed(f, "C"), 0, "shared", Map({vo, vi, vr})), f),
             "the map uses the iterator vr of C, the indices of C do not");
 }
@@ -284,7 +284,7 @@ TEST(CacheIndex, Refuses) {
             "C loads at no index that takes computing");
   const Function f = Conv();
   EXPECT_EQ(ReasonOf(CacheIndex(f, BlockNamed(f, "C"), "global", 2), f), "C loads at no index that takes computing");
-  EXPECT_EQ(ReasonOf(CacheIndex(f, BlockNamed(f, "C"), "no scope", 0), f), "\"no scope\" is no storage scope");
+  EXPECT_EQ(ReasonOf(CacheIndex(f, BlockNamed(f, "C"), "no scope", 0), f), "\"no scope\" is not a storage scope");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 //       with T.block("C"):
 //           C[vj, vi] = B[vi, vj] + 1
 //
-// Where the consumer uses a part of the buffer only, the producer gets a predicate. A producer that is a reduction
+// If the consumer uses a part of the buffer only, the producer gets a predicate. A producer that is a reduction
 // accepts a consumer that only moves elements (a transpose): anything else would be applied to partial sums.
 //
 // Conditions: the block is not the root; it is complete, its body is one store of a value without effects, and its

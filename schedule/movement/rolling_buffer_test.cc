@@ -187,7 +187,7 @@ TEST(RollingBuffer, RollsByUnevenSteps) {
   const auto reason = [](const Function& refused) {
     return ReasonOf(RollingBuffer(refused, BlockNamed(refused, "B"), 0), refused);
   };
-  // Some steps are as long as the tile; the start goes back; it is no sum of quotients.
+  // Some steps are as long as the tile; the start goes back; it is not a sum of quotients.
   EXPECT_EQ(reason(Tiles("i0 * 9 // 4", 3, "B[i0 * 9 // 4 + vr]")), "no tile of B overlaps the next one");
   EXPECT_EQ(reason(Tiles("(20 - i0 * 2)", 6, "B[20 - vi // 4 * 2 + vr]")), "no tile of B overlaps the next one");
   EXPECT_EQ(reason(Tiles("i0 % 3", 6, "B[vi // 4 % 3 + vr]")), "no tile of B overlaps the next one");

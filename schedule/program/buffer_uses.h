@@ -1,4 +1,4 @@
-// Where a buffer comes from and how it is used: what primitives that replace a buffer have to know.
+// The origin of a buffer and its uses: what primitives that replace a buffer have to know.
 #pragma once
 
 #include <vector>

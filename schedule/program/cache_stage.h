@@ -44,7 +44,7 @@ Stmt UseCache(const Stmt& s, const CacheStage& stage);
 const char* WhyCannotUseCache(const BlockNode& block, const Buffer& buffer, const Scope& scope,
                               const std::vector<Range>& box = {});
 
-// Where a copy goes: into the body of `loop`, or of the scope itself when null.
+// The place of a copy: into the body of `loop`, or of the scope itself when null.
 struct CopyPlace {
   const ForNode* loop = nullptr;
   std::vector<const ForNode*> loops_inside;  // the loops below it around the writing block, outermost first

@@ -33,7 +33,7 @@ std::optional<Refusal> WhyNotInOwnLoops(const char* primitive, const Path& path,
     const auto bound = std::find_if(realize->bindings.begin(), realize->bindings.end(),
                                     [&](const Expr& binding) { return binding.get() == loop->var.get(); });
     if (bound == realize->bindings.end()) {
-      return Refusal{primitive, "{loop1} is no iterator of {block0}", {id, loop->id}};
+      return Refusal{primitive, "{loop1} is not an iterator of {block0}", {id, loop->id}};
     }
     const Range& domain = realize->block->iter_vars[static_cast<size_t>(bound - realize->bindings.begin())].domain;
     if (!StructuralEqual(loop->min, domain.min) || !StructuralEqual(loop->extent, domain.extent)) {

@@ -27,7 +27,7 @@ Outcome<Reducer> DetectReducer(const char* primitive, const BlockNode& block) {
                      {problem.buffer}};
     default:
       return Refusal{primitive,
-                     "{expr0}, which {block0} stores to {text0}, is no reduction that can be taken apart",
+                     "{expr0}, which {block0} stores to {text0}, is not a reduction that can be taken apart",
                      {block.id},
                      {problem.value},
                      {problem.buffer}};

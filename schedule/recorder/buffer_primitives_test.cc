@@ -31,8 +31,8 @@ TEST(ReorderBlockIterVar, ListsIteratorsInAnotherOrder) {
   const Function g = Value(ReorderBlockIterVar(f, block, {2, 0, 1}), f);
   ExpectContains(g, "vk, vi, vj = T.axis.remap(\"RSS\", [k, i, j])");
   ExpectEquivalent(f, g);
-  EXPECT_EQ(ReasonOf(ReorderBlockIterVar(f, block, {1, 1, 0}), f), "[1, 1, 0] is no order of the 3 iterators of C");
-  EXPECT_EQ(ReasonOf(ReorderBlockIterVar(f, block, {1, 0}), f), "[1, 0] is no order of the 3 iterators of C");
+  EXPECT_EQ(ReasonOf(ReorderBlockIterVar(f, block, {1, 1, 0}), f), "[1, 1, 0] is not an order of the 3 iterators of C");
+  EXPECT_EQ(ReasonOf(ReorderBlockIterVar(f, block, {1, 0}), f), "[1, 0] is not an order of the 3 iterators of C");
   EXPECT_EQ(ReasonOf(ReorderBlockIterVar(f, 1, {}), f), "root is the root block");
 }
 
@@ -67,7 +67,7 @@ TEST(StorageAlign, Refuses) {
                   T.block_attr({"buffer_dim_align": [[1, 2]]})
                   B[vi] = A[vi])");
   EXPECT_EQ(ReasonOf(StorageAlign(odd, BlockNamed(odd, "B"), 0, 0, 8, 1), odd),
-            "the annotation buffer_dim_align of B is no list of four numbers each");
+            "the annotation buffer_dim_align of B is not a list of four numbers each");
 }
 
 TEST(UnsafeSetDtype, CastsWhatEntersAndLeaves) {
@@ -101,8 +101,9 @@ TEST(UnsafeSetDtype, Refuses) {
             "C, which C writes, is not allocated by a block");
   EXPECT_EQ(ReasonOf(UnsafeSetDtype(f, BlockNamed(f, "B"), 1, "float16"), f),
             "B writes 1 regions, there is no number 1");
-  EXPECT_EQ(ReasonOf(UnsafeSetDtype(f, BlockNamed(f, "B"), 0, "handle"), f), "\"handle\" is no type of numbers");
-  EXPECT_EQ(ReasonOf(UnsafeSetDtype(f, BlockNamed(f, "B"), 0, "float32x4"), f), "\"float32x4\" is no type of numbers");
+  EXPECT_EQ(ReasonOf(UnsafeSetDtype(f, BlockNamed(f, "B"), 0, "handle"), f), "\"handle\" is not a type of numbers");
+  EXPECT_EQ(ReasonOf(UnsafeSetDtype(f, BlockNamed(f, "B"), 0, "float32x4"), f),
+            "\"float32x4\" is not a type of numbers");
   const Function g = ParseFunctionOrDie(R"(
       @T.prim_func
       def main(A: T.Buffer((4,), "float32")):

@@ -20,7 +20,7 @@ Outcome<std::optional<std::vector<int64_t>>> FactorsDecided(const char* primitiv
   if (call.decision().is_none()) return wanted;
   Value decision = call.decision();
   if (!FitsKind(ArgKind::kInts, decision)) {
-    return Refusal{primitive, "the decision is no list of integers", {call.Id(0)}};
+    return Refusal{primitive, "the decision is not a list of integers", {call.Id(0)}};
   }
   wanted.emplace();
   for (const Value& factor : *decision.As<Value::List>()) wanted->push_back(*factor.As<int64_t>());
@@ -57,7 +57,7 @@ Outcome<Applied> ApplyCategorical(Application& call) {
   std::optional<int64_t> wanted;
   if (!call.decision().is_none()) {
     const auto* decision = call.decision().As<int64_t>();
-    if (decision == nullptr) return Refusal{"sample_categorical", "the decision is no integer"};
+    if (decision == nullptr) return Refusal{"sample_categorical", "the decision is not an integer"};
     wanted = *decision;
   }
   const std::vector<int64_t> candidates = call.Ints(0);
@@ -72,7 +72,7 @@ Outcome<Applied> ApplyComputeLocation(Application& call) {
   std::optional<int64_t> wanted;
   if (!call.decision().is_none()) {
     const auto* decision = call.decision().As<int64_t>();
-    if (decision == nullptr) return Refusal{"sample_compute_location", "the decision is no integer", {call.Id(0)}};
+    if (decision == nullptr) return Refusal{"sample_compute_location", "the decision is not an integer", {call.Id(0)}};
     wanted = *decision;
   }
   TW_ASSIGN_OR_RETURN(ComputeLocation location,

@@ -57,7 +57,7 @@ Outcome<Value> Schedule::ResolveRvs(const Primitive& primitive, const Value& val
     known &= IsKnown(rv);
     return known ? (*values_)[rv.index] : Value();
   });
-  if (!known) return Refusal{primitive.name, "an argument is no random variable of this schedule"};
+  if (!known) return Refusal{primitive.name, "an argument is not a random variable of this schedule"};
   return resolved;
 }
 
@@ -120,7 +120,8 @@ Outcome<std::vector<Value>> Schedule::Resolve(const Primitive& primitive, std::v
     TW_ASSIGN_OR_RETURN(Value value, ResolveRvs(primitive, args[i]));
     resolved.push_back(std::move(value));
     if (!FitsKind(spec.kind, resolved.back())) {
-      return Refusal{primitive.name, "the argument {text0} is no {text1}", {}, {}, {spec.name, ArgKindName(spec.kind)}};
+      return Refusal{
+          primitive.name, "the argument {text0} must be {text1}", {}, {}, {spec.name, ArgKindName(spec.kind)}};
     }
   }
   for (const Value& value : resolved) CollectFunctions(value, functions);
@@ -143,7 +144,7 @@ bool Schedule::CanDecomposePadding(Value block, Value loop) const {
 Outcome<std::monostate> Schedule::RemoveRv(Rv rv) {
   if (!IsKnown(rv)) {
     refused_function_ = module_.Main();
-    return Refusal{"remove_rv", "the argument is no random variable of this schedule"};
+    return Refusal{"remove_rv", "the argument is not a random variable of this schedule"};
   }
   EndSharing();  // others may still use it
   Own(values_)[rv.index] = Value();

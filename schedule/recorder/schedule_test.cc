@@ -177,7 +177,7 @@ TEST(Schedule, IllegalDecisionsAreRefused) {
   EXPECT_EQ(tile(Value::List{4, 8}), "sample_perfect_tile: the product of the decision is 32, the extent of loop i 64");
   EXPECT_EQ(tile(Value::List{3, 8}),
             "sample_perfect_tile: factor 3 of the decision does not divide the extent 64 of loop i in its turn");
-  EXPECT_EQ(tile("x"), "sample_perfect_tile: the decision is no list of integers");
+  EXPECT_EQ(tile("x"), "sample_perfect_tile: the decision is not a list of integers");
   auto choose = [&](Value decision) { return Line(sch.SampleCategorical({1, 2}, {0.5, 0.5}, decision), sch); };
   EXPECT_EQ(choose(1), "accepted");
   EXPECT_EQ(choose(2), "sample_categorical: the decision 2 is not one of 2 candidates");
@@ -202,7 +202,7 @@ TEST(Schedule, SamplesComputeLocations) {
   Schedule sch(Module{chain});
   EXPECT_EQ(Line(sch.SampleComputeLocation("B", 2), sch),
             "sample_compute_location: the decision 2 is none of the 2 loops around the consumer of block B");
-  EXPECT_EQ(Line(sch.SampleComputeLocation("B", 0.5), sch), "sample_compute_location: the decision is no integer");
+  EXPECT_EQ(Line(sch.SampleComputeLocation("B", 0.5), sch), "sample_compute_location: the decision is not an integer");
 }
 
 TEST(Schedule, Queries) {
@@ -246,7 +246,7 @@ TEST(Schedule, RefusedCallsLeaveItAsItWas) {
   EXPECT_EQ(Line(sch.Split(loops[0], {8, 8}), sch), "split: the loop no longer exists");
   EXPECT_EQ(Line(sch.GetBlock("D"), sch), "get_block: there is no block named D");
   EXPECT_EQ(Line(sch.Apply("split", {Rv{77}, Value::List{8, 8}}), sch),
-            "split: an argument is no random variable of this schedule");
+            "split: an argument is not a random variable of this schedule");
   EXPECT_EQ(Line(sch.Apply("split", {Rv(loops[1])}), sch), "split: the argument factors is missing");
   EXPECT_EQ(Line(sch.Tensorize("C", "nothing"), sch), "tensorize: there is no intrinsic nothing");
 }
@@ -270,7 +270,7 @@ TEST(Trace, SimplifiedLeavesOutWhatNothingUses) {
 
 TEST(Trace, JsonErrorsSayWhere) {
   auto error = [](std::string_view json) { return std::string(TraceFromJson(json).status().message()); };
-  EXPECT_EQ(error("{"), "the text is no JSON");
+  EXPECT_EQ(error("{"), "the text is not JSON");
   EXPECT_EQ(error("[]"), "a trace is an object with a list \"trace\"");
   EXPECT_EQ(error(R"({"trace": [{}]})"), "instruction 0: there is no \"primitive\"");
   EXPECT_EQ(error(R"({"trace": [{"primitive": "spilt"}]})"), "instruction 0: there is no primitive spilt");

@@ -50,7 +50,7 @@ class SharedSteps {
   // 2^16 steps take some 200 MB.
   explicit SharedSteps(size_t most = 1 << 16) : most_(most) {}
 
-  // Where schedules of this program begin. Another program than before begins a new tree.
+  // The root of schedules of this program. Another program than before begins a new tree.
   const std::shared_ptr<SharedStep>& Root(const Module& module);
   // Hangs a step below `place`.
   void Add(SharedStep& place, std::shared_ptr<SharedStep> step);

@@ -94,7 +94,7 @@ class Composer {
         const auto* from = dyn_cast<VarNode>((*start)->indices[d]);
         const auto* to = dyn_cast<VarNode>(store->indices[d]);
         if (from == nullptr || to == nullptr) {
-          return Refuse("an index of {text0} is no iterator by itself", {store->buffer->name});
+          return Refuse("an index of {text0} is not an iterator by itself", {store->buffer->name});
         }
         const auto [entry, added] = iters_.emplace(Var(from), Var(to));
         if (!added && !entry->second.same_as(Var(to))) {

@@ -200,7 +200,7 @@ IterVar IteratorOf(const ForNode& loop, IterKind kind) {
   return {Var("v" + loop.var.name(), loop.var.dtype()), {loop.min, loop.extent}, kind};
 }
 
-// Where a partial result has a value: the predicate of the first step's block at the start of its reduction.
+// The condition under which a partial result has a value: the predicate of the first step's block at the start of its reduction.
 Expr PredicateOfSecond(const Reduction& reduction) {
   arith::Analyzer analyzer;
   VarMap start;

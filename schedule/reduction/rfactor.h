@@ -19,7 +19,7 @@
 // for loop k_1 and factor axis 0, the place of the new dimension in C_rf. Negative axes count from the end, -1 is the
 // last place. Without a loop of the reduction left over, C_rf has no init and holds the values themselves.
 //
-// Where a symbolic size decides which partial results have a value (T.where(k_0 * 64 + k_1 < n) and less than 64 of
+// If a symbolic size decides which partial results have a value (T.where(k_0 * 64 + k_1 < n) and less than 64 of
 // them, perhaps), all are computed, those without one as the identity: the first step has no predicate, and adds
 // T.if_then_else(vk_0 * 64 + vk_1 < n, A[...], 0).
 //

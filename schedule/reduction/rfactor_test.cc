@@ -234,7 +234,7 @@ TEST(Rfactor, FactorsArgmax) {
   // Runs of consecutive values keep their order, so that ties go to the first one as before.
   ExpectEquivalent(argmax, after);
   ExpectEquivalent(argmax, Factored(argmax, LoopsOf(argmax, "argmax")[1], 1));
-  // Where ties go to the smaller index, in any order.
+  // Ties go to the smaller index, in any order.
   const Function ties =
       Argmax("T.Select(M[vi] > val[vi, vk] or M[vi] == val[vi, vk] and P[vi] < idx[vi, vk], P[vi], idx[vi, vk])");
   before = SplitLoop(ties, "argmax", 1, 5);
@@ -428,16 +428,17 @@ def main(A: T.Buffer((4, 16), "float32"), C: T.Buffer((4,), "float32"), D: T.Buf
     return ReasonOf(Rfactor(f, LoopsOf(f, "C")[1], 0), f);
   };
   EXPECT_EQ(reason("C[vi] = C[vi] - A[vi, vk]"),
-            "C[vi] - A[vi, vk], which C stores to C, is no reduction that can be taken apart");
+            "C[vi] - A[vi, vk], which C stores to C, is not a reduction that can be taken apart");
   EXPECT_EQ(reason("C[vi] = C[vi] * A[vi, vk] + T.float32(1)"),
-            "C[vi] * A[vi, vk] + T.float32(1), which C stores to C, is no reduction that can be taken apart");
+            "C[vi] * A[vi, vk] + T.float32(1), which C stores to C, is not a reduction that can be taken apart");
   EXPECT_EQ(reason("C[vi] = C[vi] + C[vi] * A[vi, vk]"),
-            "C[vi] + C[vi] * A[vi, vk], which C stores to C, is no reduction that can be taken apart");
+            "C[vi] + C[vi] * A[vi, vk], which C stores to C, is not a reduction that can be taken apart");
   EXPECT_EQ(reason("C[vi] = C[vi] + C[3 - vi]"),
             "C combines C[vi] + C[3 - vi] into C and reads other elements of its outputs");
-  EXPECT_EQ(reason("C[vi] = T.Select(C[vi] > T.float32(1), C[vi], A[vi, vk])"),
-            "T.Select(C[vi] > T.float32(1), C[vi], A[vi, vk]), which C stores to C, is no reduction that can be taken "
-            "apart");
+  EXPECT_EQ(
+      reason("C[vi] = T.Select(C[vi] > T.float32(1), C[vi], A[vi, vk])"),
+      "T.Select(C[vi] > T.float32(1), C[vi], A[vi, vk]), which C stores to C, is not a reduction that can be taken "
+      "apart");
   EXPECT_EQ(reason("C[vi] = C[vi] + A[vi, vk]", "C[0] = T.float32(0)"),
             "the init of C does not store to the element of C that the body stores to");
   EXPECT_EQ(reason("C[vi] = C[vi] + A[vi, vk]", "for t in range(1):\n                    C[vi] = T.float32(0)"),

@@ -227,7 +227,7 @@ def main(A: T.Buffer((4, 16), "float32"), C: T.Buffer((4,), "float16")):
                 C[vi] = T.float16(0)
             C[vi] = T.Cast("float16", T.Cast("float32", C[vi]) + A[vi, vk])
 )"),
-            "T.Cast(\"float16\", T.Cast(\"float32\", C[vi]) + A[vi, vk]), which C stores to C, is no reduction that "
+            "T.Cast(\"float16\", T.Cast(\"float32\", C[vi]) + A[vi, vk]), which C stores to C, is not a reduction that "
             "can be taken apart");
   // The place of the maximum follows it.
   EXPECT_EQ(Refused(R"(

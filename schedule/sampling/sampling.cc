@@ -28,7 +28,7 @@ std::vector<int64_t> PrimeFactors(int64_t n) {
 // The extent of the loop, and that there can be that many factors.
 Outcome<int64_t> CheckTiling(const char* primitive, const Function& function, uint32_t loop, int64_t n) {
   TW_ASSIGN_OR_RETURN(Path path, PathToLoop(primitive, function, loop));
-  if (n < 1 || n > 64) return Refusal{primitive, "{num0} is no number of factors", {loop}, {}, {}, {n}};
+  if (n < 1 || n > 64) return Refusal{primitive, "{num0} is not a number of factors", {loop}, {}, {}, {n}};
   const Expr& extent_expr = cast<ForNode>(path.back())->extent;
   const std::optional<int64_t> extent = AsInt(extent_expr);
   if (!extent || *extent < 1) {

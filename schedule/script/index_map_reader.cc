@@ -151,7 +151,7 @@ class Reader {
         std::any_of(list.items.begin(), list.items.end(), [](const script::PyExprPtr& item) { return IsPair(*item); });
     std::vector<Expr> outputs;
     for (const script::PyExprPtr& item : list.items) {
-      // Where the peer would split memory into axes of its own: memory is flat here.
+      // Separators, by which the peer would split memory into axes of its own: memory is flat here.
       if (item->kind == Kind::kAttribute && item->text == "AXIS_SEPARATOR") continue;
       if (item->kind == Kind::kStarred) {
         const auto spliced = EvalList(*item->items[0]);
@@ -171,7 +171,7 @@ class Reader {
       case Kind::kName: {
         if (auto var = names_.find(e.text); var != names_.end()) return var->second;
         if (const std::optional<Expr> known = name_ ? name_(e.text) : std::nullopt) return *known;
-        return Fail(e, e.text + " is no parameter of the lambda");
+        return Fail(e, e.text + " is not a parameter of the lambda");
       }
       case Kind::kInt:
         if (e.integer > static_cast<uint64_t>(std::numeric_limits<int32_t>::max()))
@@ -263,7 +263,7 @@ class Reader {
     if (e.items.size() != 3) return fail();
     Expr b = Eval(*e.items[2]);
     if (!result_.error.empty()) return b;
-    if (!HaveOneType(&a, &b) || !a.dtype().is_integer()) return Fail(e, "the operands are no integers of one type");
+    if (!HaveOneType(&a, &b) || !a.dtype().is_integer()) return Fail(e, "the operands are not integers of one type");
     if (callee.text == "min") return Min(a, b);
     if (callee.text == "max") return Max(a, b);
     if (callee.text != "floordiv" && callee.text != "floormod") return fail();
@@ -280,7 +280,7 @@ class Reader {
     if (e.text == "*") return a * b;
     const auto divisor = AsInt(b);
     if (e.text == "//" || e.text == "%") {
-      if (!a.dtype().is_integer()) return Fail(e, "the operands are no integers");
+      if (!a.dtype().is_integer()) return Fail(e, "the operands are not integers");
       if (divisor && *divisor == 0) return Fail(*e.items[1], "division by zero");
       return e.text == "//" ? FloorDiv(a, b) : FloorMod(a, b);
     }

@@ -16,7 +16,7 @@ class Reader {
 
   absl::StatusOr<std::string> Read(const Json& graph) {
     if (!graph.is_object() || !graph.contains("nodes") || !graph["nodes"].is_array() || !graph.contains("root_index")) {
-      return absl::InvalidArgumentError("the index map is no graph of nodes");
+      return absl::InvalidArgumentError("the index map is not a graph of nodes");
     }
     nodes_ = &graph["nodes"];
     std::string text = Map(Node(graph["root_index"]));

@@ -179,7 +179,7 @@ class CallWriter {
       case 'm':
       case 'p': {
         if (value->is_null()) return "None";
-        if (!value->is_string()) return Fail("an index map is no text");
+        if (!value->is_string()) return Fail("an index map is not a text");
         absl::StatusOr<std::string> lambda = LambdaOfPeerIndexMap(value->get<std::string>(), form[2] == 'p');
         return lambda.ok() ? *lambda : Fail(std::string(lambda.status().message()));
       }
@@ -208,7 +208,7 @@ absl::StatusOr<std::string> ResultsOf(const PeerKind& kind, const Json& outputs)
   std::string text;
   for (const Json& output : outputs) {
     if (!output.is_string() || !IsName(output.get<std::string>())) {
-      return absl::InvalidArgumentError("an output is no name");
+      return absl::InvalidArgumentError("an output is not a name");
     }
     absl::StrAppend(&text, text.empty() ? "" : ", ", output.get<std::string>());
   }
@@ -244,12 +244,12 @@ absl::StatusOr<std::string> LineOf(const Json& instruction, const Json* decision
 absl::StatusOr<std::string> TextOfPeerTrace(std::string_view json) {
   const Json trace = Json::parse(json, nullptr, /*allow_exceptions=*/false);
   const bool formed = trace.is_array() && trace.size() == 2 && trace[0].is_array() && trace[1].is_array();
-  if (!formed) return absl::InvalidArgumentError("the JSON is no trace: expected [[instruction...], [decision...]]");
+  if (!formed) return absl::InvalidArgumentError("the JSON is not a trace: expected [[instruction...], [decision...]]");
   std::map<size_t, const Json*> decisions;
   for (const Json& decision : trace[1]) {
     const bool pair = decision.is_array() && decision.size() == 2 && decision[0].is_number_unsigned();
     if (!pair || decision[0].get<size_t>() >= trace[0].size()) {
-      return absl::InvalidArgumentError("a decision is no pair of an instruction's number and what was decided");
+      return absl::InvalidArgumentError("a decision is not a pair of an instruction's number and what was decided");
     }
     decisions[decision[0].get<size_t>()] = &decision[1];
   }

@@ -100,15 +100,15 @@ TEST(PeerTrace, SaysWhatItCannotRead) {
   EXPECT_EQ(TextOf(R"(["Unroll", ["l1 + 1"], [], []])"), "refused: instruction 0: \"l1 + 1\" names no random variable");
   EXPECT_EQ(TextOf(R"(["Unroll", ["l1", "l2"], [], []])"),
             "refused: instruction 0: Unroll has more inputs or attributes than are known");
-  EXPECT_EQ(TextOf(R"(["GetLoops", ["b0"], [], ["l 1"]])"), "refused: instruction 0: an output is no name");
+  EXPECT_EQ(TextOf(R"(["GetLoops", ["b0"], [], ["l 1"]])"), "refused: instruction 0: an output is not a name");
   EXPECT_EQ(TextOf(R"(["Blockize", ["l0"], ["x"], ["b1"]])"), "refused: instruction 0: expected a boolean");
-  EXPECT_EQ(TextOf("", "[0, 1]"), "refused: a decision is no pair of an instruction's number and what was decided");
+  EXPECT_EQ(TextOf("", "[0, 1]"), "refused: a decision is not a pair of an instruction's number and what was decided");
   EXPECT_EQ(TextOf(R"(["TransformBlockLayout", ["b0"], ["{}"], []])"),
-            "refused: instruction 0: the index map is no graph of nodes");
+            "refused: instruction 0: the index map is not a graph of nodes");
   EXPECT_EQ(TextOf(R"(["TransformBlockLayout", ["b0"], ["{\"root_index\": 3, \"nodes\": []}"], []])"),
             "refused: instruction 0: the index map names a node that it does not have");
   EXPECT_EQ(TextOfPeerTrace("[[").status().message(),
-            "the JSON is no trace: expected [[instruction...], [decision...]]");
+            "the JSON is not a trace: expected [[instruction...], [decision...]]");
 }
 
 TEST(PeerTrace, ScheduleTextOfTellsTheForms) {

@@ -8,7 +8,7 @@
 
 namespace tilewright {
 
-// Where the examples are, seen from the root of the repository.
+// The file of the examples, seen from the root of the repository.
 inline constexpr char kPrimitiveExamples[] = "schedule/script/primitive_examples.txt";
 
 std::string PrimitiveDocs(std::span<const PrimitiveExample> examples);

@@ -53,7 +53,7 @@ PythonResult OfReals(std::string_view op, double left, double right) {
   if (op == "//") return {Value(std::floor(left / right))};
   if (op == "%") return {Value(left - std::floor(left / right) * right)};
   if (op == "**") return {Value(std::pow(left, right))};
-  return Fail("this operator is no part of a schedule");
+  return Fail("this operator is not part of a schedule");
 }
 
 PythonResult OfIntegers(std::string_view op, int64_t left, int64_t right) {
@@ -79,7 +79,7 @@ PythonResult OfIntegers(std::string_view op, int64_t left, int64_t right) {
   } else if (op == "%") {
     result = a - floor * b;
   } else {
-    return Fail("this operator is no part of a schedule");
+    return Fail("this operator is not part of a schedule");
   }
   if (result > INT64_MAX || result < INT64_MIN) return Wrong("the number is too large");
   return {Value(static_cast<int64_t>(result))};

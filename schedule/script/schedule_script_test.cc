@@ -157,21 +157,22 @@ TEST(ScheduleScript, ErrorsNameLineAndColumn) {
   starts("l = sch.get_loops(\"C\")\nsch.split(l[0], [8, 8], loop=l[0])",
          "s.py:2:25: error: the argument loop is given twice");
   starts("l = sch.get_loops(\"C\")\nsch.split(l[0], 8)",
-         "s.py:2:1: error: split: the argument factors is no list of integers or None");
+         "s.py:2:1: error: split: the argument factors must be a list of integers or None");
   starts(
       "l = sch.get_loops(\"C\")\nsch.sample_perfect_tile(l[0], 2, 16, decision=[3, 5])",
       "s.py:2:1: error: sample_perfect_tile: factor 3 of the decision does not divide the extent 64 of loop i in its "
       "turn");
   starts("sch.transform_layout(\"C\", (\"write\", 0), lambda i, j: (1.5, j))",
-         "s.py:1:1: error: transform_layout: the argument index_map is no index map");
+         "s.py:1:1: error: transform_layout: the argument index_map must be an index map");
   starts("sch.cache_read(\"C\", 4294967296, \"local\")",
-         "s.py:1:1: error: cache_read: the argument read_buffer_index is no integer, (\"read\" or \"write\", integer) "
+         "s.py:1:1: error: cache_read: the argument read_buffer_index must be an integer, (\"read\" or \"write\", "
+         "integer) "
          "or name");
-  starts("with f(sch):\n    pass", "s.py:1:6: error: this statement is no part of a schedule");
+  starts("with f(sch):\n    pass", "s.py:1:6: error: this statement is not part of a schedule");
   starts("sch = 1", "s.py:1:1: error: sch is the schedule");
   starts("sch.get(1)", "s.py:1:1: error: get takes one result of a call");
   starts("x = 1 // 0", "s.py:1:10: error: division by zero");
-  starts("sch.transform_block_layout(\"C\", lambda i: j)", "s.py:1:43: error: j is no parameter of the lambda");
+  starts("sch.transform_block_layout(\"C\", lambda i: j)", "s.py:1:43: error: j is not a parameter of the lambda");
 }
 
 TEST(ScheduleScript, AsksWhetherPaddingCanBeDecomposedAndForgetsResults) {
@@ -209,10 +210,10 @@ sch.unroll(y[0]))",
         Apply(std::string("l = sch.get_loops('Y')\nsch.remove_rv(l[0])\n") + std::string(text), &other);
     return error.substr(0, error.find('\n'));
   };
-  EXPECT_EQ(last("sch.unroll(l[0])"), "s.py:3:1: error: unroll: an argument is no random variable of this schedule");
+  EXPECT_EQ(last("sch.unroll(l[0])"), "s.py:3:1: error: unroll: an argument is not a random variable of this schedule");
   EXPECT_EQ(last("sch.remove_rv(rv=l[0])"),
-            "s.py:3:1: error: remove_rv: the argument is no random variable of this schedule");
-  EXPECT_EQ(last("sch.remove_rv(3)"), "s.py:3:1: error: remove_rv: the argument is no result of a call");
+            "s.py:3:1: error: remove_rv: the argument is not a random variable of this schedule");
+  EXPECT_EQ(last("sch.remove_rv(3)"), "s.py:3:1: error: remove_rv: the argument is not a result of a call");
   EXPECT_EQ(last("sch.remove_rv()"), "s.py:3:1: error: remove_rv takes one result");
 }
 
@@ -287,7 +288,7 @@ sch.annotate(b, "n", -1)
 )");
 }
 
-// Building, timing, printing, files: what people do with a schedule is no part of it.
+// Building, timing, printing, files: what people do with a schedule is not part of it.
 TEST(ScheduleScript, PassesOverOtherPython) {
   ExpectSame(R"(
 import tvm, math

@@ -182,7 +182,7 @@ bool ScriptRunner::RemoveRv(const PyExpr& e, Value* out) {
   Value value;
   if (!Eval(keyword ? *e.keyword_values[0] : *e.items[1], &value)) return false;
   const auto* rv = value.As<Rv>();
-  if (rv == nullptr) return Fail(e.offset, "remove_rv: the argument is no result of a call");
+  if (rv == nullptr) return Fail(e.offset, "remove_rv: the argument is not a result of a call");
   Outcome<std::monostate> removed = schedule_.RemoveRv(*rv);
   if (removed.ok()) forgotten_.insert(rv->index);
   *out = Value();

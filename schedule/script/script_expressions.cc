@@ -61,7 +61,7 @@ bool ScriptRunner::Eval(const PyExpr& e, Value* out) {
     case Kind::kCall:
       return EvalCall(e, out);
     default:
-      return Fail(e.offset, "this expression is no part of a schedule");
+      return Fail(e.offset, "this expression is not part of a schedule");
   }
 }
 
@@ -129,7 +129,7 @@ bool ScriptRunner::EvalArithmetic(const PyExpr& e, Value* out) {
     *out = -*real;
     return true;
   }
-  PythonResult result = unary && e.text == "~" ? PythonResult{std::nullopt, "this operator is no part of a schedule"}
+  PythonResult result = unary && e.text == "~" ? PythonResult{std::nullopt, "this operator is not part of a schedule"}
                                                : PythonBinary(e.text, left, right);
   if (result.value) {
     *out = std::move(*result.value);

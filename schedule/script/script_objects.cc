@@ -199,7 +199,7 @@ bool ScriptRunner::EvalAttribute(const PyExpr& e, Value* out) {
     }
   }
   const auto field = fields == nullptr ? std::map<std::string, Value>::const_iterator() : fields->find(e.text);
-  if (fields == nullptr || field == fields->end()) return Fail(e.offset, "this expression is no part of a schedule");
+  if (fields == nullptr || field == fields->end()) return Fail(e.offset, "this expression is not part of a schedule");
   if (SpecialNumber(field->second, Special::kOther)) return Fail(e.offset, "the value of ." + e.text + " is not known");
   *out = Value(field->second);
   return true;

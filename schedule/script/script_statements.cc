@@ -115,7 +115,7 @@ bool ScriptRunner::RunKnown(const PyStmt& stmt) {
     case PyStmt::Kind::kWhile:
       return RunWhile(stmt);
     case PyStmt::Kind::kWith:  // with tvm.transform.PassContext(): what it is for is other Python
-      if (Schedules(*stmt.value)) return Fail(stmt.offset, "this statement is no part of a schedule");
+      if (Schedules(*stmt.value)) return Fail(stmt.offset, "this statement is not part of a schedule");
       ForgetTargets(stmt);
       return RunAll(stmt.body);
     case PyStmt::Kind::kIf: {

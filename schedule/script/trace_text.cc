@@ -195,7 +195,7 @@ class JsonReader {
     instruction.primitive = FindPrimitive(name);
     if (instruction.primitive == nullptr) return Fail("there is no primitive " + name);
     const Json args = entry.value("args", Json::object());
-    if (!args.is_object()) return Fail("\"args\" is no object");
+    if (!args.is_object()) return Fail("\"args\" is not an object");
     for (const auto& [key, value] : args.items()) {
       bool known = false;
       for (const ArgSpec& spec : instruction.primitive->args) known |= key == spec.name;
@@ -214,7 +214,7 @@ class JsonReader {
     }
     if (entry.contains("decision") && !ReadValue(entry["decision"], &instruction.decision, 0)) return false;
     for (const Json& result : entry.value("results", Json::array())) {
-      if (!result.is_string()) return Fail("a result is no name");
+      if (!result.is_string()) return Fail("a result is not a name");
       const Rv rv{static_cast<int>(names_.size())};
       if (!names_.emplace(result.get<std::string>(), rv).second) return Fail("a result is defined twice");
       instruction.results.push_back(rv);
@@ -263,7 +263,7 @@ class JsonReader {
     const script::PythonTree tree = script::ParsePython(text, "index_map");
     if (tree.error || tree.statements.size() != 1 || !tree.statements[0].value ||
         tree.statements[0].value->kind != script::PyExpr::Kind::kLambda) {
-      return Fail(text + " is no lambda");
+      return Fail(text + " is not a lambda");
     }
     IndexMapReading reading = ReadIndexMap(*tree.statements[0].value);
     if (!reading.map) return Fail(text + ": " + reading.error);
@@ -304,7 +304,7 @@ std::string ToJson(const Trace& trace) {
 
 absl::StatusOr<Trace> TraceFromJson(std::string_view json) {
   const Json parsed = Json::parse(json, nullptr, /*allow_exceptions=*/false);
-  if (parsed.is_discarded()) return absl::InvalidArgumentError("the text is no JSON");
+  if (parsed.is_discarded()) return absl::InvalidArgumentError("the text is not JSON");
   return JsonReader().Read(parsed);
 }
 

@@ -339,7 +339,7 @@ class Checker : public Visitor {
         provided = provided ? arith::UnionRegions(*provided, *covered, &analyzer_) : covered;
       }
     }
-    // Where all of the buffer is written it does not matter what is read.
+    // If all of the buffer is written it does not matter what is read.
     if (!IsWhole(*provided, read.buffer)) {
       const auto needed = arith::MayTouch(in_loops(reader, read), below, predicate_of(reader), &analyzer_);
       if (!needed || !arith::Covers(*provided, *needed, read.buffer->shape, &analyzer_, &why_)) return false;

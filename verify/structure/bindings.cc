@@ -159,7 +159,7 @@ class Checker : public Visitor {
            analyzer_.CanProveLess(op->a, op->b * Const(op->b.dtype(), *values));
   }
 
-  // Where memory decides how far a loop runs, its end is taken to be inside of the domain.
+  // If memory decides how far a loop runs, its end is taken to be inside of the domain.
   void CheckDomain(const BlockRealizeNode& realize, const IterVar& iter, const Expr& binding) {
     const Expr end = iter.domain.min + iter.domain.extent;
     const bool begins_inside = analyzer_.CanProveLessEqual(iter.domain.min, binding);

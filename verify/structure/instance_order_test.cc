@@ -62,7 +62,7 @@ TEST(InstanceOrder, OfElementsOfOthers) {
   EXPECT_THAT(Ordered("SS", "C[vi + 1, vj] = C[vi, vj] + 1"), ElementsAre("vi"));
   EXPECT_THAT(Ordered("SS", "C[vi + 1, vj + 1] = C[vi, vj]"), ElementsAre("vi", "vj"));
   EXPECT_THAT(Ordered("SS", "A[vi, vj] = C[vi, vj]\nC[vi, vj] = A[vi, 15 - vj]"), ElementsAre("vj"));
-  // Where memory decides, any other may be meant.
+  // If memory decides, any other may be meant.
   EXPECT_THAT(Ordered("SS", "C[vi, vj] = C[J[vi], vj]"), ElementsAre("vi"));
 }
 

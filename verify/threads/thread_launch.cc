@@ -33,7 +33,7 @@ class Checker {
       const ForNode* loop = bound.loop;
       const std::string& tag = loop->thread_tag;
       if (!IsKnownTag(tag)) {
-        Refuse(loop, "loop " + loop->var.name() + " is bound to " + tag + ", which is no thread of a GPU");
+        Refuse(loop, "loop " + loop->var.name() + " is bound to " + tag + ", which is not a thread of a GPU");
         continue;
       }
       if (!IsInt(loop->min, 0)) {
@@ -42,7 +42,7 @@ class Checker {
       }
       if (!tag.starts_with("blockIdx") && !AsInt(loop->extent)) {
         Refuse(loop, "loop " + loop->var.name() + " is bound to " + tag + ", but its extent " + Print(loop->extent) +
-                         " is no constant");
+                         " is not a constant");
       }
       CheckAround(bound);
       if (!IsBlockTag(tag) && !IsThreadTag(tag)) continue;

@@ -277,7 +277,7 @@ class Collector : public Visitor {
     for (size_t d = 0; d < region.region.size(); ++d) {
       Range& range = region.region[d];
       range = {memory_.Named(Now(range.min)), memory_.Named(Now(range.extent))};
-      // Which elements are touched, a length from memory says, not how many there may be.
+      // A length loaded from memory decides which elements are touched, not how many there may be.
       if (Loads(range.min) || Loads(range.extent) || memory_.HasNames(range.extent)) range = all.region[d];
     }
     return region;

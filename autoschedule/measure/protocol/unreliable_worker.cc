@@ -11,7 +11,7 @@
 int main(int argc, char** argv) {
   int answered = 0;
   return tilewright::ServeLines(argc, argv, [&](const std::string& request) {
-    std::printf("this is no answer\n");
+    std::printf("this is not an answer\n");
     std::fflush(stdout);
     if (request == "crash") {
       std::fprintf(stderr, "about to crash\n");

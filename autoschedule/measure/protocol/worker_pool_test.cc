@@ -51,9 +51,9 @@ TEST(WorkerPool, LosesOnlyTheRequestThatEndsAWorker) {
   const std::vector<WorkerReply> replies = pool.Run(requests, 30);
   for (size_t good : {0, 2, 4, 6}) EXPECT_EQ(replies[good].text, requests[good] + " 1");
   for (size_t bad : {1, 3, 5}) EXPECT_EQ(replies[bad].outcome, Outcome::kEnded);
-  EXPECT_THAT(replies[1].text, AllOf(HasSubstr("the worker ended with signal 6 (Aborted): this is no answer\n"),
+  EXPECT_THAT(replies[1].text, AllOf(HasSubstr("the worker ended with signal 6 (Aborted): this is not an answer\n"),
                                      EndsWith("about to crash")));
-  EXPECT_THAT(replies[3].text, StartsWith("the worker ended with status 3: this is no answer"));
+  EXPECT_THAT(replies[3].text, StartsWith("the worker ended with status 3: this is not an answer"));
   EXPECT_THAT(replies[5].text, HasSubstr("std::bad_alloc"));
 }
 

@@ -120,7 +120,7 @@ class ReferenceBuilder : public Mutator {
     return LetStmt(Var(cast<VarNode>(bound.value)), value.value, body);
   }
 
-  // Where rounding may decide otherwise, what either branch stores may be anything.
+  // If rounding may decide otherwise, what either branch stores may be anything.
   Stmt MutateIf(const IfNode* op, const Stmt&) override {
     const Bounded condition = bounds_.VisitApart(op->condition);
     const auto choose = [&](const Expr& value) {

@@ -10,13 +10,13 @@
 
 namespace tilewright {
 
-// Where the parameters of the function that the loop lies in are more than a quarter of the last-level cache, which
+// If the parameters of the function that the loop lies in are more than a quarter of the last-level cache, which
 // others use too: the choice NAME.stream, whether what the loop stores to them goes past the caches. Later, they would
 // be gone from these anyway.
 Outcome<std::monostate> ChooseStreaming(Schedule& sch, LoopRv loop, const std::string& name, const Target& target,
                                         Choices& choices);
 
-// Where they are more than the second-level caches of all cores: the choice NAME.prefetch, whether an iteration that
+// If they are more than the second-level caches of all cores: the choice NAME.prefetch, whether an iteration that
 // reads a row more than once fetches the next one meanwhile.
 Outcome<std::monostate> ChoosePrefetching(Schedule& sch, LoopRv loop, const std::string& name, const Target& target,
                                           Choices& choices);

@@ -1,4 +1,4 @@
-// Where loops over columns go, by what a cache holds.
+// The position of loops over N, by what a cache holds.
 #include "autoschedule/movement/cpu/near_operands.h"
 
 #include <gtest/gtest.h>

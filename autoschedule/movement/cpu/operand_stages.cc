@@ -154,7 +154,7 @@ Outcome<std::monostate> PackPanelsInParallel(Schedule& sch, BlockRv stage, const
   const BlockRealizeNode& realize = RealizeOf(sch, stage);
   const Block block = realize.block;
   const auto* store = dyn_cast<StoreNode>(block->body);
-  if (store == nullptr) return Refusal{"pack_ahead", "{block0} is no single store", {block->id}};
+  if (store == nullptr) return Refusal{"pack_ahead", "{block0} is not a single store", {block->id}};
   const Buffer& buffer = block->writes[0].buffer;
   // Columns, of which a panel has so many: along the last dimension, or along the last but one where that is a group.
   const bool groups = AsInt(buffer->shape.back()).value_or(0) < target.lanes(buffer->dtype.bits());

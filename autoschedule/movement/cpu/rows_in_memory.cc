@@ -25,7 +25,7 @@ bool AreColumnsFar(const BlockRealizeNode& realize, const Contraction& contracti
   return BytesOfColumns(realize, contraction) > NearBytes(target);
 }
 
-// Among how many cores rows are divided: where columns come from afar, those are.
+// Number of cores that share M. If B exceeds L2, cores share N instead.
 int CoresOfRows(const BlockRealizeNode& realize, const Contraction& contraction, const Target& target) {
   return AreColumnsFar(realize, contraction, target) ? 1 : target.cores;
 }
@@ -173,8 +173,8 @@ struct ImageCopy {
   double sums = 1;  // that are computed for one that is wanted
 };
 
-// What rows and columns that windows share take to load. `reads`: of an element of the copy by windows, or of a line by
-// those that are in turn.
+// Load cost of operands that overlapping windows share. `reads`: how often windows read each element of the copy, or how
+// often consecutive windows read a line.
 TileOperands OperandsOfCopy(const BlockRealizeNode& plain, const Contraction& contraction,
                             const TileInstruction& instruction, int64_t reads, const Target& target) {
   TileOperands operands = OperandsOf(plain, contraction, instruction, target);
@@ -364,7 +364,7 @@ Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Tar
     plan->row_place = static_cast<RowPlace>(pick.value);
   }
   if (plan->row_place == RowPlace::kInPlace) {
-    // Where rows begin decides among tiles in place, not between these and copies: windows share rows, which come from
+    // The alignment of rows decides among tiles in place, not between these and copies: windows share rows, which come from
     // the first cache level then, and the estimate does not know that.
     const int64_t step = DepthStep(IteratorExtent(realize, plan->depth), plan->instruction, false);
     const bool aligned = step * plan->contraction.row_operand->dtype.bytes() % target.Nearest().line_bytes == 0;

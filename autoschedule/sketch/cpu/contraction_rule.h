@@ -20,9 +20,9 @@
 // Tiles of AMX load what they multiply, and store sums, by themselves: rows come from where they lie, a padded copy of
 // a convolution's input for example, from a copy for the windows along them, or are packed next to each other
 // (autoschedule/sketch/cpu/contraction_plan.h); tiles go to the output directly where they divide it and nothing is
-// computed from them. They multiply so fast that what matters is from where operands come: one of them has to be in the
-// second cache level, a panel of the other one next to the registers. With rows in place tiles take several rows of an
-// image where these are short; else such rows are copied or packed as one.
+// computed from them. AMX is limited by operand traffic: one operand must be L2-resident and a panel of the other in L1.
+// Where rows stay in place, tiles take several rows of an image if these are short; else such rows are copied or packed
+// as one.
 //
 // Choices, preferred ones from target/target.h by estimates, nothing measured:
 //   NAME.depth           of groups that would be padded: apart, or fused with the iterator before

@@ -12,8 +12,8 @@
 // (bulk_operands.h). A step of K of a convolution is then of a single window element. Other operands all threads copy
 // asynchronously, several neighbours each.
 //
-// Operands of single elements, such as bytes of B[k, n] and images of three channels, kernels of their own bring into
-// matrices first (pack_operand.h).
+// A separate kernel packs operands that cannot be copied in vectors, such as bytes of B[k, n] and images of three channels
+// (pack_operand.h).
 //
 // Neighbouring blocks may form a cluster where the engine copies: what all of them need each copies in part, for all.
 //

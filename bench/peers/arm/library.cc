@@ -43,7 +43,7 @@ runtime::Tensor Borrow(const TwTensor& tensor) {
 
 absl::StatusOr<Workload> ParseWorkload(std::string_view text) {
   const std::vector<std::string> words = absl::StrSplit(std::string(text), ' ');
-  if (words.size() != 2) return absl::InvalidArgumentError(absl::StrCat("'", std::string(text), "' is no workload"));
+  if (words.size() != 2) return absl::InvalidArgumentError(absl::StrCat("'", std::string(text), "' is not a workload"));
   TW_ASSIGN_OR_RETURN(const auto shapes, ParseShapes(words[0]));
   TW_ASSIGN_OR_RETURN(const auto dtypes, ParseDTypes(words[1]));
   TW_ASSIGN_OR_RETURN(const auto problem, MakeProblem(shapes.front()));

@@ -1,4 +1,4 @@
-// Where the bytes of a bulk tensor copy lie. Internal to the emulator.
+// The bytes of a bulk tensor copy. Internal to the emulator.
 #pragma once
 
 #include <cstdint>

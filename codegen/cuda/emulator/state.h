@@ -22,7 +22,7 @@ namespace tilewright::emulator {
 
 inline constexpr int kWarp = 32;
 inline constexpr int kWarpgroup = 128;
-// Where dynamic shared memory begins: what lies below belongs to the system, as on sm_90.
+// The offset of dynamic shared memory: what lies below belongs to the system, as on sm_90.
 inline constexpr uint32_t kSharedBase = 1024;
 
 // What a thread waits at that DescribeWait says more of; its operands are barrier and parity, or barrier and threads.

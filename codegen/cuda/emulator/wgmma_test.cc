@@ -16,7 +16,7 @@
 namespace tilewright::emulator {
 namespace {
 
-// Where element (mn, k) of an operand lies, by tiles: an operand is a grid of core matrices of 8 rows of 16 bytes; a
+// The offset of element (mn, k) of an operand, by tiles: an operand is a grid of core matrices of 8 rows of 16 bytes; a
 // swizzled tile joins 2, 4 or 8 of them in rows of 32, 64 or 128 bytes whose chunks are exchanged by row.
 struct Layout {
   int span;  // 0, 32, 64, 128

@@ -56,7 +56,7 @@ bool IsSupported(const WmmaShape& shape) {
   }
 }
 
-// Where element i of a fragment is: slot / elements of a lane is the lane. A permutation, since the count is a power of two
+// The slot of element i of a fragment: slot / elements of a lane is the lane. A permutation, since the count is a power of two
 // and the factor odd.
 int SlotOf(const Machine& machine, int i, int elements) {
   const uint64_t seed = machine.options().seed;

@@ -13,7 +13,7 @@
 // Sapphire Rapids stalls for as long as some 55 products take at the first store of a tile after more than 132 products
 // without one, as measured. Many sums are longer, so loops store a tile now and then, to a line of the stack.
 //
-// Of A and B, what the next tile reads again is loaded into the first cache level, what it does not (the loop around
+// What the next tile reads of A and B again is loaded into the first cache level, what it does not (the loop around
 // moves that operand only, and no window reads it twice) passes by it (tileloaddt1): both together seldom fit.
 #include <algorithm>
 #include <array>

@@ -142,7 +142,7 @@ class Marker : public StmtMutator {
     }
     std::optional<std::vector<int64_t>> numbers = AsIntegers(it->second);
     if (!numbers) {
-      Fail(loop, absl::StrCat(key, " is no list of integers"));
+      Fail(loop, absl::StrCat(key, " is not a list of integers"));
       return {};
     }
     if (numbers->size() != statements) {
@@ -167,13 +167,13 @@ class Marker : public StmtMutator {
     std::sort(sorted.begin(), sorted.end());
     for (size_t i = 0; i < sorted.size(); ++i) {
       if (sorted[i] == static_cast<int64_t>(i)) continue;
-      return Fail(loop, absl::StrCat(kPipelineOrder, " [", absl::StrJoin(order, ", "), "] is no permutation of 0 to ",
-                                     sorted.size() - 1));
+      return Fail(loop, absl::StrCat(kPipelineOrder, " [", absl::StrJoin(order, ", "),
+                                     "] is not a permutation of 0 to ", sorted.size() - 1));
     }
     auto async = loop.annotations.find(kPipelineAsyncStages);
     if (async == loop.annotations.end()) return;
     const std::optional<std::vector<int64_t>> async_stages = AsIntegers(async->second);
-    if (!async_stages) return Fail(loop, absl::StrCat(kPipelineAsyncStages, " is no list of integers"));
+    if (!async_stages) return Fail(loop, absl::StrCat(kPipelineAsyncStages, " is not a list of integers"));
     for (int64_t stage : *async_stages) {
       if (std::find(stages.begin(), stages.end(), stage) != stages.end()) continue;
       return Fail(loop, absl::StrCat(kPipelineAsyncStages, " names the stage ", stage, ", which no statement has"));

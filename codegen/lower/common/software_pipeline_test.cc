@@ -325,16 +325,16 @@ TEST(SoftwarePipeline, RefusesBadAnnotations) {
   EXPECT_EQ(refused(R"("software_pipeline_async_stages": [0])"),
             "function main: loop i: a software pipeline has no software_pipeline_stage");
   EXPECT_EQ(refused(R"("software_pipeline_stage": 1, "software_pipeline_order": [0, 1])"),
-            "function main: loop i: software_pipeline_stage is no list of integers");
+            "function main: loop i: software_pipeline_stage is not a list of integers");
   EXPECT_EQ(refused(R"("software_pipeline_stage": [0, 1, 1], "software_pipeline_order": [0, 1])"),
             "function main: loop i: software_pipeline_stage has 3 entries, but the loop has 2 statements");
   EXPECT_EQ(refused(R"("software_pipeline_stage": [0, -1], "software_pipeline_order": [0, 1])"),
             "function main: loop i: software_pipeline_stage has the negative stage -1");
   EXPECT_EQ(refused(R"("software_pipeline_stage": [0, 1], "software_pipeline_order": [1, 2])"),
-            "function main: loop i: software_pipeline_order [1, 2] is no permutation of 0 to 1");
+            "function main: loop i: software_pipeline_order [1, 2] is not a permutation of 0 to 1");
   EXPECT_EQ(refused(R"("software_pipeline_stage": [0, 1], "software_pipeline_order": [0, 1],
                       "software_pipeline_async_stages": 0)"),
-            "function main: loop i: software_pipeline_async_stages is no list of integers");
+            "function main: loop i: software_pipeline_async_stages is not a list of integers");
   EXPECT_EQ(refused(R"("software_pipeline_stage": [0, 1], "software_pipeline_order": [0, 1],
                       "software_pipeline_async_stages": [2])"),
             "function main: loop i: software_pipeline_async_stages names the stage 2, which no statement has");
@@ -434,7 +434,7 @@ TEST(DoubleBuffer, RefusesBadAnnotations) {
             "function main: block load: double_buffer_scope is not the number of a write buffer");
   EXPECT_EQ(refused("\"double_buffer_scope\": 1"),
             "function main: block load: double_buffer_scope names the write buffer 1 of 1");
-  EXPECT_EQ(refused("\"buffer_dim_align\": 1"), "function main: block load: buffer_dim_align is no list");
+  EXPECT_EQ(refused("\"buffer_dim_align\": 1"), "function main: block load: buffer_dim_align is not a list");
   EXPECT_EQ(
       refused("\"buffer_dim_align\": [[0, 0, 8]]"),
       "function main: block load: buffer_dim_align has an entry that is not [write buffer, axis, factor, offset]");

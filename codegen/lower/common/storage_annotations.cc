@@ -50,7 +50,7 @@ class Collector : public StmtVisitor {
   }
   void AddAlignments(const BlockNode& block, const Annotation& annotation) {
     const auto* entries = std::get_if<Annotation::List>(&annotation.value);
-    if (entries == nullptr) return Fail(block, kBufferDimAlign, "is no list");
+    if (entries == nullptr) return Fail(block, kBufferDimAlign, "is not a list");
     for (const Annotation& entry : *entries) {
       const std::optional<std::vector<int64_t>> numbers = AsIntegers(entry);
       if (!numbers || numbers->size() != 4) {
@@ -79,7 +79,7 @@ class Collector : public StmtVisitor {
   }
   void AddLayouts(const BlockNode& block, const Annotation& annotation) {
     const auto* entries = std::get_if<Annotation::List>(&annotation.value);
-    if (entries == nullptr) return Fail(block, kBufferLayout, "is no list");
+    if (entries == nullptr) return Fail(block, kBufferLayout, "is not a list");
     for (const Annotation& entry : *entries) {
       const auto* pair = std::get_if<Annotation::List>(&entry.value);
       const bool two = pair != nullptr && pair->size() == 2;

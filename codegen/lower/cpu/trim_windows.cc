@@ -48,7 +48,7 @@ Conditions NeededBy(const Expr& value) {
 class Iteration : public StmtVisitor {
  public:
   explicit Iteration(const Stmt& body) {
-    // Where own buffers are written comes first.
+    // Writes of own buffers come first.
     Visit(body);
     sums_ = true;
     Visit(body);

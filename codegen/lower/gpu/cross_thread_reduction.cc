@@ -131,7 +131,7 @@ class Finder : public StmtVisitor {
       if (!AsInt(path_[i]->extent) || !AsInt(path_[i]->min)) {
         Refuse(*reduction->realize->block,
                absl::StrCat("loop ", path_[i]->var.name(),
-                            ", inside of the reduction, has an extent that is no constant"));
+                            ", inside of the reduction, has an extent that is not a constant"));
       }
     }
   }

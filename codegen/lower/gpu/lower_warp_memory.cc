@@ -193,7 +193,7 @@ class Lowerer : public Mutator {
     const Expr lane = LaneOf(own, lane_->Named(index));
     return arith::SameExpr(CastTo(DataType::Int(32), lane), lane_->var);
   }
-  // Where the lane keeps an element of its own.
+  // The index at which the lane keeps an element of its own.
   Expr OwnIndex(const Own& own, const Expr& index, const std::string& name) {
     if (const auto* ramp = dyn_cast<RampNode>(index)) {
       return Ramp(OwnIndex(own, ramp->base, name), ramp->stride, index.dtype().lanes());

@@ -16,7 +16,7 @@
 namespace tilewright {
 namespace {
 
-// Where each buffer begins: a matrix of any instruction may.
+// Alignment of every buffer: each may be a matrix of any instruction.
 constexpr int64_t kAlignment = 128;
 
 bool IsSharedMemory(const Buffer& buffer) {

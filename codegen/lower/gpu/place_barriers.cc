@@ -386,7 +386,7 @@ class Kernel {
     loops_.pop_back();
     return result;
   }
-  // Where all paths are walked: a loop of which nothing is known.
+  // A loop about which nothing is known: all its paths are walked.
   Stmt WhileLoop(const WhileNode* op, Pending* pending) {
     Process(op->body, pending);
     return While(op->condition, Process(op->body, pending));

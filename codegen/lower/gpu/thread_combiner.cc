@@ -113,7 +113,7 @@ class ThreadCombiner {
     return Sequence(std::move(steps));
   }
 
-  // Where the order of the operands counts, both partners take the part of the lower lane first.
+  // If the order of the operands counts, both partners take the part of the lower lane first.
   Stmt CombineBoth(const std::vector<Expr>& index, const std::vector<Expr>& others, const Expr& is_lower) const {
     if (!reduction_.reducer.in_order) return CombineInto(reduction_.reducer, PartsAt(index), others);
     VarMap placeholders;

@@ -16,7 +16,7 @@ struct Utf8Character {
 // The first character of `text`.
 Utf8Character ReadUtf8(std::string_view text);
 
-// Where the first byte is that begins no character; the size of the text when there is none.
+// The offset of the first byte that begins no character; the size of the text when there is none.
 size_t FirstInvalidUtf8(std::string_view text);
 
 // Whether the code is that of a character: at most 0x10ffff, no half of a pair of UTF-16.
