@@ -19,9 +19,15 @@
 namespace tilewright {
 namespace {
 
-absl::StatusOr<cuda::Program> ProgramFor(const Module& module, const Target& target, const CompileOptions& options) {
+struct EmittedProgram {
+  cuda::Program program;
+  std::string shorter;  // its kernels with loops over addresses as the compiler likes
+};
+absl::StatusOr<EmittedProgram> ProgramFor(const Module& module, const Target& target, const CompileOptions& options) {
   TW_ASSIGN_OR_RETURN(const auto lowered, Lower(module, target, {.after_pass = options.after_pass}));
-  return cuda::EmitProgram(lowered, target);
+  TW_ASSIGN_OR_RETURN(auto program, cuda::EmitProgram(lowered, target));
+  TW_ASSIGN_OR_RETURN(auto shorter, cuda::EmitProgram(lowered, target, {.unroll_addresses = false}));
+  return EmittedProgram{std::move(program), std::move(shorter.text)};
 }
 
 // Kernels as NVRTC compiles them.
@@ -31,14 +37,14 @@ struct Compiled {
 };
 // Kernels that spill are compiled with more registers, and then with loops over addresses as the compiler likes; the first
 // of these that spills least is taken.
-absl::StatusOr<Compiled> CompileKernels(const cuda::Program& program, const std::string& architecture) {
-  const std::string text = cuda::PreambleFor(program.text) + program.text;
+absl::StatusOr<Compiled> CompileKernels(const EmittedProgram& emitted, const std::string& architecture) {
+  const std::string preamble = cuda::PreambleFor(emitted.program.text), text = preamble + emitted.program.text;
   TW_ASSIGN_OR_RETURN(auto cubin, cuda::CompileWithNvrtc(text, architecture));
   Compiled best{text, std::move(cubin)};
   const auto spills = [](const cuda::NvrtcResult& result) {
     return cuda::CountersOfLog(result.log)[kSpillBytesCounter];
   };
-  for (const std::string& other : {text, cuda::WithoutUnrolledAddresses(text)}) {
+  for (const std::string& other : {text, preamble + emitted.shorter}) {
     if (spills(best.cubin) == 0) break;
     auto again = cuda::CompileWithNvrtc(other, architecture, /*many_registers=*/true);
     if (again.ok() && spills(*again) < spills(best.cubin)) best = {other, *std::move(again)};
@@ -74,12 +80,13 @@ class CudaBackend : public Backend {
 
   absl::StatusOr<Artifact> Compile(const Module& module, const Target& target,
                                    const CompileOptions& options) const override {
-    TW_ASSIGN_OR_RETURN(auto program, ProgramFor(module, target, options));
+    TW_ASSIGN_OR_RETURN(const auto emitted, ProgramFor(module, target, options));
+    const cuda::Program& program = emitted.program;
     if (options.format == "cu" && !(options.count && cuda::NvrtcIsInstalled())) {
       return Artifact{.bytes = cuda::PreambleFor(program.text) + program.text};
     }
     // PTX is not assembled by NVRTC, so what ptxas says of the kernels comes with a cubin.
-    TW_ASSIGN_OR_RETURN(auto compiled, CompileKernels(program, target.cpu));
+    TW_ASSIGN_OR_RETURN(auto compiled, CompileKernels(emitted, target.cpu));
     auto& [text, cubin] = compiled;
     Artifact artifact{.bytes = text, .counters = cuda::CountersOfLog(cubin.log)};
     if (artifact.counters[kStackBytesCounter] > 0) {
@@ -101,20 +108,20 @@ class CudaBackend : public Backend {
 
   absl::StatusOr<std::unique_ptr<CompiledModule>> Load(const Module& module, const Target& target,
                                                        const CompileOptions& options) const override {
-    TW_ASSIGN_OR_RETURN(const auto program, ProgramFor(module, target, options));
-    TW_ASSIGN_OR_RETURN(auto device,
-                        options.emulate ? cuda::EmulatedDevice(program) : OnGpu(program, target, options.cubin));
-    return cuda::CudaModule::Make(program, std::move(device));
+    TW_ASSIGN_OR_RETURN(const auto emitted, ProgramFor(module, target, options));
+    TW_ASSIGN_OR_RETURN(
+        auto device, options.emulate ? cuda::EmulatedDevice(emitted.program) : OnGpu(emitted, target, options.cubin));
+    return cuda::CudaModule::Make(emitted.program, std::move(device));
   }
 
  private:
-  static absl::StatusOr<std::unique_ptr<cuda::Device>> OnGpu(const cuda::Program& program, const Target& target,
+  static absl::StatusOr<std::unique_ptr<cuda::Device>> OnGpu(const EmittedProgram& emitted, const Target& target,
                                                              const std::string& compiled) {
     std::string error;
     if (cuda::Driver::Open(&error) == nullptr) return absl::FailedPreconditionError(error);
-    if (!compiled.empty()) return cuda::GpuDevice(program, compiled);
-    TW_ASSIGN_OR_RETURN(const auto kernels, CompileKernels(program, cuda::ArchitectureToRun(target)));
-    return cuda::GpuDevice(program, kernels.cubin.binary);
+    if (!compiled.empty()) return cuda::GpuDevice(emitted.program, compiled);
+    TW_ASSIGN_OR_RETURN(const auto kernels, CompileKernels(emitted, cuda::ArchitectureToRun(target)));
+    return cuda::GpuDevice(emitted.program, kernels.cubin.binary);
   }
 };
 

@@ -334,7 +334,9 @@ void KernelEmitter::EmitFor(const ForNode* op) {
   analyzer_.Bind(op->var, {op->min, op->extent});
   const std::string name = names_.Make(op->var.name());
   values_[op->var.get()] = name;
-  if (const std::string_view unrolling = UnrollingOf(op); !unrolling.empty()) Line(std::string(unrolling));
+  const Unrolling unrolling = UnrollingOf(op);
+  if (unrolling == Unrolling::kRegisters) Line("#pragma unroll");
+  if (unrolling == Unrolling::kAddresses && options_.unroll_addresses) Line("#pragma unroll  // addresses");
   Open(absl::StrCat("for (", type, " ", name, " = ", first, "; ", name, " < ", end, "; ++", name, ")"));
   Statement(op->body);
   Close();

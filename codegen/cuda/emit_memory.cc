@@ -452,9 +452,9 @@ bool KernelEmitter::PointsToRegisters(const CallNode* pointer) const {
 
 // The line before a loop: registers have no addresses, so loops over them are unrolled, and loops over operands of
 // instructions in memory so that their addresses are one register and constants. Empty for others.
-std::string_view KernelEmitter::UnrollingOf(const ForNode* op) const {
+Unrolling KernelEmitter::UnrollingOf(const ForNode* op) const {
   const std::optional<int64_t> extent = AsInt(op->extent);
-  if (!extent || *extent > kMostUnrolled) return "";
+  if (!extent || *extent > kMostUnrolled) return Unrolling::kNone;
   bool registers = false, addresses = false;
   const auto check = [&](const Buffer& buffer, const std::vector<Expr>& indices) {
     const MemoryKind kind = buffer->scope.kind();
@@ -473,7 +473,7 @@ std::string_view KernelEmitter::UnrollingOf(const ForNode* op) const {
     }
     return !registers;
   });
-  return registers ? kUnrolledRegisters : addresses ? kUnrolledAddresses : "";
+  return registers ? Unrolling::kRegisters : addresses ? Unrolling::kAddresses : Unrolling::kNone;
 }
 
 }  // namespace tilewright::cuda

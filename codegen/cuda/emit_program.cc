@@ -75,7 +75,8 @@ class GlobalMemoryOfHost : public StmtMutator {
 
 class FunctionSplitter {
  public:
-  FunctionSplitter(const Target& target, Names& names) : target_(target), names_(names) {}
+  FunctionSplitter(const Target& target, const EmitOptions& options, Names& names)
+      : target_(target), options_(options), names_(names) {}
 
   absl::StatusOr<DeviceFunction> Split(const Function& function) {
     result_.name = function->name;
@@ -188,8 +189,8 @@ class FunctionSplitter {
       if (UsesVar(body, (*let)->var)) body = LetStmt((*let)->var, (*let)->value, body);
     }
     const std::string suffix = result_.kernels.empty() ? "" : absl::StrCat("_", result_.kernels.size());
-    auto kernel =
-        KernelEmitter(target_, buffers_).Emit(names_.Make(absl::StrCat(result_.name, "_kernel", suffix)), body);
+    auto kernel = KernelEmitter(target_, buffers_, options_)
+                      .Emit(names_.Make(absl::StrCat(result_.name, "_kernel", suffix)), body);
     if (!kernel.ok()) {
       status_ = absl::Status(kernel.status().code(),
                              absl::StrCat("function ", result_.name, ": ", std::string(kernel.status().message())));
@@ -204,6 +205,7 @@ class FunctionSplitter {
   }
 
   const Target& target_;
+  const EmitOptions& options_;
   Names& names_;
   DeviceFunction result_;
   HostBuffers buffers_;
@@ -213,11 +215,11 @@ class FunctionSplitter {
 
 }  // namespace
 
-absl::StatusOr<Program> EmitProgram(const Module& lowered, const Target& target) {
+absl::StatusOr<Program> EmitProgram(const Module& lowered, const Target& target, const EmitOptions& options) {
   Program program{.most_shared_bytes = target.gpu_part().max_shared_bytes_per_block};
   Names names;
   for (const Function& function : lowered.functions()) {
-    TW_ASSIGN_OR_RETURN(auto split, FunctionSplitter(target, names).Split(function));
+    TW_ASSIGN_OR_RETURN(auto split, FunctionSplitter(target, options, names).Split(function));
     for (const Kernel& kernel : split.kernels) {
       if (kernel.shared_bytes > program.most_shared_bytes) {
         return absl::InvalidArgumentError(absl::StrCat("the kernel ", kernel.name, " needs ", kernel.shared_bytes,
@@ -229,15 +231,6 @@ absl::StatusOr<Program> EmitProgram(const Module& lowered, const Target& target)
     program.functions.push_back(std::move(split));
   }
   return program;
-}
-
-std::string WithoutUnrolledAddresses(std::string text) {
-  for (size_t at = text.find(kUnrolledAddresses); at != text.npos; at = text.find(kUnrolledAddresses, at)) {
-    const size_t line = text.rfind('\n', at) + 1;
-    text.erase(line, text.find('\n', at) + 1 - line);
-    at = line;
-  }
-  return text;
 }
 
 }  // namespace tilewright::cuda

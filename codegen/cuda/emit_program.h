@@ -6,8 +6,6 @@
 // scheduled.
 #pragma once
 
-#include <string>
-
 #include "absl/status/statusor.h"
 #include "codegen/cuda/program.h"
 #include "ir/function.h"
@@ -15,9 +13,6 @@
 
 namespace tilewright::cuda {
 
-absl::StatusOr<Program> EmitProgram(const Module& lowered, const Target& target);
-
-// The text of kernels whose loops over addresses are the compiler's to unroll: they may need fewer registers.
-std::string WithoutUnrolledAddresses(std::string text);
+absl::StatusOr<Program> EmitProgram(const Module& lowered, const Target& target, const EmitOptions& options = {});
 
 }  // namespace tilewright::cuda

@@ -27,9 +27,9 @@
 
 namespace tilewright::cuda {
 
-// Lines before loops that the compiler must unroll, since they are over registers, and before loops that it should, since
-// they are over addresses. Longer loops have none.
-inline constexpr char kUnrolledRegisters[] = "#pragma unroll", kUnrolledAddresses[] = "#pragma unroll  // addresses";
+// Loops that the compiler must unroll, since they are over registers, and those that it should, since they are over
+// addresses. Loops of more iterations are neither.
+enum class Unrolling { kNone, kAddresses, kRegisters };
 inline constexpr int64_t kMostUnrolled = 256;
 
 // How tightly the outermost operator of a text binds, as in C++.
@@ -51,7 +51,8 @@ using HostBuffers = std::unordered_map<const VarNode*, HostBuffer>;
 
 class KernelEmitter {
  public:
-  KernelEmitter(const Target& target, const HostBuffers& host_buffers) : target_(target), host_buffers_(host_buffers) {}
+  KernelEmitter(const Target& target, const HostBuffers& host_buffers, const EmitOptions& options)
+      : target_(target), host_buffers_(host_buffers), options_(options) {}
 
   absl::StatusOr<Kernel> Emit(const std::string& name, const Stmt& body);
 
@@ -129,7 +130,7 @@ class KernelEmitter {
   std::string ElementText(const Buffer& buffer, const Expr& index);
   std::string AccumulatorText(const Pointer& pointer, const Expr& index);
   bool PointsToRegisters(const CallNode* pointer) const;
-  std::string_view UnrollingOf(const ForNode* op) const;
+  Unrolling UnrollingOf(const ForNode* op) const;
 
   // Remembers the first thing that cannot be emitted.
   Text Fail(const std::string& message);
@@ -141,6 +142,7 @@ class KernelEmitter {
 
   const Target& target_;
   const HostBuffers& host_buffers_;
+  const EmitOptions& options_;
   Kernel kernel_;
   Names names_;
   std::vector<std::string> lines_;

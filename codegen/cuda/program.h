@@ -48,6 +48,11 @@ struct Temporary {
   Expr bytes;
 };
 
+struct EmitOptions {
+  // Loops over addresses are unrolled; else they are the compiler's to unroll, which may need fewer registers.
+  bool unroll_addresses = true;
+};
+
 // The call by which the host's part starts a kernel, with its number as the only argument.
 inline constexpr char kLaunch[] = "cuda.launch";
 

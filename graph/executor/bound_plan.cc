@@ -133,7 +133,6 @@ absl::Status BoundPlan::PlaceTensors() {
   TW_RETURN_IF_ERROR(CheckPlacement(tenants, memory.offsets, memory.bytes));
   offsets_ = std::move(memory.offsets);
   arena_bytes_ = memory.bytes;
-  lower_bound_ = memory.lower_bound;
   return absl::OkStatus();
 }
 

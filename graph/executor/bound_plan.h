@@ -25,7 +25,6 @@ class BoundPlan {
   const SizeKey& key() const { return key_; }
   const std::vector<int64_t>& shape(int tensor) const { return shapes_[static_cast<size_t>(tensor)]; }
   int64_t arena_bytes() const { return arena_bytes_; }
-  int64_t arena_lower_bound() const { return lower_bound_; }
 
   struct Argument {
     enum class Memory { kInput, kOutput, kConstants, kArena, kScalar };
@@ -85,7 +84,7 @@ class BoundPlan {
   std::vector<std::vector<int64_t>> shapes_;  // by tensor
   std::vector<int64_t> bytes_;                // by tensor; of roots
   std::vector<int64_t> offsets_;              // by tenant
-  int64_t arena_bytes_ = 0, lower_bound_ = 0;
+  int64_t arena_bytes_ = 0;
   std::vector<Call> calls_;
   std::vector<Argument> arguments_;          // of all calls
   std::vector<const int64_t*> shape_table_;  // theirs

@@ -62,7 +62,6 @@ class BlockBuilder {
   absl::StatusOr<Function> EndFunction(const Value& result);
   // Forgets the function that is being built.
   void AbandonFunction();
-  bool in_function() const { return !functions_.empty(); }
   // `hint`, or the first of hint_1, hint_2, ... that neither an entry of the module has nor a function being built.
   std::string UniqueName(std::string_view hint) const;
 

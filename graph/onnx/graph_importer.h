@@ -32,7 +32,6 @@ class GraphImporter {
   void PopScope() { scopes_.pop_back(); }
   // Whether a node that could not be imported was met since `before` were.
   size_t num_unsupported() const { return result_->unsupported.size(); }
-  void ForgetUnsupported(size_t count) { result_->unsupported.resize(count); }
 
   absl::StatusOr<Item> ConstantOf(const onnx::TensorProto& tensor);
   // The inputs of the model that `name` is computed from have to be bound; false where some cannot be, or there are none.

@@ -88,11 +88,6 @@ Value Match::Of(const Pattern& pattern) const {
   return it == values_.end() ? Value() : it->second;
 }
 
-const CallNode* Match::CallOf(const Pattern& pattern) const {
-  const auto it = calls_.find(pattern.get());
-  return it == calls_.end() ? nullptr : it->second;
-}
-
 // Matches with backtracking: each step goes on with `next`, and undoes what it noted when that fails.
 class Matcher {
  public:
@@ -159,17 +154,15 @@ class Matcher {
   }
 
   // Notes that the pattern stands for the value while `next` runs.
-  bool With(const Pattern& pattern, const Value& value, const CallNode* call, bool computed, const Next& next) {
+  bool With(const Pattern& pattern, const Value& value, bool computed, const Next& next) {
     const auto noted = match_.values_.find(pattern.get());
     if (noted != match_.values_.end()) return SameAtom(noted->second, value) && next();
     match_.values_.emplace(pattern.get(), value);
-    if (call != nullptr) match_.calls_.emplace(pattern.get(), call);
     const auto* var = dyn_cast<VarNode>(value);
     const bool is_part = computed && var != nullptr;
     if (is_part) parts_.push_back(var);
     if (next()) return true;
     if (is_part) parts_.pop_back();
-    match_.calls_.erase(pattern.get());
     match_.values_.erase(pattern.get());
     return false;
   }
@@ -189,51 +182,46 @@ class Matcher {
     const bool here = var != nullptr && bound && uses_.BlockOf(var) == block_ && !taken_.contains(var);
     switch (pattern->kind) {
       case Kind::kWildcard:
-        return With(pattern, value, nullptr, false, next);
+        return With(pattern, value, false, next);
       case Kind::kVar:
-        return var != nullptr && With(pattern, value, nullptr, false, next);
+        return var != nullptr && With(pattern, value, false, next);
       case Kind::kConst:
-        return isa<ConstantNode>(value) && With(pattern, value, nullptr, false, next);
+        return isa<ConstantNode>(value) && With(pattern, value, false, next);
       case Kind::kSplat:
-        return IsSplatOf(value, pattern->number) && With(pattern, value, nullptr, false, next);
+        return IsSplatOf(value, pattern->number) && With(pattern, value, false, next);
       case Kind::kOp: {
         const auto* call = here ? dyn_cast<CallNode>(bound) : nullptr;
         if (call == nullptr || call->op->name != pattern->name || !call->op->pure) return false;
         if (!pattern->any_args && call->args.size() != pattern->args.size()) return false;
-        return With(pattern, value, call, true,
+        return With(pattern, value, true,
                     [&] { return pattern->any_args ? next() : MatchAll(pattern->args, call->args, 0, next); });
-      }
-      case Kind::kCallTir: {
-        const auto* call = here ? dyn_cast<CallTirNode>(bound) : nullptr;
-        const bool fits = call != nullptr && (pattern->name.empty() || call->function == pattern->name);
-        return fits && With(pattern, value, nullptr, true, next);
       }
       case Kind::kTuple: {
         const auto* tuple = dyn_cast<TupleNode>(var == nullptr || here ? bound : Value());
         if (tuple == nullptr || tuple->fields.size() != pattern->args.size()) return false;
-        return With(pattern, value, nullptr, true, [&] { return MatchAll(pattern->args, tuple->fields, 0, next); });
+        return With(pattern, value, true, [&] { return MatchAll(pattern->args, tuple->fields, 0, next); });
       }
       case Kind::kTupleGetItem: {
         const auto* item = here ? dyn_cast<TupleGetItemNode>(bound) : nullptr;
         if (item == nullptr || (pattern->index >= 0 && item->index != pattern->index)) return false;
-        return With(pattern, value, nullptr, true, [&] { return MatchValue(pattern->args[0], item->tuple, next); });
+        return With(pattern, value, true, [&] { return MatchValue(pattern->args[0], item->tuple, next); });
       }
       case Kind::kOr:
         for (const Pattern& alternative : pattern->args) {
-          const bool found = MatchValue(alternative, value, [&] { return With(pattern, value, nullptr, false, next); });
+          const bool found = MatchValue(alternative, value, [&] { return With(pattern, value, false, next); });
           if (found) return true;
         }
         return false;
       case Kind::kAnd:
         return MatchValue(pattern->args[0], value, [&] {
-          return MatchValue(pattern->args[1], value, [&] { return With(pattern, value, nullptr, false, next); });
+          return MatchValue(pattern->args[1], value, [&] { return With(pattern, value, false, next); });
         });
       case Kind::kNot:
-        return !MatchesAlone(pattern->args[0], value) && With(pattern, value, nullptr, false, next);
+        return !MatchesAlone(pattern->args[0], value) && With(pattern, value, false, next);
       case Kind::kCondition: {
         const Type type = TypeOf(value);
         if (!pattern->condition(bound ? bound : value, type)) return false;
-        return MatchValue(pattern->args[0], value, [&] { return With(pattern, value, nullptr, false, next); });
+        return MatchValue(pattern->args[0], value, [&] { return With(pattern, value, false, next); });
       }
     }
     return false;

@@ -46,8 +46,6 @@ class Match {
  public:
   // Null when the pattern has no part in the match (another alternative was taken).
   Value Of(const Pattern& pattern) const;
-  // The call that an operator pattern matched; null as above.
-  const CallNode* CallOf(const Pattern& pattern) const;
 
   std::vector<const VarNode*> roots;         // in the order of PatternGraph::roots
   std::unordered_set<const VarNode*> inner;  // computed, used only inside of the match: gone after a rewrite
@@ -56,7 +54,6 @@ class Match {
  private:
   friend class Matcher;
   std::unordered_map<const PatternNode*, Value> values_;
-  std::unordered_map<const PatternNode*, const CallNode*> calls_;
 };
 
 // A match whose first root is that binding's variable, or nothing. All roots and inner values are bound in its block.

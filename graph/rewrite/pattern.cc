@@ -75,7 +75,6 @@ Pattern IsOp(std::string op) { return Make({.kind = Kind::kOp, .name = std::move
 Pattern IsOp(std::string op, std::vector<Pattern> args) {
   return Make({.kind = Kind::kOp, .name = std::move(op), .args = std::move(args)});
 }
-Pattern IsCallTir(std::string function) { return Make({.kind = Kind::kCallTir, .name = std::move(function)}); }
 Pattern IsTuple(std::vector<Pattern> fields) { return Make({.kind = Kind::kTuple, .args = std::move(fields)}); }
 Pattern IsTupleGetItem(Pattern tuple, int index) {
   return Make({.kind = Kind::kTupleGetItem, .index = index, .args = {std::move(tuple)}});
@@ -96,8 +95,6 @@ std::string ToString(const Pattern& pattern) {
       return FloatText(pattern->number);
     case Kind::kOp:
       return absl::StrCat(pattern->name, "(", pattern->any_args ? "..." : ListText(pattern->args, ", "), ")");
-    case Kind::kCallTir:
-      return absl::StrCat("call_tir(", pattern->name, ")");
     case Kind::kTuple:
       return absl::StrCat("(", ListText(pattern->args, ", "), ")");
     case Kind::kTupleGetItem:

@@ -59,8 +59,6 @@ Pattern IsSplat(double value);
 // A call of the operator. Without `args` any arguments.
 Pattern IsOp(std::string op);
 Pattern IsOp(std::string op, std::vector<Pattern> args);
-// A call of a program; without a name of any.
-Pattern IsCallTir(std::string function = "");
 Pattern IsTuple(std::vector<Pattern> fields);
 Pattern IsTupleGetItem(Pattern tuple, int index = -1);  // -1: any field
 Pattern operator|(const Pattern& a, const Pattern& b);
@@ -71,20 +69,7 @@ Pattern operator!(const Pattern& a);  // what it holds is not part of the match
 std::string ToString(const Pattern& pattern);
 
 struct PatternNode {
-  enum class Kind {
-    kWildcard,
-    kVar,
-    kConst,
-    kSplat,
-    kOp,
-    kCallTir,
-    kTuple,
-    kTupleGetItem,
-    kOr,
-    kAnd,
-    kNot,
-    kCondition
-  };
+  enum class Kind { kWildcard, kVar, kConst, kSplat, kOp, kTuple, kTupleGetItem, kOr, kAnd, kNot, kCondition };
   Kind kind = Kind::kWildcard;
   std::string name;  // of the operator or program; what a condition says
   double number = 0;

@@ -42,8 +42,6 @@ class RuleContext {
   Value Replaced(const Value& atom) const { return replaced_(atom); }
   // What the pattern matched, as an atom of the function that is being written: inputs of the match only.
   Value Of(const Pattern& pattern) const { return replaced_(match_.Of(pattern)); }
-  // The attributes of the call that an operator pattern matched.
-  const Attrs& AttrsOf(const Pattern& pattern) const { return match_.CallOf(pattern)->attrs; }
 
  private:
   BlockBuilder& builder_;

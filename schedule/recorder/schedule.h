@@ -55,8 +55,6 @@ class Schedule {
   const Function& refused_function() const { return refused_function_; }
 
   void Seed(uint64_t seed) { random_ = Random(seed); }
-  // A seed for a copy that is to sample differently.
-  uint64_t ForkSeed() { return random_.Next(); }
 
   // Applies a primitive to arguments in the order of its table entry; trailing ones may be left out where there are
   // defaults. Blocks may be given by name. `decision`: of a sampling primitive, None to draw one.

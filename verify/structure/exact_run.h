@@ -53,15 +53,10 @@ class LazyExactRun {
     if (!run_) run_ = RunExactly(function_);
     return *run_;
   }
-  bool TooLarge() {
-    if (!too_large_) too_large_ = IsTooLargeToRun(function_);
-    return *too_large_;
-  }
 
  private:
   const Function function_;
   std::optional<ExactRun> run_;
-  std::optional<bool> too_large_;
 };
 
 }  // namespace tilewright

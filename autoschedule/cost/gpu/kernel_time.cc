@@ -10,6 +10,7 @@
 
 #include "autoschedule/cost/gpu/lane_requests.h"
 #include "autoschedule/cost/memory_traffic.h"
+#include "intrin/cuda/call_roles.h"
 #include "ir/annotations.h"
 #include "ir/thread_tags.h"
 #include "target/clusters.h"
@@ -229,7 +230,7 @@ class Projector {
 
   // Multiply-adds per cycle and core. Those of a warp have units of their own where the target names them.
   double MatrixRate(std::string_view instruction, DataType operand) const {
-    const bool of_warps = !instruction.starts_with("cuda.wgmma");
+    const bool of_warps = cuda::RoleOfCall(instruction) != cuda::CallRole::kWarpgroupProduct;
     const bool narrow = operand.bits() == 8, wide = operand.bits() == 32;
     double rate = 0;
     for (const ComputeUnit& unit : target_.units) {
@@ -266,7 +267,9 @@ class Projector {
         const bool inside = chain.innermost_thread >= 0 && Loop(l).depth > Loop(chain.innermost_thread).depth;
         if (inside && !Varies(access.varies, l)) links /= extents_[static_cast<size_t>(l)];
       }
-      cycles = access.instruction.starts_with("cuda.wgmma") ? 0 : cuda::kMatrixLatency + cuda::kSharedLatency;
+      cycles = cuda::RoleOfCall(access.instruction) == cuda::CallRole::kWarpgroupProduct
+                   ? 0
+                   : cuda::kMatrixLatency + cuda::kSharedLatency;
     }
     double& waits = work.waits[innermost];
     waits = std::max(waits, links * cycles);

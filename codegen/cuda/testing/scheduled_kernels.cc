@@ -19,10 +19,11 @@
 namespace tilewright::cuda::testing {
 namespace {
 
-absl::StatusOr<Program> Emitted(const Function& function, const std::string& target_name) {
+absl::StatusOr<Program> Emitted(const Function& function, const std::string& target_name,
+                                const EmitOptions& options = {}) {
   TW_ASSIGN_OR_RETURN(const Target target, NamedTarget(target_name));
   TW_ASSIGN_OR_RETURN(const Module lowered, Lower(Module{function}, target));
-  return EmitProgram(lowered, target);
+  return EmitProgram(lowered, target, options);
 }
 
 }  // namespace
@@ -34,8 +35,8 @@ std::string Replaced(std::string text, const std::string& what, const std::strin
   return text;
 }
 
-std::string KernelText(const Function& function, const std::string& target) {
-  const absl::StatusOr<Program> program = Emitted(function, target);
+std::string KernelText(const Function& function, const std::string& target, const EmitOptions& options) {
+  const absl::StatusOr<Program> program = Emitted(function, target, options);
   if (!program.ok()) ADD_FAILURE() << program.status();
   return program.ok() ? program->text : "";
 }

@@ -52,6 +52,6 @@ using Edits = std::vector<std::pair<std::string, std::string>>;
 std::string Emulated(const Function& function, const std::string& target, const Edits& edits = {});
 
 // The text of the kernels as the emulator compiles it; a failure of the test where there is none.
-std::string KernelText(const Function& function, const std::string& target);
+std::string KernelText(const Function& function, const std::string& target, const EmitOptions& options = {});
 
 }  // namespace tilewright::cuda::testing

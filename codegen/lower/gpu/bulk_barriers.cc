@@ -9,6 +9,7 @@
 #include "codegen/lower/gpu/bulk_copies.h"
 #include "codegen/lower/gpu/warp_roles.h"
 #include "codegen/lower/gpu/wgmma_call.h"
+#include "intrin/cuda/call_roles.h"
 #include "ir/annotations.h"
 #include "ir/arith/analyzer.h"
 #include "ir/builtin.h"
@@ -41,7 +42,7 @@ bool Calls(const Stmt& s, const Predicate& is_meant) {
   });
   return found;
 }
-bool IsCpAsync(const CallNode& call) { return call.op == "cuda.cp_async"; }
+bool IsCpAsync(const CallNode& call) { return cuda::RoleOfCall(call.op) == cuda::CallRole::kAsyncCopy; }
 bool IsMulticast(const CallNode& call) { return call.op == kBulkMulticast; }
 
 class GroupBarriers : public StmtMutator {

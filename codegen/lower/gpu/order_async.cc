@@ -8,6 +8,7 @@
 #include "codegen/lower/gpu/bulk_barriers.h"
 #include "codegen/lower/gpu/kernel_accesses.h"
 #include "codegen/lower/gpu/wgmma_call.h"
+#include "intrin/cuda/call_roles.h"
 #include "ir/annotations.h"
 #include "ir/functor.h"
 
@@ -39,7 +40,7 @@ bool OnlyWaitsForCopies(const Stmt& s) {
   switch (s->kind()) {
     case Kind::kEvaluate: {
       const auto* call = dyn_cast<CallNode>(cast<EvaluateNode>(s)->value);
-      return IsNoOp(s) || (call != nullptr && call->op == "cuda.mbarrier_wait");
+      return IsNoOp(s) || (call != nullptr && cuda::RoleOfCall(call->op) == cuda::CallRole::kBarrierWait);
     }
     case Kind::kStore:
       return IsCounter(cast<StoreNode>(s)->buffer) && OnlyCounts(cast<StoreNode>(s)->value);
@@ -173,7 +174,7 @@ bool ThreadsWriteShared(const Stmt& s, const BufferScopes& scopes) {
   PreOrder(s, [&](const Stmt& part) {
     const auto* evaluate = dyn_cast<EvaluateNode>(part);
     const auto* call = evaluate == nullptr ? nullptr : dyn_cast<CallNode>(evaluate->value);
-    if (isa<StoreNode>(part) || (call != nullptr && call->op == "cuda.cp_async")) {
+    if (isa<StoreNode>(part) || (call != nullptr && cuda::RoleOfCall(call->op) == cuda::CallRole::kAsyncCopy)) {
       for (const KernelAccess& access : AccessesOf(part, scopes).list) {
         found |= access.write && MemoryOwner(access.scope) == OwnerLevel::kBlock;
       }

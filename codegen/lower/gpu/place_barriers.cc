@@ -7,6 +7,7 @@
 #include "codegen/lower/common/instruction_attributes.h"
 #include "codegen/lower/gpu/bulk_copies.h"
 #include "codegen/lower/gpu/thread_accesses.h"
+#include "intrin/cuda/call_roles.h"
 #include "ir/analysis.h"
 #include "ir/annotations.h"
 #include "ir/arith/analyzer.h"
@@ -137,7 +138,7 @@ class Kernel {
         Collect(cast<AttrStmtNode>(s)->body, accesses);
         const CallNode* instruction = InstructionOf(s);
         const bool bulk = instruction != nullptr && IsBulkLoad(*instruction),
-                   async = instruction != nullptr && instruction->op == "cuda.cp_async";
+                   async = instruction != nullptr && cuda::RoleOfCall(instruction->op) == cuda::CallRole::kAsyncCopy;
         for (size_t i = first; i < accesses->size(); ++i) {
           (*accesses)[i].bulk |= bulk && (*accesses)[i].write;
           (*accesses)[i].async |= async && (*accesses)[i].write;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "intrin/cuda/call_roles.h"
 #include "ir/functor.h"
 
 namespace tilewright {
@@ -29,7 +30,7 @@ bool DoesNothingElse(const Stmt& s) {
 
 std::optional<WgmmaCall> AsWgmma(const Expr& e) {
   const auto* call = dyn_cast<CallNode>(e);
-  if (call == nullptr || (call->op != "cuda.wgmma" && call->op != "cuda.wgmma_rs")) return std::nullopt;
+  if (call == nullptr || cuda::RoleOfCall(call->op) != cuda::CallRole::kWarpgroupProduct) return std::nullopt;
   WgmmaCall result{.a_in_registers = call->op == "cuda.wgmma_rs"};
   if (call->args.size() != result.b() + 2) return std::nullopt;
   const auto text = [&](size_t i) {

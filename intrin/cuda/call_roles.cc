@@ -1,0 +1,27 @@
+#include "intrin/cuda/call_roles.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace tilewright::cuda {
+namespace {
+
+struct Row {
+  std::string_view call;
+  CallRole role;
+};
+constexpr Row kRows[] = {
+    {"cuda.cp_async", CallRole::kAsyncCopy},
+    {"cuda.wgmma", CallRole::kWarpgroupProduct},
+    {"cuda.wgmma_rs", CallRole::kWarpgroupProduct},
+    {"cuda.mbarrier_wait", CallRole::kBarrierWait},
+};
+
+}  // namespace
+
+CallRole RoleOfCall(std::string_view call) {
+  const auto* row = std::ranges::find(kRows, call, &Row::call);
+  return row == std::end(kRows) ? CallRole::kOther : row->role;
+}
+
+}  // namespace tilewright::cuda
