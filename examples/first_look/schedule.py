@@ -1,0 +1,8 @@
+i, j, k = sch.get_loops("C")
+i0, i1 = sch.split(i, [None, 4])
+j0, j1, j2 = sch.split(j, [None, 4, 16])
+sch.reorder(i0, j0, k, i1, j1, j2)
+sch.decompose_reduction("C", k)
+sch.unroll(i1)
+sch.vectorize(j2)
+sch.parallel(i0)
