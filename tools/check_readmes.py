@@ -24,7 +24,7 @@ ENDINGS = (".h", ".cc", ".py", ".sh", ".json", ".txt", ".md", ".bzl", ".inc")
 # Names of what a page tells its reader to make.
 TO_MAKE = re.compile(r"NAME|my_pass")
 # Names by which pages show how files are called.
-SHOWN = {"GMM_1_512_512_512_f32.py"}
+SHOWN = {"GMM_1_512_512_512_f32.py", "compile_commands.json"}
 
 
 def Expanded(name):
