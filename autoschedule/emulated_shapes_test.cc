@@ -1,5 +1,5 @@
-// Operators of random small shapes on presets of another architecture: what the rules make of them, and candidates of the
-// search, compiled, run in an emulator and compared. Skipped where it is not installed.
+// Operators of random small shapes on presets of another architecture: what the rules make of them, and candidates of
+// the search, compiled, run in an emulator and compared. Skipped where it is not installed.
 //
 //   TILEWRIGHT_SHAPES=500 TILEWRIGHT_SEED=7 bazel-bin/autoschedule/emulated_shapes_test
 #include <gtest/gtest.h>

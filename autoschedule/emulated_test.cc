@@ -1,5 +1,5 @@
-// Programs that the rules schedule for machines of another architecture: compiled, run in an emulator, and compared with
-// the interpreter. Skipped where the emulator is not installed.
+// Programs that the rules schedule for machines of another architecture: compiled, run in an emulator, and compared
+// with the interpreter. Skipped where the emulator is not installed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

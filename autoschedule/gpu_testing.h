@@ -23,7 +23,8 @@ struct GpuExpectation {
 // in the emulator, and compute what the program computes in the interpreter.
 void ExpectRightOnGpus(const Function& function, const GpuExpectation& expected = {});
 
-// The same of drawn schedules, but for those that verification refutes: a search refuses them, too. Returns how many ran.
+// The same of drawn schedules, but for those that verification refutes: a search refuses them, too. Returns how many
+// ran.
 int ExpectRightWhereDrawn(const Function& function, uint64_t first_seed, int count, double tolerance);
 
 // The sketch that is taken for a block, by what the trace says; empty where there is none of the block.

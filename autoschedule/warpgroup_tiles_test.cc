@@ -1,5 +1,5 @@
-// Products that nobody scheduled, for wgmma and bulk copies (sm_90a): right in the emulator, made of these instructions,
-// and without spills where NVRTC is installed.
+// Products that nobody scheduled, for wgmma and bulk copies (sm_90a): right in the emulator, made of these
+// instructions, and without spills where NVRTC is installed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -50,7 +50,8 @@ def impl(a: T.handle, b: T.handle, c: T.handle):
 )";
 
 // A vector of C is two rows of two columns. {TWICE_ROWS} and {TWICE_COLUMNS} are the lanes of two groups of A and of B,
-// each as often as it is a factor. {INNER} runs over the operand of which there are fewer vectors: it is held in registers.
+// each as often as it is a factor. {INNER} runs over the operand of which there are fewer vectors: it is held in
+// registers.
 constexpr absl::string_view kMmla = R"(
 @T.prim_func
 def desc(a: T.handle, b: T.handle, c: T.handle):

@@ -8,8 +8,8 @@
 //   description   C[i, j] = C[i, j] + f32(A[i, k]) * f32(B[k // V, j, k % V])
 //   instruction   C[i, 0:16] = dot_add(C[i, 0:16], broadcast A[i, 2k : 2k + 2], B[k, 0:16, 0:2])
 //
-// Integers are exact: no instruction used here saturates. What vdpbf16ps and bfdot do with rounding and denormals is said in
-// docs/numerics.md. The tile needs as many registers as an FMA tile (intrin/fma_tile.h).
+// Integers are exact: no instruction used here saturates. What vdpbf16ps and bfdot do with rounding and denormals is
+// said in docs/numerics.md. The tile needs as many registers as an FMA tile (intrin/fma_tile.h).
 //
 // vpdpbusd wants unsigned by signed, sdot signed by signed. The other is lowered to it with the sign bit of A flipped
 // (codegen/lower/cpu/signed_dots.h): one more instruction per vector of B, a register for each vector of a row and one

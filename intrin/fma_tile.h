@@ -12,7 +12,8 @@
 
 namespace tilewright {
 
-// "fma_{f32|f16}_{MR}x{NR}x{KR}_{avx2|avx512|neon|fullfp16}", e.g. "fma_f32_12x32x1_avx512". NR is a multiple of the vector's lanes.
+// "fma_{f32|f16}_{MR}x{NR}x{KR}_{avx2|avx512|neon|fullfp16}", e.g. "fma_f32_12x32x1_avx512". NR is a multiple of the
+// vector's lanes.
 IntrinFamily FmaTileFamily();
 std::string FmaTileName(const MachineInstruction& instruction, int mr, int nr, int kr);
 

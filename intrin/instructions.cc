@@ -22,8 +22,8 @@ constexpr std::string_view kSquares = "lambda i, j: (i // 2, j // 2, i % 2 * 2 +
 constexpr std::string_view kWarpgroupSums =
     "lambda i, j: (i // 16 * 32 + i % 8 * 4 + j % 8 // 2, j // 8 * 4 + i % 16 // 8 * 2 + j % 2)";
 
-// The lane of 32 that holds an element, and which of the lane's elements it is: in a tile of 16 bits and K = 8 or 16, of
-// 8 bits and K = 16 or 32, of floats as tf32 and K = 8, and of sums.
+// The lane of 32 that holds an element, and which of the lane's elements it is: in a tile of 16 bits and K = 8 or 16,
+// of 8 bits and K = 16 or 32, of floats as tf32 and K = 8, and of sums.
 constexpr std::string_view kHalvesOfA = "lambda i, k: (i % 8 * 4 + k % 8 // 2, k // 8 * 4 + i // 8 * 2 + k % 2)",
                            kHalvesOfB = "lambda k, j: (j * 4 + k % 8 // 2, k // 8 * 2 + k % 2)",
                            kBytesOfA = "lambda i, k: (i % 8 * 4 + k % 16 // 4, k // 16 * 8 + i // 8 * 4 + k % 4)",
@@ -160,7 +160,8 @@ constexpr MachineInstruction AsTf32(MachineInstruction row) {
   return row;
 }
 
-// Multiplies 16 rows by 8 columns in registers of a warp's lanes. So much depth came with sm_80, 8-bit floats with sm_89.
+// Multiplies 16 rows by 8 columns in registers of a warp's lanes. So much depth came with sm_80, 8-bit floats with
+// sm_89.
 constexpr MachineInstruction Mma(std::string_view types, int k, DataType a, DataType b, DataType c,
                                  std::string_view ptx, std::string_view suffix = "") {
   return {.name = "mma.sync",

@@ -1,5 +1,5 @@
-// Every intrinsic's implementation computes what its description says: interpreted, and compiled where the tested machine
-// has the features. Derived from the table of the registry.
+// Every intrinsic's implementation computes what its description says: interpreted, and compiled where the tested
+// machine has the features. Derived from the table of the registry.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -19,8 +19,8 @@
 
 namespace tilewright {
 
-// Null where `call` is no such call, or has operands of other types: 32-bit integers to be multiplied, a table of 2^k lanes
-// of the result's elements.
+// Null where `call` is no such call, or has operands of other types: 32-bit integers to be multiplied, a table of 2^k
+// lanes of the result's elements.
 Expr ExpandCall(const CallNode* call);
 
 }  // namespace tilewright

@@ -102,7 +102,8 @@ double FromBits(DataType type, uint64_t bits) {
 double RoundIntegerTo(DataType type, DataType from, int64_t bits) {
   const bool negative = from.is_int() && bits < 0;
   uint64_t magnitude = negative ? -static_cast<uint64_t>(bits) : static_cast<uint64_t>(bits);
-  // The low bits become the one above them: double holds the result, and narrower types round it as they round all bits.
+  // The low bits become the one above them: double holds the result, and narrower types round it as they round all
+  // bits.
   constexpr uint64_t kLow = 0x7ff;
   if (magnitude >= uint64_t{1} << 53 && type != DataType::Float(64)) {
     magnitude = (magnitude & ~kLow) | ((magnitude & kLow) != 0 ? kLow + 1 : 0);

@@ -2,9 +2,9 @@
 //
 //   swizzle_32B, swizzle_64B, swizzle_128B      what bulk tensor copies write and wgmma reads (sm_90)
 //
-// A swizzle is a layout of the last two dimensions, rows and columns. Columns are cut into panels whose rows have `span`
-// bytes (32, 64 or 128); a panel's rows lie behind each other, and within a row the chunks of 16 bytes change places by
-// exclusive or with the row's number, so that a column of chunks lies in different banks:
+// A swizzle is a layout of the last two dimensions, rows and columns. Columns are cut into panels whose rows have
+// `span` bytes (32, 64 or 128); a panel's rows lie behind each other, and within a row the chunks of 16 bytes change
+// places by exclusive or with the row's number, so that a column of chunks lies in different banks:
 //
 //   swizzle_128B of (64, 64) halves:   lambda i, j: (j // 64, i, (j % 64 // 8 ^ i % 8) * 8 + j % 8), shape (1, 64, 64)
 //
@@ -23,8 +23,8 @@ namespace tilewright {
 // The span of a swizzle in bytes; nothing for another name.
 std::optional<int64_t> SwizzleSpan(std::string_view name);
 
-// The layout of a buffer of this shape. InvalidArgument says why there is none: the name is unknown, the last two extents
-// are not constants, or the rows do not fit the pattern.
+// The layout of a buffer of this shape. InvalidArgument says why there is none: the name is unknown, the last two
+// extents are not constants, or the rows do not fit the pattern.
 absl::StatusOr<Layout> LayoutNamed(std::string_view name, const std::vector<Expr>& shape, DataType type);
 
 }  // namespace tilewright

@@ -66,7 +66,8 @@ TEST(Regions, PutsValuesInPlaceOfNames) {
   ExpectRange(from_memory.writes[0].region[0], 0, 64);
 }
 
-// A loop as far as memory says that is written before: the region is that of the buffer, not one in terms of the memory.
+// A loop as far as memory says that is written before: the region is that of the buffer, not one in terms of the
+// memory.
 TEST(Regions, LoopsAsFarAsChangedMemoryTouchAll) {
   Buffer c("C", {64}, kF32), n("n", {1}, DataType::Int(32));
   Var i("i");

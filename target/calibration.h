@@ -11,9 +11,10 @@
 
 namespace tilewright {
 
-// `host`, a CPU, with what was measured in place of its clock, its f32 unit, the speed of its levels and of main memory,
-// and the cost of a parallel loop; units of other types are as many times faster as they were. Takes some seconds, and
-// wants the machine for itself. `fork_join_seconds`: runs an empty parallel loop on all cores and returns what it took.
+// `host`, a CPU, with what was measured in place of its clock, its f32 unit, the speed of its levels and of main
+// memory, and the cost of a parallel loop; units of other types are as many times faster as they were. Takes some
+// seconds, and wants the machine for itself. `fork_join_seconds`: runs an empty parallel loop on all cores and returns
+// what it took.
 Target Calibrate(const Target& host, const std::function<double()>& fork_join_seconds);
 
 }  // namespace tilewright

@@ -1,6 +1,6 @@
-// What a processor does with elements of a type by instructions of its own: floating-point types it has no arithmetic for
-// are converted to float32 for each operation, and back; elements it has no gather for are loaded one by one; bytes it does not
-// shift one by one are shifted in wider lanes.
+// What a processor does with elements of a type by instructions of its own: floating-point types it has no arithmetic
+// for are converted to float32 for each operation, and back; elements it has no gather for are loaded one by one; bytes
+// it does not shift one by one are shifted in wider lanes.
 #pragma once
 
 #include <string_view>

@@ -25,8 +25,8 @@
 namespace tilewright {
 namespace {
 
-// What a user wants to know of a time: "0.123 ms, 543.2 GFLOP/s (82.1% of peak)"; the time alone where data says how much
-// is computed.
+// What a user wants to know of a time: "0.123 ms, 543.2 GFLOP/s (82.1% of peak)"; the time alone where data says how
+// much is computed.
 std::string Describe(double seconds, const SpeedOfLight& bound) {
   if (!std::isfinite(seconds)) return "none yet";
   std::string text = absl::StrFormat("%.6g ms", seconds * 1e3);

@@ -7,8 +7,8 @@ namespace tilewright {
 
 // Writes OUT.so or OUT.o with a function for the whole model, and OUT.h.
 int CompileOnnx(const CommandArguments& args, const std::string& path);
-// Kernels and constants; with --plan each call, and which kernels were joined or why not; with --passes the time of each
-// pass; with --programs=DIR the program of each kernel in a file of its own.
+// Kernels and constants; with --plan each call, and which kernels were joined or why not; with --passes the time of
+// each pass; with --programs=DIR the program of each kernel in a file of its own.
 int ExplainOnnx(const CommandArguments& args);
 
 }  // namespace tilewright

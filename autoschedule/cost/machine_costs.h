@@ -24,8 +24,8 @@ bool IsWorthThreads(int64_t operations, const Target& target, bool combines = fa
 double CyclesToCopy(double bytes, bool scattered, const Target& target);
 // Cycles in which cores write out so many bytes of sums, together.
 double CyclesToStage(double bytes, const Target& target);
-// Cycles in which cores move so many bytes from or to the cache level that holds `held` bytes, no nearer than `nearest`,
-// together.
+// Cycles in which cores move so many bytes from or to the cache level that holds `held` bytes, no nearer than
+// `nearest`, together.
 double CyclesToMove(double bytes, double held, size_t nearest, const Target& target);
 // Cycles in which so many bytes are read from memory; 0 where the last cache level holds them.
 double CyclesFromMemory(double bytes, const Target& target);

@@ -63,7 +63,8 @@ std::string ToString(const GpuCase& each) {
 
 namespace {
 
-// Whether the emulator reports nothing but the end of its budget: of a kernel whose every thread copies a whole operand.
+// Whether the emulator reports nothing but the end of its budget: of a kernel whose every thread copies a whole
+// operand.
 bool IsBudgetAlone(const std::string& difference) {
   return absl::StrContains(difference, " found 1 faults: ") && absl::StrContains(difference, ": budget: ");
 }

@@ -1,6 +1,6 @@
-// measuring_worker: runs compiled candidates and says how long they take (protocol.h), itself or by a worker elsewhere. It
-// links what a deployed program links, no compiler and no schedule. The last ones that were right stay ready: a search measures its best
-// candidates again and again.
+// measuring_worker: runs compiled candidates and says how long they take (protocol.h), itself or by a worker elsewhere.
+// It links what a deployed program links, no compiler and no schedule. The last ones that were right stay ready: a
+// search measures its best candidates again and again.
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>

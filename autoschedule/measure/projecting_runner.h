@@ -1,5 +1,6 @@
 // Candidates for a GPU that this machine does not have: nothing is run, their times are projected (cost/projected.h).
-// NVRTC, where it is installed, compiles every candidate, so that those with spills are refused as they are on a device.
+// NVRTC, where it is installed, compiles every candidate, so that those with spills are refused as they are on a
+// device.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Contractions of signed bytes on targets whose instruction multiplies unsigned by signed ones, and of unsigned by signed
-// bytes where it multiplies signed ones.
+// Contractions of signed bytes on targets whose instruction multiplies unsigned by signed ones, and of unsigned by
+// signed bytes where it multiplies signed ones.
 //
 //   C[vi, vj] += A[vi, vk] * B[vk, vj]               A_flipped[vi, vk] = A[vi, vk] ^ 128                 unsigned
 //                                             ->     C_sum[vi, vj] += A_flipped[vi, vk] * B[vk, vj]

@@ -52,8 +52,8 @@ bool LoadsForEachInstance(const BlockNode& block) {
 }
 
 // The iterator along which a block without reuse works on neighbours, which become vectors: that of a sum along them,
-// or of what is stored, unless its parts are dimensions of what is loaded. Words of packed bits and scales of groups are
-// not such dimensions. -1: there is none.
+// or of what is stored, unless its parts are dimensions of what is loaded. Words of packed bits and scales of groups
+// are not such dimensions. -1: there is none.
 int NeighboursOf(const BlockNode& block) {
   if (block.writes.size() != 1 || !LoadsForEachInstance(block)) return -1;
   if (const int lanes = LaneIterator(block); lanes >= 0) return lanes;

@@ -57,8 +57,8 @@ TEST(WidenSums, WhatIsAddedToAnArrayIsASumFirst) {
   EXPECT_EQ(Widened("float32", false, "x86-znver4"), "unchanged");
 }
 
-// Sums in halves whose partial sums are exact: a product with a bias, one with weights of four bits that are scaled, one
-// with a vector, a padded convolution, and rows.
+// Sums in halves whose partial sums are exact: a product with a bias, one with weights of four bits that are scaled,
+// one with a vector, a padded convolution, and rows.
 constexpr const char* kProduct = R"(
 @T.prim_func
 def main(A: T.Buffer((19, 24), "TYPE"), B: T.Buffer((24, 40), "TYPE"), E: T.Buffer((40,), "TYPE"), D: T.Buffer((19, 40), "TYPE")):

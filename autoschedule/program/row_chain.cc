@@ -10,8 +10,8 @@
 namespace tilewright {
 namespace {
 
-// Whether vectors along the iterator would have to be gathered from an operand that has an element for each instance: its
-// neighbours lie far apart, or in dimensions before the last one.
+// Whether vectors along the iterator would have to be gathered from an operand that has an element for each instance:
+// its neighbours lie far apart, or in dimensions before the last one.
 bool IsGathered(const std::vector<Access>& accesses, const BlockNode& block, size_t iterator) {
   return std::ranges::any_of(accesses, [&](const Access& access) {
     const std::optional<int64_t>& stride = access.strides[iterator];

@@ -5,7 +5,8 @@
 //   for i, k: S[i] += E[i, k]
 //   for i, j: O[i, j] = E[i, j] / S[i]
 //
-// The spatial iterators of the reductions are the rows; what each block of the chain computes of a row needs no other row.
+// The spatial iterators of the reductions are the rows; what each block of the chain computes of a row needs no other
+// row.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,8 @@
 
 namespace tilewright {
 
-// The reduce iterator that runs along rows; -1 where there is none. Windows that begin a few elements apart are no rows:
-// vectors of results are computed of them.
+// The reduce iterator that runs along rows; -1 where there is none. Windows that begin a few elements apart are no
+// rows: vectors of results are computed of them.
 int LaneIterator(const BlockNode& block);
 
 // The lane iterator after the reduce iterators that continue it: those along which every load moves by as much as along

@@ -1,5 +1,5 @@
-// Parallel loops of symbolic extents have two versions, chosen by size at entry: one whose iterations threads share, and
-// one that the caller runs alone. Starting threads takes longer than all of a small size.
+// Parallel loops of symbolic extents have two versions, chosen by size at entry: one whose iterations threads share,
+// and one that the caller runs alone. Starting threads takes longer than all of a small size.
 //
 //   for i in T.parallel(n, annotations={"tilewright.threads_from": 1930}): ...
 //

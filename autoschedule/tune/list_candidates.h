@@ -22,7 +22,8 @@
 
 namespace tilewright {
 
-// The sketches that a search chooses from, and every mapping of every block to the registry's intrinsics; of a family, to its first member that the target has.
+// The sketches that a search chooses from, and every mapping of every block to the registry's intrinsics; of a family,
+// to its first member that the target has.
 //
 // Behind them candidates with all of their choices: the preferred one of each sketch and some that are drawn, verified,
 // from fast to slow as they are projected to be (autoschedule/cost/projected.h).

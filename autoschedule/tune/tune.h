@@ -38,8 +38,8 @@ struct TuneOptions {
   double seconds = 60;
   int64_t trials = 0;  // most measurements; 0: as many as the time allows
   uint64_t seed = 0;
-  // Sizes of symbolic extents for which the schedule is to be fast; it is right at all sizes. Extents with several sizes have
-  // the first of each together, then the second; one with a single size always has that.
+  // Sizes of symbolic extents for which the schedule is to be fast; it is right at all sizes. Extents with several
+  // sizes have the first of each together, then the second; one with a single size always has that.
   SizesByName sizes = {};
   Caches caches = Caches::kRotating;
   Database* database = nullptr;             // receives every measurement; may be null
@@ -60,14 +60,14 @@ struct TuneResult {
   bool emulated = false;  // `seconds` is projected (IsEmulated in autoschedule/measure/runner.h)
 };
 
-// What each measurement is at: a value for each symbolic extent. An error when sizes do not name the symbolic extents of
-// the function, or when extents have different numbers of them.
+// What each measurement is at: a value for each symbolic extent. An error when sizes do not name the symbolic extents
+// of the function, or when extents have different numbers of them.
 absl::StatusOr<std::vector<std::map<std::string, int64_t>>> SizesToMeasure(const Function& main,
                                                                            const SizesByName& sizes);
 
-// `module` has a function main; `target.cores` threads are used, one in an emulator. Elsewhere than on this machine operands
-// are in the caches. An error when it cannot be measured, or when every
-// candidate failed. `intrins` must outlive the result.
+// `module` has a function main; `target.cores` threads are used, one in an emulator. Elsewhere than on this machine
+// operands are in the caches. An error when it cannot be measured, or when every candidate failed. `intrins` must
+// outlive the result.
 absl::StatusOr<TuneResult> Tune(const Module& module, const Target& target, IntrinRegistry* intrins,
                                 const TuneOptions& options = {});
 

@@ -183,8 +183,8 @@ class CaseRun {
     return true;
   }
 
-  // Medians of some runs of about a hundred microseconds each, by events, from a stream and from a graph. Few runs where
-  // one takes long.
+  // Medians of some runs of about a hundred microseconds each, by events, from a stream and from a graph. Few runs
+  // where one takes long.
   void Time() {
     void *stream = nullptr, *begin = nullptr, *end = nullptr;
     if (!Check(driver_.CreateStream(&stream), "stream") || !Check(driver_.CreateEvent(&begin), "event") ||

@@ -1,5 +1,5 @@
-// Writes cases for gpu_check of the emulator's own test kernels: what the emulator believes of mma.sync, ldmatrix, wgmma,
-// bulk tensor copies, im2col, clusters and shuffles, to be compared with a GPU.
+// Writes cases for gpu_check of the emulator's own test kernels: what the emulator believes of mma.sync, ldmatrix,
+// wgmma, bulk tensor copies, im2col, clusters and shuffles, to be compared with a GPU.
 //
 //   make_kernel_cases FOLDER SM80.cubin SM90.cubin        both compiled from codegen/cuda/emulator/kernels/all.cu
 #include <cmath>

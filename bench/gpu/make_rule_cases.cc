@@ -1,6 +1,6 @@
-// Writes cases for gpu_check of programs that nobody scheduled, at their full size: kernels that the rules make and some
-// that choices are drawn for. Nothing runs here: inputs are seeded, and what is expected is what the sketch "plain",
-// which gives every element to one thread, computes on the same GPU.
+// Writes cases for gpu_check of programs that nobody scheduled, at their full size: kernels that the rules make and
+// some that choices are drawn for. Nothing runs here: inputs are seeded, and what is expected is what the sketch
+// "plain", which gives every element to one thread, computes on the same GPU.
 //
 //   make_rule_cases TARGET[:ARCHITECTURE] FOLDER DRAWS PROGRAM.py[=SCHEDULED.py]...       one function each; extents constant
 //

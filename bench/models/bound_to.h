@@ -1,5 +1,5 @@
-// The CPUs of the calling thread, changed for a while. The benchmark's own thread is bound to one CPU, and a compiler that
-// asks how many there are, or a process that is started, would take that for all.
+// The CPUs of the calling thread, changed for a while. The benchmark's own thread is bound to one CPU, and a compiler
+// that asks how many there are, or a process that is started, would take that for all.
 #pragma once
 
 #include <sched.h>

@@ -43,8 +43,8 @@ struct Tuned {
 absl::StatusOr<Tuned> ChooseSchedule(const Module& module, const Target& target, IntrinRegistry* intrins,
                                      const TuningSettings& tuning, const std::vector<int>& cpus);
 
-// Packs the constants of main where the scheduled module has a function that does, from the tensors of these names; what
-// it writes is added.
+// Packs the constants of main where the scheduled module has a function that does, from the tensors of these names;
+// what it writes is added.
 absl::Status PackConstants(const CompiledModule& code, const Module& module,
                            std::map<std::string, runtime::Tensor>& by_name);
 

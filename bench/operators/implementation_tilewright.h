@@ -23,8 +23,8 @@ struct OwnPrograms {
   std::vector<Workload> workloads = {};
 };
 
-// For a target that this machine runs, or another one that the settings' launcher reaches, or whose code is `emulated`: of another CPU, or of a GPU. CPUs have the settings'
-// number of threads for cores.
+// For a target that this machine runs, or another one that the settings' launcher reaches, or whose code is `emulated`:
+// of another CPU, or of a GPU. CPUs have the settings' number of threads for cores.
 std::unique_ptr<Implementation> MakeTilewright(Target target, TuningSettings tuning, bool emulated = false,
                                                OwnPrograms programs = {});
 

@@ -1,13 +1,13 @@
 // The right results of a workload, and how far from them a result may be.
 //
 // Both come from the operator's program, by the same rules that candidates of a search are checked with
-// (autoschedule/measure/reference/reference_program.h): it runs in double precision on the inputs as they were rounded to
-// the data type, and beside each value runs a bound on the error that any order of its operations may make. Integers are
-// exact; what is rounded to integers may be either neighbour where the value before lies too close to tell.
+// (autoschedule/measure/reference/reference_program.h): it runs in double precision on the inputs as they were rounded
+// to the data type, and beside each value runs a bound on the error that any order of its operations may make. Integers
+// are exact; what is rounded to integers may be either neighbour where the value before lies too close to tell.
 //
 // Libraries round where the program does not: weights that a normalization was multiplied into, intermediate results of
-// row operators in the type of the output. Twice the bound is allowed of results that are not integers, and that of GELU
-// includes the error of an erf by a polynomial.
+// row operators in the type of the output. Twice the bound is allowed of results that are not integers, and that of
+// GELU includes the error of an erf by a polynomial.
 #pragma once
 
 #include <string>

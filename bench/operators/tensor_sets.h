@@ -30,8 +30,8 @@ class TensorSets {
   std::vector<runtime::Tensor> outputs_;
 };
 
-// Copies of the activations and outputs that together are larger than `cache_bytes`, so that no run finds its own output
-// of the run before there; between 2 and `most`.
+// Copies of the activations and outputs that together are larger than `cache_bytes`, so that no run finds its own
+// output of the run before there; between 2 and `most`.
 int ChooseNumSets(const Workload& workload, int64_t cache_bytes, int most);
 // Bytes of the second-level caches of as many threads of this machine.
 int64_t SecondLevelBytes(int num_threads);

@@ -155,7 +155,8 @@ class CublasLtRunner : public Runner {
     weight_.emplace(std::move(weight));
     TW_ASSIGN_OR_RETURN(auto workspace, cuda::DeviceArray::Allocate(driver, kWorkspaceBytes));
     workspace_.emplace(std::move(workspace));
-    // Rows of operands [rows, heads, k] are as far apart as all heads are wide, and a head as far from the next as its k.
+    // Rows of operands [rows, heads, k] are as far apart as all heads are wide, and a head as far from the next as its
+    // k.
     const bool heads = p.heads > 1;
     const auto operand = [&](int64_t rows, int64_t columns) {
       return Matrices::Layout{rows, columns, heads ? columns * p.heads : columns, heads ? columns : rows * columns};

@@ -35,8 +35,8 @@ struct Compiled {
   std::string text;
   cuda::NvrtcResult cubin;
 };
-// Kernels that spill are compiled with more registers, and then with loops over addresses as the compiler likes; the first
-// of these that spills least is taken.
+// Kernels that spill are compiled with more registers, and then with loops over addresses as the compiler likes; the
+// first of these that spills least is taken.
 absl::StatusOr<Compiled> CompileKernels(const EmittedProgram& emitted, const std::string& architecture) {
   const std::string preamble = cuda::PreambleFor(emitted.program.text), text = preamble + emitted.program.text;
   TW_ASSIGN_OR_RETURN(auto cubin, cuda::CompileWithNvrtc(text, architecture));

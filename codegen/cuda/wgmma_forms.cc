@@ -37,8 +37,8 @@ const MachineInstruction* RowOf(const Form& form, int columns) {
   return nullptr;
 }
 
-// A function of a form. `name`: with what A is; `operands`: those of the instruction and of the assembly between the sums
-// and the predicate.
+// A function of a form. `name`: with what A is; `operands`: those of the instruction and of the assembly between the
+// sums and the predicate.
 struct Operands {
   std::string name, a, inputs;
   int count;

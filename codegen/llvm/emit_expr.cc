@@ -11,8 +11,8 @@
 namespace tilewright::codegen {
 namespace {
 
-// Whether `a` is a choice and `b` a number. LLVM makes max(max(c, x), c) of choices max(c, x), which is NaN where x is and
-// not c; the functions that give the number where the other operand is NaN it knows better.
+// Whether `a` is a choice and `b` a number. LLVM makes max(max(c, x), c) of choices max(c, x), which is NaN where x is
+// and not c; the functions that give the number where the other operand is NaN it knows better.
 bool EndsAChoice(llvm::Value* a, llvm::Value* b) {
   using llvm::PatternMatch::m_NonNaN;
   return llvm::isa<llvm::SelectInst>(a) && llvm::PatternMatch::match(b, m_NonNaN());

@@ -1,5 +1,5 @@
-// Math builtins. In order of preference: one machine instruction, our own code (f32 and narrower; some functions of vectors
-// only), the C library lane by lane.
+// Math builtins. In order of preference: one machine instruction, our own code (f32 and narrower; some functions of
+// vectors only), the C library lane by lane.
 #include <algorithm>
 #include <cmath>
 #include <limits>

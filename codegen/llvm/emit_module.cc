@@ -13,8 +13,8 @@
 namespace tilewright::codegen {
 namespace {
 
-// Instructions of a function that is optimized: some of LLVM's passes take time by the square of a basic block's length,
-// minutes for a hundred thousand statements in a row.
+// Instructions of a function that is optimized: some of LLVM's passes take time by the square of a basic block's
+// length, minutes for a hundred thousand statements in a row.
 constexpr unsigned kMostOptimized = 100'000;
 
 // Scalar parameters and the variables in the shapes, strides and offsets of buffer parameters.

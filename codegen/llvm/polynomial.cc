@@ -10,8 +10,8 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// p * 2^n, where n is what `shifted` was rounded to by adding 1.5 * 2^23. Without an instruction for it the scale is applied
-// in two halves, since n reaches from -151 to 129 and 2^n alone would overflow or be flushed.
+// p * 2^n, where n is what `shifted` was rounded to by adding 1.5 * 2^23. Without an instruction for it the scale is
+// applied in two halves, since n reaches from -151 to 129 and 2^n alone would overflow or be flushed.
 llvm::Value* EmitScaled(Builder& b, llvm::Value* p, llvm::Value* shifted, llvm::Value* n, const Target& target) {
   if (llvm::Value* scaled = ProcessorOf(target).EmitScale(b, p, n, target)) return scaled;
   FloatCode f(b, p->getType());

@@ -21,8 +21,8 @@ llvm::Value* EmitErf(Builder& builder, llvm::Value* x, const Target& target);
 // 1 / (1 + exp(-x)), 3 units.
 llvm::Value* EmitSigmoid(Builder& builder, llvm::Value* x, const Target& target);
 
-// Computed in f64 (wide_functions.cc), for vectors: 0.6 units for every f32, with infinities, NaN and signed zeros as the C library
-// has them.
+// Computed in f64 (wide_functions.cc), for vectors: 0.6 units for every f32, with infinities, NaN and signed zeros as
+// the C library has them.
 llvm::Value* EmitSin(Builder& builder, llvm::Value* x, const Target& target);
 llvm::Value* EmitCos(Builder& builder, llvm::Value* x, const Target& target);
 llvm::Value* EmitTan(Builder& builder, llvm::Value* x, const Target& target);

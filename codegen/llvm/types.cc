@@ -43,10 +43,10 @@ constexpr Fp8Format kE5M2 = {2, 15, 0x7b, 0x7c, 0x7e};
 
 const Fp8Format& FormatOf(DataType type) { return type.code() == TypeCode::kE4M3 ? kE4M3 : kE5M2; }
 
-// float -> the eight bits. The exponent gets the difference of the biases, and the pattern is rounded to nearest even: the
-// carry runs into the exponent as it should. Numbers below the least with an exponent are multiples of the least one: the
-// addition of a number of which that is the last bit rounds to them. Neither step makes denormals of f32 or f64, for
-// which processors stop for 150 cycles.
+// float -> the eight bits. The exponent gets the difference of the biases, and the pattern is rounded to nearest even:
+// the carry runs into the exponent as it should. Numbers below the least with an exponent are multiples of the least
+// one: the addition of a number of which that is the last bit rounds to them. Neither step makes denormals of f32 or
+// f64, for which processors stop for 150 cycles.
 llvm::Value* EncodeFp8(Builder& b, const Fp8Format& format, llvm::Value* value) {
   llvm::Type* i32 = Like(b.getInt32Ty(), value);
   llvm::Type* f32 = Like(b.getFloatTy(), value);
@@ -70,9 +70,9 @@ llvm::Value* EncodeFp8(Builder& b, const Fp8Format& format, llvm::Value* value) 
   return b.CreateTrunc(b.CreateOr(rounded, sign), Like(b.getInt8Ty(), value));
 }
 
-// The eight bits -> float: put under the exponent of f32, which gets the difference of the biases. Without an exponent of
-// their own they are a multiple of the least number, what lies above the first power of two. Scaling by that difference
-// would be shorter, but takes denormals of f32, for which processors stop for 150 cycles.
+// The eight bits -> float: put under the exponent of f32, which gets the difference of the biases. Without an exponent
+// of their own they are a multiple of the least number, what lies above the first power of two. Scaling by that
+// difference would be shorter, but takes denormals of f32, for which processors stop for 150 cycles.
 llvm::Value* DecodeFp8(Builder& b, const Fp8Format& format, llvm::Value* value) {
   llvm::Type* i32 = Like(b.getInt32Ty(), value);
   llvm::Type* f32 = Like(b.getFloatTy(), value);
@@ -97,8 +97,8 @@ llvm::Value* DecodeFp8(Builder& b, const Fp8Format& format, llvm::Value* value) 
   return b.CreateBitCast(b.CreateOr(result, sign), f32);
 }
 
-// double -> float, rounded to odd: towards zero, then the last bit is set where that lost anything. Rounding the result to
-// a type with at least two bits fewer gives what rounding the double gives; two roundings to nearest would not.
+// double -> float, rounded to odd: towards zero, then the last bit is set where that lost anything. Rounding the result
+// to a type with at least two bits fewer gives what rounding the double gives; two roundings to nearest would not.
 llvm::Value* RoundToOdd(Builder& b, llvm::Value* value) {
   llvm::Type* f32 = Like(b.getFloatTy(), value);
   llvm::Type* i32 = Like(b.getInt32Ty(), value);

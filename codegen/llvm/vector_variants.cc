@@ -11,8 +11,8 @@ namespace {
 
 constexpr const char* kPrefix = "tw.vector.";
 
-// Every variant takes a mask last. It returns at once where no lane is wanted, as under a condition that is the same for all
-// of them; otherwise it computes all lanes. LLVM passes a mask of all lanes where it needs none.
+// Every variant takes a mask last. It returns at once where no lane is wanted, as under a condition that is the same
+// for all of them; otherwise it computes all lanes. LLVM passes a mask of all lanes where it needs none.
 std::string Declared(std::string_view function, llvm::CallInst* call, unsigned lanes) {
   llvm::Module& module = *call->getModule();
   llvm::LLVMContext& context = module.getContext();

@@ -191,8 +191,8 @@ def main(I: T.Buffer((96,), "int32"), B: T.Buffer((96,), "$1")):
   }
 }
 
-// A loop over single numbers calls functions of vectors, also under a condition; where it cannot be one of vectors, it calls
-// the C library, and the code has no functions of vectors.
+// A loop over single numbers calls functions of vectors, also under a condition; where it cannot be one of vectors, it
+// calls the C library, and the code has no functions of vectors.
 TEST(Vectors, OfFunctionsInSerialLoops) {
   constexpr char kLoop[] = R"(
 @T.prim_func

@@ -71,8 +71,8 @@ class WideFunctions {
 
   llvm::Value* Log(llvm::Value* x) { return b_.CreateFMul(Log2(x), f_.Number(ln2)); }
 
-  // The first terms of a series at zero where |x| is below `limit`, else `other`. The sum starts with x, so it keeps the
-  // sign of zeros.
+  // The first terms of a series at zero where |x| is below `limit`, else `other`. The sum starts with x, so it keeps
+  // the sign of zeros.
   llvm::Value* NearZero(llvm::Value* x, double limit, llvm::Value* factor, llvm::Value* other) {
     return b_.CreateSelect(Less(f_.Abs(x), limit), b_.CreateFMul(x, factor), other);
   }

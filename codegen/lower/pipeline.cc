@@ -68,9 +68,9 @@ Result VerifiedLowered(const Function& function) {
   return function;
 }
 
-// The order matters. What a Select loads is looked at while buffers have their shapes. Signatures of blocks are needed until allocations are placed. Regions of sub-buffers are needed
-// until buffers are compact. Pipelines are expanded where the index of a version can be added to all accesses, which are
-// of whole buffers again.
+// The order matters. What a Select loads is looked at while buffers have their shapes. Signatures of blocks are needed
+// until allocations are placed. Regions of sub-buffers are needed until buffers are compact. Pipelines are expanded
+// where the index of a version can be added to all accesses, which are of whole buffers again.
 constexpr Pass kCommonBefore[] = {
     {"guard_selects", [](const Function& f, const Context&) -> Result { return GuardSelects(f); }},
     {"widen_indices", [](const Function& f, const Context&) -> Result { return WidenIndices(f); }},
@@ -89,9 +89,10 @@ constexpr Pass kCommonBefore[] = {
     {"simplify", [](const Function& f, const Context&) -> Result { return SimplifyFunction(f); }},
 };
 
-// What loops have to do is counted before they are cut. Loops are cut before they are written out, so that each part folds its own conditions. Vectors are made of flat
-// indices, where adjacent elements can be seen, and of loops that say where they lie in cache lines. Runs of vectors are
-// found once loops over vectors are written out, and overlaps of vectors once all stand side by side.
+// What loops have to do is counted before they are cut. Loops are cut before they are written out, so that each part
+// folds its own conditions. Vectors are made of flat indices, where adjacent elements can be seen, and of loops that
+// say where they lie in cache lines. Runs of vectors are found once loops over vectors are written out, and overlaps of
+// vectors once all stand side by side.
 constexpr Pass kCpu[] = {
     {"threads_from", [](const Function& f, const Context&) -> Result { return PlaceThreadConditions(f); }},
     {"trim_windows", [](const Function& f, const Context&) -> Result { return TrimWindows(f); }},

@@ -4,7 +4,8 @@
 //
 // The count stands in the first 8 bytes of the file that is open as `fd`, and grows with each translated block that is
 // entered, before its instructions run. A block is left early only by a fault, so the difference of two readings is
-// exact to the length of the blocks in which they are taken. Threads that run at the same time lose each other's counts.
+// exact to the length of the blocks in which they are taken. Threads that run at the same time lose each other's
+// counts.
 //
 // The few functions of QEMU's plugin interface (version 1) are declared here: no package has their header.
 #include <sys/mman.h>

@@ -51,7 +51,8 @@ class MessageWriter {
   std::string text_;
 };
 
-// Reads what was written, in the same order. What goes beyond the end reads as zeros and empty strings, and ok() says so.
+// Reads what was written, in the same order. What goes beyond the end reads as zeros and empty strings, and ok() says
+// so.
 class MessageReader {
  public:
   explicit MessageReader(std::string_view text) : text_(text) {}

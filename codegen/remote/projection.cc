@@ -73,8 +73,8 @@ std::vector<Lines> InnermostLoops(const Lines& lines) {
 }
 
 // The inner loop of products: among the loops with the most products, or not many fewer, the one of which they are the
-// largest part. Transforms and other work on the operands multiply too, among much else. The longest loop where none has
-// products.
+// largest part. Transforms and other work on the operands multiply too, among much else. The longest loop where none
+// has products.
 const Lines& LoopOfProducts(const std::vector<Lines>& loops) {
   int64_t most = 0;
   for (const Lines& loop : loops) most = std::max(most, CountProducts(loop));

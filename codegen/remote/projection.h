@@ -24,9 +24,9 @@ struct InnerLoop {
 inline constexpr char kLoopInstructionsCounter[] = "inner loop instructions",
                       kLoopCyclesCounter[] = "inner loop cycles";
 
-// The innermost loop of AArch64 assembly that multiplies most: of those with many products the one of which they are the
-// largest part; the longest one where there are none. Nothing where there is no loop. An error says why llvm-mca gave no
-// answer.
+// The innermost loop of AArch64 assembly that multiplies most: of those with many products the one of which they are
+// the largest part; the longest one where there are none. Nothing where there is no loop. An error says why llvm-mca
+// gave no answer.
 absl::StatusOr<std::optional<InnerLoop>> ProjectInnerLoop(const std::string& assembly, const Target& target);
 
 // Adds the counters of the loop; those of one instruction a cycle where there is none.

@@ -1,5 +1,5 @@
-// The functions of f32, of vectors and in loops that LLVM makes vectors of, against the C library's results in double: for numbers of any bits,
-// huge and subnormal ones, infinities, NaN and zeros of both signs.
+// The functions of f32, of vectors and in loops that LLVM makes vectors of, against the C library's results in double:
+// for numbers of any bits, huge and subnormal ones, infinities, NaN and zeros of both signs.
 #include <gtest/gtest.h>
 
 #include <bit>

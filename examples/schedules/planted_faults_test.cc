@@ -1,5 +1,6 @@
-// The table "kind of fault x kernel": each fault that can be planted in a kernel (codegen/cuda/testing/planted_faults.h) is
-// reported by the emulator, or the result is wrong. A right result does not hide what only other timing shows.
+// The table "kind of fault x kernel": each fault that can be planted in a kernel
+// (codegen/cuda/testing/planted_faults.h) is reported by the emulator, or the result is wrong. A right result does not
+// hide what only other timing shows.
 #include "codegen/cuda/testing/planted_faults.h"
 
 #include <gmock/gmock.h>

@@ -327,8 +327,8 @@ def main(X: T.Buffer((100, 64), "float16"), W: T.Buffer((64, 64), "float16"), B:
             vi, vj = T.axis.remap("SS", [i, j])
             Y[vi, vj] = T.Cast("float16", T.max(P[vi, vj] + T.Cast("float32", B[vj]), T.float32(0)))
 )";
-// Tensor cores: rows that tiles do not divide are padded, operands are reindexed and come through shared memory, and the
-// result goes through it to its epilogue.
+// Tensor cores: rows that tiles do not divide are padded, operands are reindexed and come through shared memory, and
+// the result goes through it to its epilogue.
 constexpr char kHalfMatmulByWmma[] = R"(
 main = sch.get_block("matmul")
 reindex_a = sch.reindex(main, ("read", 0))

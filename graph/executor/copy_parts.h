@@ -19,8 +19,8 @@ struct CopyPart {
   int64_t count = 0;
 };
 
-// What a program of constant extents copies, where it does nothing else: no element of a result is in two parts, and each
-// is in one. Nothing for every other program.
+// What a program of constant extents copies, where it does nothing else: no element of a result is in two parts, and
+// each is in one. Nothing for every other program.
 std::optional<std::vector<CopyPart>> CopyPartsOf(const tilewright::Function& program);
 
 }  // namespace tilewright::graph

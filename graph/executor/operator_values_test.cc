@@ -1,4 +1,5 @@
-// Results of single operators beside numbers that another implementation gave: options that libonnx-testdata leaves out.
+// Results of single operators beside numbers that another implementation gave: options that libonnx-testdata leaves
+// out.
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
@@ -28,8 +29,8 @@ DataType TypeOf(int32_t type) {
                                       : DataType::UInt(8);
 }
 
-// The last output of a node, whose text is that of its message, without the names of its inputs. Inputs that decide shapes
-// are bound to their values.
+// The last output of a node, whose text is that of its message, without the names of its inputs. Inputs that decide
+// shapes are bound to their values.
 std::vector<double> Values(const std::string& text, const std::vector<Input>& inputs, int64_t opset = 18) {
   ModelWriter m(opset);
   auto* import = m.model().add_opset_import();

@@ -237,8 +237,8 @@ class Planner {
     return plan_.tensors[static_cast<size_t>(plan_.tensors[static_cast<size_t>(tensor)].root)];
   }
 
-  // Each result whose memory a step of this plan writes first, and as a whole, becomes an output; the others get a place
-  // in the arena.
+  // Each result whose memory a step of this plan writes first, and as a whole, becomes an output; the others get a
+  // place in the arena.
   void PlaceOutputs() {
     std::set<int> in_parts;
     for (const PlanTensor& tensor : plan_.tensors) {

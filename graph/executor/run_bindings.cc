@@ -280,8 +280,8 @@ class Run {
     return result;
   }
 
-  // Arguments: trip count and condition (either may be absent), `carried` values, what the body captures. The body takes
-  // (iteration, condition, carried..., captured...) and gives (condition, carried..., scanned...).
+  // Arguments: trip count and condition (either may be absent), `carried` values, what the body captures. The body
+  // takes (iteration, condition, carried..., captured...) and gives (condition, carried..., scanned...).
   absl::StatusOr<Arrays> RunLoop(const Attrs& attrs, const Arrays& arguments, Frame& frame) {
     const Function body = state_.module.FindFunction(attrs.at("body").As<FunctionName>()->name);
     const auto carried = static_cast<size_t>(*attrs.at("carried").As<int64_t>());

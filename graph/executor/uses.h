@@ -7,8 +7,8 @@
 
 namespace tilewright::graph {
 
-// How often each variable is read in a function, its branches included, by what is needed for the result. Variables that
-// are not there are not needed.
+// How often each variable is read in a function, its branches included, by what is needed for the result. Variables
+// that are not there are not needed.
 using Uses = std::unordered_map<const VarNode*, int>;
 
 void CountUses(const SeqNode& seq, Uses* uses);

@@ -5,8 +5,8 @@
 //
 // Applies to every elementwise program that is affine in one operand and whose other operands are constants along one
 // dimension or of one element: batch normalization, multiplications and additions, dequantization. Its factor and its
-// term are computed once. Where the operand is a sum of products with constant weights that this program alone reads, the
-// factor goes into the weights, and the term into the bias where there is one.
+// term are computed once. Where the operand is a sum of products with constant weights that this program alone reads,
+// the factor goes into the weights, and the term into the bias where there is one.
 //
 // The result is rounded at other places than before. What it computes for infinities and NaN is the same, but for
 // products that overflow in one order only.

@@ -21,9 +21,9 @@ namespace {
 
 // Blocks that one program may have: longer ones take the scheduler too long.
 constexpr int kMaxBlocks = 64;
-// Gain that the projection does not see: one temporary fewer to write and read, and the last step that completes a norm or
-// softmax which a file decomposes. kLeastGain: what fusing into a product has to gain, because a longer program is harder to
-// schedule. Both are shares of the shorter kernel's time.
+// Gain that the projection does not see: one temporary fewer to write and read, and the last step that completes a norm
+// or softmax which a file decomposes. kLeastGain: what fusing into a product has to gain, because a longer program is
+// harder to schedule. Both are shares of the shorter kernel's time.
 constexpr double kWorthOfTemporary = 0.25, kLeastGain = 0.05;
 // Parts that a kernel's name is made of.
 constexpr size_t kMaxNameParts = 6;

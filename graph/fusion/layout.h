@@ -3,8 +3,8 @@
 //   y[n, o, i, j] += x[n, c, i + r, j + s] * w[o, c, r, s]   ->   y[n, i, j, o] += x[n, i + r, j + s, c] * w[r, s, c, o]
 //
 // Products whose output channel is not the last dimension run several times as long as with channels last, because
-// neither operand has a contiguous dimension to share with the output. Values that such a product reads or writes form a
-// component with all values that the same position ties to them: through elementwise programs, pools, padding,
+// neither operand has a contiguous dimension to share with the output. Values that such a product reads or writes form
+// a component with all values that the same position ties to them: through elementwise programs, pools, padding,
 // concatenations, reshapes of the positions. A component with such a product is stored channels last as a whole, its
 // weights are constants in a new order, and every other program reads and writes it by new indices, so that an explicit
 // transpose becomes a copy or less. Only what nobody can read in another order (results of the function, operators

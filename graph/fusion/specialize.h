@@ -1,5 +1,5 @@
-// SpecializePrograms: each call gets a program that knows its constants of one element, without dimensions of extent one
-// (graph/fusion/program_form.h). Programs that become equal are one.
+// SpecializePrograms: each call gets a program that knows its constants of one element, without dimensions of extent
+// one (graph/fusion/program_form.h). Programs that become equal are one.
 //
 //   R.call_tir(cls.power, (x, R.const(2, "float32")), ...)   ->   R.call_tir(cls.power_1, (x,), ...), which is x * x
 #pragma once

@@ -8,7 +8,8 @@
 
 namespace tilewright::graph {
 
-// One to four changes: a byte or a bit another one, bytes gone, repeated, a number as long as can be, or the end cut off.
+// One to four changes: a byte or a bit another one, bytes gone, repeated, a number as long as can be, or the end cut
+// off.
 std::string Damaged(std::string bytes, std::mt19937_64& random);
 
 // One to three changes that leave a message: a field gone, a number from the end of a range, a text or a message that

@@ -1,9 +1,9 @@
-// Random ONNX models, the same for the same seed: operators of all kinds on random shapes and types, values with several
-// readers, several outputs, constants that are shared.
+// Random ONNX models, the same for the same seed: operators of all kinds on random shapes and types, values with
+// several readers, several outputs, constants that are shared.
 //
-// Results are comparable: values carry bounds, so that nothing overflows and no denominator comes near zero, and whether
-// every schedule computes the same bits, so that what jumps (rounding, comparisons, positions of the largest element) is
-// only asked of those.
+// Results are comparable: values carry bounds, so that nothing overflows and no denominator comes near zero, and
+// whether every schedule computes the same bits, so that what jumps (rounding, comparisons, positions of the largest
+// element) is only asked of those.
 #pragma once
 
 #include <cstdint>

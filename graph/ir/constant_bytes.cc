@@ -10,8 +10,9 @@
 namespace tilewright::graph {
 namespace {
 
-// Writes elements of `shape`, whose dimensions lie `steps` elements apart in `from`. A few elements of the last dimension
-// are written together, so that what is read lies in as many streams: a transpose touches each cache line once.
+// Writes elements of `shape`, whose dimensions lie `steps` elements apart in `from`. A few elements of the last
+// dimension are written together, so that what is read lies in as many streams: a transpose touches each cache line
+// once.
 template <class T>
 void CopyPermuted(const std::byte* from, std::byte* to, const std::vector<int64_t>& shape,
                   const std::vector<int64_t>& steps) {

@@ -35,7 +35,8 @@ TEST_F(FunctorTest, NothingChangedIsTheSameFunction) {
   }
 }
 
-// Every call becomes a nested one of itself, twice: the mutator binds it (the builder shares it) and infers the types again.
+// Every call becomes a nested one of itself, twice: the mutator binds it (the builder shares it) and infers the types
+// again.
 TEST_F(FunctorTest, NestedCallsAreBound) {
   class Doubler : public Mutator {
    public:

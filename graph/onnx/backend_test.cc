@@ -1,7 +1,7 @@
 // ONNX's own tests: every model of libonnx-testdata on its inputs, compared with its expected outputs.
 //
-// backend_failures.txt lists the tests that do not pass, each with the reason. A listed test that passes is an error, so
-// is one that fails and is not listed. Run alone, the program takes folders of tests: backend_test_run FOLDER...
+// backend_failures.txt lists the tests that do not pass, each with the reason. A listed test that passes is an error,
+// so is one that fails and is not listed. Run alone, the program takes folders of tests: backend_test_run FOLDER...
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // Damaged files: an error or a graph, but no crash, no hang, and bounded memory.
 //
-// Bytes of models with bodies, functions, external data and tensors of every kind are changed, cut out, repeated and cut
-// off, by a seed. DAMAGED_SEEDS and DAMAGED_FIRST widen the run.
+// Bytes of models with bodies, functions, external data and tensors of every kind are changed, cut out, repeated and
+// cut off, by a seed. DAMAGED_SEEDS and DAMAGED_FIRST widen the run.
 #include <sys/resource.h>
 
 #include <algorithm>

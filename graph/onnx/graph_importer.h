@@ -34,7 +34,8 @@ class GraphImporter {
   size_t num_unsupported() const { return result_->unsupported.size(); }
 
   absl::StatusOr<Item> ConstantOf(const onnx::TensorProto& tensor);
-  // The inputs of the model that `name` is computed from have to be bound; false where some cannot be, or there are none.
+  // The inputs of the model that `name` is computed from have to be bound; false where some cannot be, or there are
+  // none.
   bool NeedsValues(const std::string& name);
   // Whether the values of `name` depend on inputs that can be bound, and on no others.
   bool CanBind(const std::string& name) const;

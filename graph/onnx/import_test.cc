@@ -234,7 +234,8 @@ TEST_F(Import, FunctionsOfTheModelAreInlined) {
   EXPECT_TRUE(BitEqual(*y, Floats({3}, {-1, 0, 2})));
 }
 
-// DynamicQuantizeLSTM is an LSTM whose weights are dequantized; activations are not rounded to 8 bits (docs/numerics.md).
+// DynamicQuantizeLSTM is an LSTM whose weights are dequantized; activations are not rounded to 8 bits
+// (docs/numerics.md).
 TEST_F(Import, ActivationsOfAQuantizedLstmStayFloats) {
   const std::vector<float> w = {3, -5, 28, 14, 90, -127, 7, 60}, r = {4, -9, -1, -3};
   std::vector<NDArray> results;

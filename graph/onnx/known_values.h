@@ -1,8 +1,8 @@
 // Runs a program on elements that are expressions.
 //
-// Models compute shapes from shapes: Shape -> Gather -> Mul -> Concat -> Reshape. The elements of such small tensors are
-// expressions over symbolic extents. No operator needs a rule of its own for them: its program is executed, statement by
-// statement, and what it stores are expressions again.
+// Models compute shapes from shapes: Shape -> Gather -> Mul -> Concat -> Reshape. The elements of such small tensors
+// are expressions over symbolic extents. No operator needs a rule of its own for them: its program is executed,
+// statement by statement, and what it stores are expressions again.
 #pragma once
 
 #include <cstdint>

@@ -12,9 +12,9 @@ namespace ops = tilewright::ops;
 
 // Rotates pairs of elements of each head by angles of its position. x is [batch, heads, positions, head] or [batch,
 // positions, heads * head]; cosines and sines are [greatest position, pairs] or, without positions, [batch, positions,
-// pairs]. A pair is two neighbours (`interleaved`), or one element of each half of the first 2 * pairs elements; elements
-// behind these stay. `positions` is [batch, positions], or the first position; absent where cosines are of three
-// dimensions.
+// pairs]. A pair is two neighbours (`interleaved`), or one element of each half of the first 2 * pairs elements;
+// elements behind these stay. `positions` is [batch, positions], or the first position; absent where cosines are of
+// three dimensions.
 absl::Status Rotate(OnnxNode& n, const Item& cosines, const Item& sines, const Item& positions) {
   const Item& x = n.In(0);
   TW_RETURN_IF_ERROR(n.RequireFloat());

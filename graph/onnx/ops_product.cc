@@ -127,8 +127,8 @@ absl::Status ImportEinsum(OnnxNode& n) {
   }));
 }
 
-// A parameter of quantization at an element of extents `shape`: one number, one for each row or column (`dimension` 2 or
-// 1 from the end), or a tensor that broadcasts.
+// A parameter of quantization at an element of extents `shape`: one number, one for each row or column (`dimension` 2
+// or 1 from the end), or a tensor that broadcasts.
 Expr ParameterAt(const Buffer& parameter, const std::vector<Expr>& shape, const ops::Indices& at, size_t dimension) {
   if (parameter->ndim() != 1) return parameter.Load(ops::BroadcastAt(parameter->shape, shape, at));
   const bool one = IsInt(parameter->shape[0], 1) || at.size() < dimension;
@@ -144,8 +144,8 @@ ops::Operand MinusZeroPoint(const Buffer& operand, const Buffer& zero, size_t di
   };
 }
 
-// A parameter of an operand's rows or columns has one element, one for each of them, or the operand's rank and an extent
-// of one in the dimension that is summed over.
+// A parameter of an operand's rows or columns has one element, one for each of them, or the operand's rank and an
+// extent of one in the dimension that is summed over.
 absl::Status CheckParameter(OnnxNode& n, size_t i, const Item& operand, size_t dimension) {
   if (!n.Has(i)) return absl::OkStatus();
   TW_RETURN_IF_ERROR(n.RequireTensors(i, 1));
@@ -176,8 +176,8 @@ absl::Status ImportMatMulInteger(OnnxNode& n) {
   }));
 }
 
-// com.microsoft: (a - a_zero) (b - b_zero) a_scale b_scale + bias, as floats. Inputs are a, b, a_scale, b_scale, a_zero,
-// b_zero, bias.
+// com.microsoft: (a - a_zero) (b - b_zero) a_scale b_scale + bias, as floats. Inputs are a, b, a_scale, b_scale,
+// a_zero, b_zero, bias.
 absl::Status ImportMatMulIntegerToFloat(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 4));
   if (!ops::ProductShape(n.In(0).shape, n.In(1).shape)) return n.Error("the extents of its operands do not fit");
@@ -199,10 +199,10 @@ absl::Status ImportMatMulIntegerToFloat(OnnxNode& n) {
   }));
 }
 
-// com.microsoft: a [..., k] times the transpose of a matrix [n, k] of unsigned integers of `bits` bits, which lie in bytes
-// [n, blocks, block_size * bits / 8], the lowest bits first. A block has a scale and a zero point, which are packed in
-// the same way, or floats, or half of the range where there are none. Inputs are a, b, scales, zero points, indices of
-// groups, bias.
+// com.microsoft: a [..., k] times the transpose of a matrix [n, k] of unsigned integers of `bits` bits, which lie in
+// bytes [n, blocks, block_size * bits / 8], the lowest bits first. A block has a scale and a zero point, which are
+// packed in the same way, or floats, or half of the range where there are none. Inputs are a, b, scales, zero points,
+// indices of groups, bias.
 absl::Status ImportMatMulNBits(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
   TW_RETURN_IF_ERROR(n.RequireFloat());

@@ -174,8 +174,8 @@ absl::StatusOr<Item> Dequantized(OnnxNode& n, size_t tensor) {
   return result[0];
 }
 
-// com.microsoft: an operator of ONNX's own domain on dequantized operands, quantized again by the scale and zero point at
-// `result`. `tensors`: where operands are; each is followed by its scale and zero point.
+// com.microsoft: an operator of ONNX's own domain on dequantized operands, quantized again by the scale and zero point
+// at `result`. `tensors`: where operands are; each is followed by its scale and zero point.
 absl::Status QuantizedForm(OnnxNode& n, const char* op, int64_t opset, const std::vector<size_t>& tensors,
                            size_t result) {
   const bool channels_last = n.Int("channels_last", 0) != 0;

@@ -1,5 +1,5 @@
-// Steps of optimizers (domain ai.onnx.preview.training). Inputs are the rate R and the step count T, then all tensors X,
-// all gradients G and all states; outputs are the new tensors and states.
+// Steps of optimizers (domain ai.onnx.preview.training). Inputs are the rate R and the step count T, then all tensors
+// X, all gradients G and all states; outputs are the new tensors and states.
 #include <cmath>
 
 #include "base/status_macros.h"

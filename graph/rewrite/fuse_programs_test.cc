@@ -21,7 +21,8 @@ class FuseProgramsTest : public testing::Test {
     AddBasicLowerings(&lowerings_);
   }
 
-  // Fuses the module's primitive functions, checks that `left` graph functions are left, and compares results of "main".
+  // Fuses the module's primitive functions, checks that `left` graph functions are left, and compares results of
+  // "main".
   void FuseAndCompare(const std::string& text, int left, const std::vector<std::vector<int64_t>>& shapes) {
     const absl::StatusOr<GraphModule> module = ParseGraphModule(text, "graph.py", ops_);
     ASSERT_TRUE(module.ok()) << module.status().message();

@@ -9,8 +9,8 @@
 //                   },
 //                   .example = [](std::mt19937_64& random, const OpTable& ops) { ... }};
 //
-// Each rule brings a generator of programs that it changes; `CheckRule` runs them before and after with the interpreter,
-// so a rule without a proof by examples does not exist.
+// Each rule brings a generator of programs that it changes; `CheckRule` runs them before and after with the
+// interpreter, so a rule without a proof by examples does not exist.
 #pragma once
 
 #include <functional>
@@ -72,8 +72,8 @@ struct RewriteResult {
   std::map<std::string, int> applied;  // how often each rule was used
 };
 
-// Applies the rules, the first that matches at each place, until none matches. Errors: a replacement that fails or whose
-// type is not the root's; rules that do not come to an end after `max_rounds` sweeps.
+// Applies the rules, the first that matches at each place, until none matches. Errors: a replacement that fails or
+// whose type is not the root's; rules that do not come to an end after `max_rounds` sweeps.
 absl::StatusOr<RewriteResult> ApplyRules(const std::vector<RewriteRule>& rules, const GraphModule& module,
                                          const OpTable& ops, int max_rounds = 100);
 

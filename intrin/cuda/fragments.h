@@ -1,7 +1,7 @@
 // Which element of a matrix tile each lane of a warp holds, for the instructions mma.sync and ldmatrix.
 //
-// A tile of A has M = 16 rows, one of B 16 columns (two instructions of 8), one of the sums 16 x 16 (two of 16 x 8). The
-// registers of a lane hold elements e = 0, 1, ... of the tile; `g` is lane // 4, `t` is lane % 4:
+// A tile of A has M = 16 rows, one of B 16 columns (two instructions of 8), one of the sums 16 x 16 (two of 16 x 8).
+// The registers of a lane hold elements e = 0, 1, ... of the tile; `g` is lane // 4, `t` is lane % 4:
 //
 //   16 bits, K = 16:   A(g + 8 (e / 2 % 2), 2 t + e % 2 + 8 (e / 4))
 //                      B(2 t + e % 2 + 8 (e / 2 % 2), g + 8 (e / 4))

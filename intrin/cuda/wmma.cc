@@ -283,8 +283,8 @@ std::optional<TensorIntrin> Make(std::string_view name) {
   return std::nullopt;
 }
 
-// Fragments of mma.sync of 16 x 8 x 8. One ldmatrix brings 32 rows of A or 32 columns of B, so the fragments of A lie in
-// pairs, one of 16 rows below the other.
+// Fragments of mma.sync of 16 x 8 x 8. One ldmatrix brings 32 rows of A or 32 columns of B, so the fragments of A lie
+// in pairs, one of 16 rows below the other.
 Words SmallTileWords() {
   const std::string rows = "T.max(sa, 1)";
   return {{"DEPTH", "8"},

@@ -78,8 +78,8 @@ bool Strands::Concurrent(StrandId a, StrandId b, int* depth) const {
   const Strand &from_a = At(a), &from_b = At(b);
   while (At(a).depth > At(b).depth) a = At(a).parent;
   while (At(b).depth > At(a).depth) b = At(b).parent;
-  // The place at which the paths part; copies of one strand before and after a barrier count as one. The part nearest to the root
-  // decides, and every strand on the way has the same parent only above it.
+  // The place at which the paths part; copies of one strand before and after a barrier count as one. The part nearest
+  // to the root decides, and every strand on the way has the same parent only above it.
   bool concurrent = false;
   for (; a != b && a > kRoot && b > kRoot; a = At(a).parent, b = At(b).parent) {
     const Strand &x = At(a), &y = At(b);

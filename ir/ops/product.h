@@ -28,8 +28,8 @@ Buffer Product(FunctionBuilder& f, const Buffer& a, const Buffer& b, DataType ty
 // The shape that Product gives; nothing where the operands do not fit.
 std::optional<std::vector<Expr>> ProductShape(const std::vector<Expr>& a, const std::vector<Expr>& b);
 
-// An Einstein sum: labels are numbers; a label that the output lacks is summed over. `ellipsis` dimensions broadcast, so
-// an operand's extent of one is repeated.
+// An Einstein sum: labels are numbers; a label that the output lacks is summed over. `ellipsis` dimensions broadcast,
+// so an operand's extent of one is repeated.
 struct EinsumLabels {
   std::vector<std::vector<int>> operands;
   std::vector<int> output;

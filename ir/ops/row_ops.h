@@ -11,7 +11,8 @@ namespace tilewright::ops {
 // exp(x - largest) / sum over `axes`; with `logarithm` its logarithm. f16 and bf16 are computed in f32.
 Buffer SoftmaxOver(FunctionBuilder& f, const Buffer& x, const std::vector<int>& axes, bool logarithm = false);
 
-// (x - mean) / sqrt(variance + epsilon) over `axes`, computed in `type`; mean and inverse deviation have extent one there.
+// (x - mean) / sqrt(variance + epsilon) over `axes`, computed in `type`; mean and inverse deviation have extent one
+// there.
 struct Normalized {
   Buffer value, mean, inverse_deviation;
 };

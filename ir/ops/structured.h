@@ -9,9 +9,10 @@
 //   outputs    C at (i, j), beginning at 0
 //   body       c + a * b
 //
-// It is a view of a block, not a second form of programs: `AddStructured` writes the block (into buffers that the caller
-// names: destination passing), `MatchStructured` reads one back. What is asked of an operator in general (its tiles, which
-// operand an iterator reads contiguously, whether two operators fuse) is asked of this view, never of a name.
+// It is a view of a block, not a second form of programs: `AddStructured` writes the block (into buffers that the
+// caller names: destination passing), `MatchStructured` reads one back. What is asked of an operator in general (its
+// tiles, which operand an iterator reads contiguously, whether two operators fuse) is asked of this view, never of a
+// name.
 #pragma once
 
 #include <optional>
@@ -50,8 +51,8 @@ struct StructuredOp {
 // Adds the loops and the block, which stores into the outputs' buffers.
 void AddStructured(FunctionBuilder& f, const StructuredOp& op);
 
-// The operator that a block computes; nothing where its iterators do not begin at 0, an access is not affine in them, an
-// element is read by data, or its body is more than a store for each output.
+// The operator that a block computes; nothing where its iterators do not begin at 0, an access is not affine in them,
+// an element is read by data, or its body is more than a store for each output.
 std::optional<StructuredOp> MatchStructured(const BlockNode& block);
 
 // Whether `e` is a sum of the variables times numbers or expressions without them.

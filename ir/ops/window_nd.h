@@ -9,8 +9,8 @@
 
 namespace tilewright::ops {
 
-// One spatial dimension of a window: element p of the output sees the elements p * stride + k * dilation - before of the
-// input, for k in [0, kernel).
+// One spatial dimension of a window: element p of the output sees the elements p * stride + k * dilation - before of
+// the input, for k in [0, kernel).
 struct Span {
   int64_t kernel = 1, stride = 1, dilation = 1, before = 0, after = 0;
   // Elements from the first to the last that one window covers.
@@ -21,8 +21,8 @@ struct Span {
 // begin in it.
 Expr Positions(const Expr& extent, const Span& span, bool ceil = false);
 
-// weight is [out channels, in channels / groups, kernel...]; sums are taken in `type`. `input` and `weights` convert the
-// operands before they are multiplied (a cast by default); padding counts as a converted zero, which is 0.
+// weight is [out channels, in channels / groups, kernel...]; sums are taken in `type`. `input` and `weights` convert
+// the operands before they are multiplied (a cast by default); padding counts as a converted zero, which is 0.
 struct ConvOptions {
   std::vector<Span> spans;
   int64_t groups = 1;

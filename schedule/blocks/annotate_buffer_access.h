@@ -13,8 +13,8 @@
 //
 // Conditions: the map takes as many parameters as the block has iterators, and gives a range for each dimension. Where
 // the body's accesses are known, they lie inside of the region, and writes are the whole of it, since others count on
-// every element that a block says it writes. That is proven, or found by evaluating both for all values of the iterators
-// (floor(2 * v + 0.5) is 2 * v). An access whose place depends on memory is taken at the caller's word
+// every element that a block says it writes. That is proven, or found by evaluating both for all values of the
+// iterators (floor(2 * v + 0.5) is 2 * v). An access whose place depends on memory is taken at the caller's word
 // (interp finds an access outside of the region).
 //
 // Ids: all survive.

@@ -8,8 +8,9 @@
 
 namespace tilewright {
 
-// The padding of `change.to` (where `inverse.padding` holds) gets `pad_value`. The one block that writes `change.from` does
-// so where it stores all of it in loops of its own, which become loops over the new shape; accesses elsewhere are unchanged.
+// The padding of `change.to` (where `inverse.padding` holds) gets `pad_value`. The one block that writes `change.from`
+// does so where it stores all of it in loops of its own, which become loops over the new shape; accesses elsewhere are
+// unchanged.
 //
 //   for i in range(14):            for axis0, axis1 in T.grid(4, 4):
 //       B[vi] = A[vi]        ->        to[v_axis0, v_axis1] = T.if_then_else(v_axis0 == 3 and 2 <= v_axis1, pad,

@@ -110,7 +110,8 @@ class Reindexer {
     if (collector.indices.empty()) return Refuse("{block0} does not access {text0} by a load or store");
     if (const char* reason = WhyCannotUseCache(block(), buffer_, Memory())) return Refuse(reason);
     indices_ = std::move(collector.indices);
-    // Iterators that do not change an index have no part in the new shape: those of one value, co // 32 where co is below
+    // Iterators that do not change an index have no part in the new shape: those of one value, co // 32 where co is
+    // below
     // 32. An index that is one iterator stays.
     arith::Analyzer iterators;
     for (const IterVar& iter : block().iter_vars) iterators.Bind(iter.var, iter.domain);
@@ -153,8 +154,8 @@ class Reindexer {
     return bound;
   }
 
-  // The place of the copy. Without an index map it is made for all iterations at once, so nobody may write (or want) the
-  // buffer in between; a cache is filled before the block uses it, and emptied before others do.
+  // The place of the copy. Without an index map it is made for all iterations at once, so nobody may write (or want)
+  // the buffer in between; a cache is filled before the block uses it, and emptied before others do.
   Check CheckNeighbors() {
     if (form_.index_map) return PlaceCache();
     const auto others = access_ == Access::kRead ? scope_.Writers(buffer_) : scope_.Readers(buffer_);

@@ -9,9 +9,9 @@
 //                                                     ...
 //                                                     Y[vh] = Y[vh] + P_reindex[vh, vr] * W[vr]
 //
-// Indices are simplified first: an iterator that does not change an index, such as one of one value beside another, has no
-// dimension. `skip_simplify` gives every iterator that an index names a dimension, whatever its extent; rules that lay
-// out operands by the iterators of a block rely on that.
+// Indices are simplified first: an iterator that does not change an index, such as one of one value beside another, has
+// no dimension. `skip_simplify` gives every iterator that an index names a dimension, whatever its extent; rules that
+// lay out operands by the iterators of a block rely on that.
 //
 // Dimensions of a buffer that is read can be kept: the copy has them in place of the iterators in their indices. Of a
 // convolution whose rows are kept, each element is copied once for each place in a window's row, not in the window.

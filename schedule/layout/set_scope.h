@@ -4,8 +4,8 @@
 //   ... A2[vi, vj] = ...               ->      ... A2_shared[vi, vj] = ...
 //
 // Conditions: the block writes a region with that number; the buffer is allocated by a block (a parameter's memory is
-// the caller's, a matched sub-buffer lies where its source does). Parts that blocks match move along. Nothing changes when
-// the buffer is in that scope already. All ids survive.
+// the caller's, a matched sub-buffer lies where its source does). Parts that blocks match move along. Nothing changes
+// when the buffer is in that scope already. All ids survive.
 #pragma once
 
 #include <cstdint>

@@ -72,8 +72,9 @@ std::vector<Expr> RoundToTiles(const std::vector<int64_t>& tiles, const std::vec
   return rounded;
 }
 
-// The condition under which `index`, which runs to the next multiple of `tile` behind `extent`, is not less than it: in the last tile,
-// behind the last element. As TVM writes it; of i // 4 and i % 4 that becomes v_axis0 == 3 and 2 <= v_axis1.
+// The condition under which `index`, which runs to the next multiple of `tile` behind `extent`, is not less than it: in
+// the last tile, behind the last element. As TVM writes it; of i // 4 and i % 4 that becomes v_axis0 == 3 and 2 <=
+// v_axis1.
 Expr BehindTheLast(const Expr& index, const Expr& extent, int64_t tile) {
   const std::optional<int64_t> end = AsInt(extent);
   if (!end) return extent <= index;

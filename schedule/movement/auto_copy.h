@@ -16,9 +16,9 @@
 // read_at of loop i_0, block B, buffer 0. The AutoCopy block stands just before the first statement below the loop that
 // reads the buffer, and all that read it there read the copy. write_at is its mirror image: the blocks below the loop
 // write the cache, and the AutoCopy block takes the result along just behind the last of them. The cache has the shape
-// of the buffer; lowering keeps the part that is used. A copy in memory that threads share, below loops over these threads,
-// is of what all of them read. Where a tile sticks out of the buffer, a condition in the
-// block's body leaves out what lies outside.
+// of the buffer; lowering keeps the part that is used. A copy in memory that threads share, below loops over these
+// threads, is of what all of them read. Where a tile sticks out of the buffer, a condition in the block's body leaves
+// out what lies outside.
 //
 // Why: one opaque block for each movement of data, which a scheduler of data movement expands on its own (vector width,
 // threads, swizzle), while the computation is scheduled around it. It begins by schedule/movement/expand_auto_copy.h.

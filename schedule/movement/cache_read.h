@@ -19,11 +19,11 @@
 //
 // Conditions: the block is not the root; it reads a region with that number and does not write the buffer; at most one
 // block of the scope writes the buffer, it precedes the consumers, and what they read is provably inside of what it
-// writes; consumers are in the block's scope and read the buffer; where they take its address, the copy has all elements at the
-// buffer's offsets; the part that a nested scope reads is inside of the buffer, known or because the scope reads all of
-// it without a condition; the scope holds loops and
-// blocks only; of what iterations copy, each has written all. A writer that reads the buffer too keeps doing so. All
-// loops and blocks keep their ids; the copy's loops and block get new ones.
+// writes; consumers are in the block's scope and read the buffer; where they take its address, the copy has all
+// elements at the buffer's offsets; the part that a nested scope reads is inside of the buffer, known or because the
+// scope reads all of it without a condition; the scope holds loops and blocks only; of what iterations copy, each has
+// written all. A writer that reads the buffer too keeps doing so. All loops and blocks keep their ids; the copy's loops
+// and block get new ones.
 #pragma once
 
 #include <cstdint>

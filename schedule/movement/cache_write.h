@@ -15,13 +15,14 @@
 // scope. Predicates of blocks behind the writer read the cache.
 //
 // Conditions: the block is not the root; it writes a region with that number, is the only writer of the buffer in its
-// scope and does not read the buffer (a block with an init may read what it accumulates, a block of blocks what it wrote
-// before); it surely writes every element of the region it declares (verify/regions/sure_writes.h), and of the box it
-// writes into, since the copy would overwrite the others, and in each iteration all that is copied in it; nobody reads
+// scope and does not read the buffer (a block with an init may read what it accumulates, a block of blocks what it
+// wrote before); it surely writes every element of the region it declares (verify/regions/sure_writes.h), and of the
+// box it writes into, since the copy would overwrite the others, and in each iteration all that is copied in it; nobody
+// reads
 // the buffer before it below its loops; `consumers` are in the same scope and read elements behind it that it writes;
-// where a block concerned takes the buffer's address, the cache has all elements at the buffer's offsets; predicates read
-// only what the block writes, and not below its loops unless behind it and of a buffer that the scope allocates; the
-// scope holds loops and blocks only. All loops and blocks keep their ids; the copy's loops and block get new ones.
+// where a block concerned takes the buffer's address, the cache has all elements at the buffer's offsets; predicates
+// read only what the block writes, and not below its loops unless behind it and of a buffer that the scope allocates;
+// the scope holds loops and blocks only. All loops and blocks keep their ids; the copy's loops and block get new ones.
 #pragma once
 
 #include <cstdint>

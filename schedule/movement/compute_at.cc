@@ -241,8 +241,8 @@ Outcome<size_t> Move::Position(const std::vector<uint32_t>& producers, const std
   return static_cast<size_t>(index_);
 }
 
-// Whether the binding is a digit of the loops around it and of `loops` that has no more values than the domain: f // m of
-// f in [0, n * m) has n.
+// Whether the binding is a digit of the loops around it and of `loops` that has no more values than the domain: f // m
+// of f in [0, n * m) has n.
 bool Move::CountsInside(const Expr& binding, const Range& domain, const std::vector<ForNode::Fields>& loops) {
   arith::Domain ranges = DomainOf(around_);
   for (const ForNode::Fields& loop : loops) ranges.push_back({loop.var, {Const(loop.var.dtype(), 0), loop.extent}});

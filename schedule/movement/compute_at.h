@@ -23,11 +23,11 @@
 // Conditions of both: loop and block are in the same scope, which holds loops and blocks only, and the loop is not
 // around the block; the block is complete or a reduction, and its predicate only keeps iterators inside of their
 // domains, or uses loops that are iterators and leaves out no first instance of a reduction (reverse_compute_at: any
-// instances of a complete block); its instances do not depend on each other (verify/structure/instance_order.h), or their order
-// stays; it is not the only block of the scope. compute_at: the block writes no buffer that
-// outlives the scope; all its consumers (at least one) are below the loop; no block that follows it writes what it
-// reads. reverse_compute_at: all its producers (at least one) are below the loop; each instance runs in some iteration,
-// and what it reads is produced by then: the loop and those around it may carry no reduction of a producer, and the
+// instances of a complete block); its instances do not depend on each other (verify/structure/instance_order.h), or
+// their order stays; it is not the only block of the scope. compute_at: the block writes no buffer that outlives the
+// scope; all its consumers (at least one) are below the loop; no block that follows it writes what it reads.
+// reverse_compute_at: all its producers (at least one) are below the loop; each instance runs in some iteration, and
+// what it reads is produced by then: the loop and those around it may carry no reduction of a producer, and the
 // instances of one iteration read inside of what that iteration produces, a box without gaps. A reduction that is
 // spread over iterations needs that each of its instances runs once, and that these iterations run in turn. A
 // producer's predicate, too, only keeps iterators inside of their domains, or leaves out no first instance of a

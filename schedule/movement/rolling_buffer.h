@@ -24,13 +24,13 @@
 // is that of consumers first, whose producers are complete blocks still.
 //
 // Conditions: the scope allocates the buffer; the block is its only writer, complete or a reduction that is finished
-// for each tile, and writes one element at plain iterators; its predicate only keeps them inside of their domains, and a
-// tile has no gaps; nobody matches a part of it or takes its address; the blocks that use it contain no blocks, and
-// read nothing outside of the tile in the dimension that rolls. A loop is around all of them. In that dimension the tile
-// begins at a sum of loops, their multiples and quotients by numbers; the innermost of the loops is serial and starts at
-// 0, and the tile is of constant size, and longer than any step from tile to tile. In each iteration of the others
-// (strips of rows, say) the tile begins anew: they are serial, or parallel with a buffer of its own for each iteration.
-// What the block reads is written by complete blocks, or by reductions that are finished before.
+// for each tile, and writes one element at plain iterators; its predicate only keeps them inside of their domains, and
+// a tile has no gaps; nobody matches a part of it or takes its address; the blocks that use it contain no blocks, and
+// read nothing outside of the tile in the dimension that rolls. A loop is around all of them. In that dimension the
+// tile begins at a sum of loops, their multiples and quotients by numbers; the innermost of the loops is serial and
+// starts at 0, and the tile is of constant size, and longer than any step from tile to tile. In each iteration of the
+// others (strips of rows, say) the tile begins anew: they are serial, or parallel with a buffer of its own for each
+// iteration. What the block reads is written by complete blocks, or by reductions that are finished before.
 //
 // Ids: all survive.
 #pragma once

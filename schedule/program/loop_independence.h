@@ -28,9 +28,9 @@ std::optional<Refusal> WhyIterationsAreOrdered(const char* primitive, const Func
 
 // Why the iterations of a loop may not run at once, each with its own copy of the buffers that only this loop uses (so
 // that bindings of blocks which write nothing else need not be affine). Vectors have copies only of what is allocated
-// below the loop. Instances of one block that depend on each other (verify/structure/instance_order.h) must run in one iteration.
-// `reductions_too`: reduce iterators of blocks with an init may depend on the loop (threads of a block can combine
-// their results).
+// below the loop. Instances of one block that depend on each other (verify/structure/instance_order.h) must run in one
+// iteration. `reductions_too`: reduce iterators of blocks with an init may depend on the loop (threads of a block can
+// combine their results).
 std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const Function& function, const ForNode& loop,
                                                    ForKind kind, bool reductions_too);
 

@@ -200,7 +200,8 @@ IterVar IteratorOf(const ForNode& loop, IterKind kind) {
   return {Var("v" + loop.var.name(), loop.var.dtype()), {loop.min, loop.extent}, kind};
 }
 
-// The condition under which a partial result has a value: the predicate of the first step's block at the start of its reduction.
+// The condition under which a partial result has a value: the predicate of the first step's block at the start of its
+// reduction.
 Expr PredicateOfSecond(const Reduction& reduction) {
   arith::Analyzer analyzer;
   VarMap start;
@@ -228,8 +229,8 @@ bool SizeDecidesWhichHaveValues(const Reduction& reduction) {
          });
 }
 
-// Loops that become iterators of the first step: the one that is factored, and all that bindings tie to it, k_0 and f of
-// k_0 * 2 + f // 2 and f % 2. Iterators made of the same loop would not be independent.
+// Loops that become iterators of the first step: the one that is factored, and all that bindings tie to it, k_0 and f
+// of k_0 * 2 + f // 2 and f % 2. Iterators made of the same loop would not be independent.
 std::vector<const ForNode*> LoopsTiedToFactor(const Reduction& reduction) {
   std::vector<const ForNode*> tied = {reduction.factor};
   const auto is_tied = [&](const Expr& binding) {

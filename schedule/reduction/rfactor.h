@@ -25,11 +25,12 @@
 //
 // Why: the reduction's loop becomes parallel (over cores, threads or vector lanes).
 //
-// Conditions: the loop is serial and above a single block, which is a reduction block (verify/structure/block_scope.h) with a
-// known reducer (schedule/program/reducer.h), and where that keeps the order of equal values no loop of the reduction is outside
-// of the loop; no loop takes part in spatial and reduce iterators both; the loop takes part in the reduction; the other
-// loops of the reduction hold only this block; the ranges of loops of the reduction depend on no loop, and no loop's on
-// them; the block is the first below the outermost loop, and nothing else there writes what it reads; a partial result
+// Conditions: the loop is serial and above a single block, which is a reduction block (verify/structure/block_scope.h)
+// with a known reducer (schedule/program/reducer.h), and where that keeps the order of equal values no loop of the
+// reduction is outside of the loop; no loop takes part in spatial and reduce iterators both; the loop takes part in the
+// reduction; the other loops of the reduction hold only this block; the ranges of loops of the reduction depend on no
+// loop, and no loop's on them; the block is the first below the outermost loop, and nothing else there writes what it
+// reads; a partial result
 // outside of the reach of other threads' kernels (any scope but global) only where no loop around is bound to threads;
 // the axis is in range.
 //

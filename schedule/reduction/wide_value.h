@@ -6,7 +6,8 @@
 // Sums, differences, products, quotients, minima and maxima of the narrow type, and those that a select, an
 // if_then_else or a let chooses, are computed in the wider type and not rounded to the narrow one. So are integers that
 // the narrow type holds exactly. All else is computed as it is and then widened, which is exact: conversions to the
-// narrow type from numbers that it may have to round, whose rounding is what the program says, conditions, and functions.
+// narrow type from numbers that it may have to round, whose rounding is what the program says, conditions, and
+// functions.
 #pragma once
 
 #include "ir/expr.h"

@@ -113,8 +113,8 @@ def main(A: T.Buffer((2, 9, 2), "float32"), B: T.Buffer((2, 17), "float32")):
   EXPECT_EQ(findings("f < 35"), 1u);
 }
 
-// The predicate of loops that were fused, and bound to blocks and threads: the digits of their sum stand in other forms in
-// bindings and predicate.
+// The predicate of loops that were fused, and bound to blocks and threads: the digits of their sum stand in other forms
+// in bindings and predicate.
 TEST(AccessBounds, PredicatesOfThreadsGuard) {
   const auto findings = [](const std::string& number, const std::string& end) {
     std::string text = R"(

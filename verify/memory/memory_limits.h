@@ -29,7 +29,8 @@ struct KernelMemoryUse {
   int64_t registers = 0;          // of a thread
 };
 
-// The memory of the kernels of a function in their order. `warp_size`: threads that hold the fragments of a warp together.
+// The memory of the kernels of a function in their order. `warp_size`: threads that hold the fragments of a warp
+// together.
 std::vector<KernelMemoryUse> MemoryOfKernels(const Function& function, int warp_size);
 
 // Nothing when the target is null or no GPU.

@@ -7,8 +7,8 @@
 //
 // Code outside of a block trusts its signature, so a block that touches more breaks every later proof. Accesses whose
 // place depends on memory or is made by an external call count as the whole buffer: declared whole, they are proven;
-// otherwise reads are assumed to keep to the declared regions; writes have to be declared as they are used, B[P[vi]]. What a block with an init reads of its own output need
-// not be declared where it is written too.
+// otherwise reads are assumed to keep to the declared regions; writes have to be declared as they are used, B[P[vi]].
+// What a block with an init reads of its own output need not be declared where it is written too.
 #pragma once
 
 #include "verify/structure/diagnostic.h"

@@ -137,8 +137,9 @@ class Checker : public StmtVisitor {
     }
   }
   // Whether an instance of the reader runs in each iteration of the loop in which the writer touches what that instance
-  // reads, and does what all instances that read the element do: then the last one sees final values. So it is when some
-  // indices of the one element, or tile, that the reader reads are the writer's, and the reader depends on the loop by them alone.
+  // reads, and does what all instances that read the element do: then the last one sees final values. So it is when
+  // some indices of the one element, or tile, that the reader reads are the writer's, and the reader depends on the
+  // loop by them alone.
   //
   //   for f in range(48): C[f // 6] += ...; D[f // 6] = C[f // 6]
   static bool RunsAgainWhereWritten(const ScopeChild& writer, const ScopeChild& reader, const Buffer& buffer,

@@ -63,7 +63,8 @@ TEST(FinalValues, SumsThatALoopCarries) {
               ElementsAre(HasSubstr("adds to O again in each iteration of loop t")));
 }
 
-// A reader in a fused loop runs while a sum grows; the last time it sees all of it, and does the same to the same places.
+// A reader in a fused loop runs while a sum grows; the last time it sees all of it, and does the same to the same
+// places.
 TEST(FinalValues, ReadersInAFusedLoop) {
   const auto verdict = [](const std::string& reader) {
     return Worst(VerifyProgram(ParseFunctionOrDie(R"(

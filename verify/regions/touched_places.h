@@ -1,6 +1,6 @@
-// Whether a block's init and body touch one dimension of a buffer inside of a range only, each access judged by itself under
-// the loops and conditions around it. A box around all accesses (DetectRegions) knows less: it is the
-// whole of [-8, 24) here.
+// Whether a block's init and body touch one dimension of a buffer inside of a range only, each access judged by itself
+// under the loops and conditions around it. A box around all accesses (DetectRegions) knows less: it is the whole of
+// [-8, 24) here.
 //
 //   for q in range(ends[b + 1] - ends[b]):
 //       for d in range(16):

@@ -10,8 +10,8 @@
 // independent. Bindings of reduce iterators must be quasi-affine and reach each value once (ir/arith/iter_map.h); a
 // spatial iterator may be bound so that instances run again (halos: i * 4 + j with j < 6) when what outer loops add to
 // it is independent of what they add to others (i = f // 3, or f % 3, of a fused loop f). What repeats instances of a
-// reduction lies outside of its loops: no more of their iterations than values of the bindings. Where few constant loops
-// are in no such form, their instances are counted (verify/structure/instances.h).
+// reduction lies outside of its loops: no more of their iterations than values of the bindings. Where few constant
+// loops are in no such form, their instances are counted (verify/structure/instances.h).
 //
 // A loop over threads inside of another loop over the same ones takes the index of its thread. No block may depend on
 // both:

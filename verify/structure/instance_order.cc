@@ -245,8 +245,8 @@ class Finder {
   OrderedInstances found_;
 };
 
-// The variable v of (5 * v + 2) % 6, where v takes at most 6 values in a row: 5 has no divisor in common with 6, so that
-// the remainders differ. Else the index itself.
+// The variable v of (5 * v + 2) % 6, where v takes at most 6 values in a row: 5 has no divisor in common with 6, so
+// that the remainders differ. Else the index itself.
 Expr WithoutPermutation(const Expr& index, const arith::Domain& iterators, arith::Analyzer* analyzer) {
   const auto* op = dyn_cast<BinaryNode>(index);
   const auto modulus = op != nullptr && op->op == BinaryOp::kFloorMod ? AsInt(op->b) : std::nullopt;

@@ -13,8 +13,8 @@
 
 namespace tilewright {
 
-// Data of buffers that the function allocates and fills with integers, whatever type holds them. Every store to them, and
-// whether it runs, depends on loops and on such buffers alone. No other buffer and no call touches their memory.
+// Data of buffers that the function allocates and fills with integers, whatever type holds them. Every store to them,
+// and whether it runs, depends on loops and on such buffers alone. No other buffer and no call touches their memory.
 using KnownContents = std::unordered_set<const VarNode*>;
 KnownContents FindKnownContents(const Function& function);
 

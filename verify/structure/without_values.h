@@ -18,8 +18,8 @@
 
 namespace tilewright {
 
-// Whether where the function goes and what it touches depends on values in memory or on scalar parameters, or is decided
-// outside of it.
+// Whether where the function goes and what it touches depends on values in memory or on scalar parameters, or is
+// decided outside of it.
 bool DependsOnValues(const Function& function, const KnownContents& known);
 
 struct WithoutValues {

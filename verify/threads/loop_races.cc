@@ -31,7 +31,8 @@ bool Moves(const Expr& e, const Var& loop) {
 }
 
 // The parts of a loop whose iterations are independent, as the program says: blocks directly below it that depend on it
-// by a spatial iterator, with the blocks inside of them, and bare statements that threads run, which no schedule starts.
+// by a spatial iterator, with the blocks inside of them, and bare statements that threads run, which no schedule
+// starts.
 class IndependentParts : public StmtVisitor {
  public:
   using StmtVisitor::Visit;

@@ -10,8 +10,8 @@
 // For each two touches of a buffer of which one writes, and that no barrier orders (verify/threads/touches.h), the
 // regions of different iterations must be apart in some dimension, or be the same injective function of the iteration.
 // Threads that reduce into the same element by a block with init are left to verify/threads/thread_reductions.h, which
-// says what code generation must do about them. Virtual threads of one thread may write the same value to the same element (verify/structure/equal_values.h): a
-// copy by all threads together stands inside of their loops.
+// says what code generation must do about them. Virtual threads of one thread may write the same value to the same
+// element (verify/structure/equal_values.h): a copy by all threads together stands inside of their loops.
 //
 // Places that memory decides are compared by names of values (verify/threads/memory_values.h). Where each iteration
 // looks up data of its own, and no block says otherwise by iterators that are not spatial, they are taken to be apart,

@@ -7,8 +7,8 @@
 //
 // In each kernel (verify/threads/kernels.h): all loops of a tag have the same extent and start at 0; extents of threads
 // are constants; a loop over blocks lies inside of no other loop over blocks of its tag and of no loop over threads. On
-// a GPU: threads of each dimension and of a block, blocks of each dimension and of a cluster, within its limits. On other
-// targets (null: any) the last is not asked.
+// a GPU: threads of each dimension and of a block, blocks of each dimension and of a cluster, within its limits. On
+// other targets (null: any) the last is not asked.
 #pragma once
 
 #include "target/target.h"

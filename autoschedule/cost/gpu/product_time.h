@@ -3,8 +3,9 @@
 //   ProductSeconds({.batch = 1, .m = 4096, .n = 4096, .k = 4096, ...}, {.m = 128, .n = 256, .k = 64}, target)
 //
 // A core multiplies one tile at a time: a step along K takes as long as the slowest of the unit that multiplies and the
-// operands' way from L2, or into shared memory where blocks of a cluster bring operands to each other. Tiles take waves, as many as there are for each core; each wave waits for the first operands and
-// stores its results. No kernel is faster than main memory gives it its operands.
+// operands' way from L2, or into shared memory where blocks of a cluster bring operands to each other. Tiles take
+// waves, as many as there are for each core; each wave waits for the first operands and stores its results. No kernel
+// is faster than main memory gives it its operands.
 #pragma once
 
 #include <cstdint>

@@ -18,14 +18,14 @@ namespace tilewright {
 
 class LibraryBuilder : public Builder {
  public:
-  // `worker`: the program compile_worker. `folder`: where libraries and the reference go. `function`: of the candidates,
-  // with these parameters. `lock` must outlive the builder; it is held, shared, while workers compile. `project`: count
-  // what projects the time of emulated candidates.
+  // `worker`: the program compile_worker. `folder`: where libraries and the reference go. `function`: of the
+  // candidates, with these parameters. `lock` must outlive the builder; it is held, shared, while workers compile.
+  // `project`: count what projects the time of emulated candidates.
   LibraryBuilder(const std::string& worker, Target target, const RunnerOptions& options, std::string folder,
                  std::string function, std::vector<TensorSpec> params, MachineLock& lock, bool project);
 
-  // Writes the program's right results on seeded inputs, as this machine computes them, into the folder. `caution` receives why results are compared
-  // with less than that, or not at all; empty where they are not.
+  // Writes the program's right results on seeded inputs, as this machine computes them, into the folder. `caution`
+  // receives why results are compared with less than that, or not at all; empty where they are not.
   absl::Status ComputeReference(const Module& program, std::string* caution);
 
   std::vector<BuiltCandidate> Build(std::span<const Module> candidates, const Counters& limits) override;

@@ -16,8 +16,9 @@ namespace tilewright {
 
 class CandidateLibrary {
  public:
-  // `command` starts the worker, which receives the contents of `others` before those of `path`: libraries with functions
-  // that the candidate calls by name. Without a command the library is opened here, and the process has those functions.
+  // `command` starts the worker, which receives the contents of `others` before those of `path`: libraries with
+  // functions that the candidate calls by name. Without a command the library is opened here, and the process has those
+  // functions.
   static absl::StatusOr<CandidateLibrary> Open(const std::vector<std::string>& command,
                                                const std::vector<std::string>& others, const std::string& path);
 

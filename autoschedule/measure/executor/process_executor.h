@@ -15,9 +15,10 @@ namespace tilewright {
 
 class ProcessExecutor : public Executor {
  public:
-  // `worker`: the program measuring_worker, or gpu_measuring_worker. `folder`: where the reference is. `params`: of the measured function.
-  // `lock` must outlive the executor; it is held exclusively while candidates are measured. `command` starts a worker
-  // elsewhere; it is empty where there is none. Times of code with counts of its inner loop are projected for `target`.
+  // `worker`: the program measuring_worker, or gpu_measuring_worker. `folder`: where the reference is. `params`: of the
+  // measured function. `lock` must outlive the executor; it is held exclusively while candidates are measured.
+  // `command` starts a worker elsewhere; it is empty where there is none. Times of code with counts of its inner loop
+  // are projected for `target`.
   ProcessExecutor(const std::string& worker, const RunnerOptions& options, std::string folder,
                   std::vector<TensorSpec> params, MachineLock& lock, Target target, std::vector<std::string> command);
 

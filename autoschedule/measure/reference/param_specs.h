@@ -9,8 +9,8 @@
 
 namespace tilewright {
 
-// The parameters of `main`, scalars as tensors without dimensions; an error names one that is a pointer without a buffer
-// or has a symbolic extent.
+// The parameters of `main`, scalars as tensors without dimensions; an error names one that is a pointer without a
+// buffer or has a symbolic extent.
 absl::StatusOr<std::vector<TensorSpec>> ParamSpecs(const Function& main);
 
 }  // namespace tilewright

@@ -173,8 +173,8 @@ struct ImageCopy {
   double sums = 1;  // that are computed for one that is wanted
 };
 
-// Load cost of operands that overlapping windows share. `reads`: how often windows read each element of the copy, or how
-// often consecutive windows read a line.
+// Load cost of operands that overlapping windows share. `reads`: how often windows read each element of the copy, or
+// how often consecutive windows read a line.
 TileOperands OperandsOfCopy(const BlockRealizeNode& plain, const Contraction& contraction,
                             const TileInstruction& instruction, int64_t reads, const Target& target) {
   TileOperands operands = OperandsOf(plain, contraction, instruction, target);
@@ -364,8 +364,8 @@ Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Tar
     plan->row_place = static_cast<RowPlace>(pick.value);
   }
   if (plan->row_place == RowPlace::kInPlace) {
-    // The alignment of rows decides among tiles in place, not between these and copies: windows share rows, which come from
-    // the first cache level then, and the estimate does not know that.
+    // The alignment of rows decides among tiles in place, not between these and copies: windows share rows, which come
+    // from the first cache level then, and the estimate does not know that.
     const int64_t step = DepthStep(IteratorExtent(realize, plan->depth), plan->instruction, false);
     const bool aligned = step * plan->contraction.row_operand->dtype.bytes() % target.Nearest().line_bytes == 0;
     plan->tiles = tiles_in_place(aligned ? 1 : kUnalignedRowLoad);

@@ -1,4 +1,5 @@
-// The memory from which tiles of AMX read rows, a part of the contraction rule's plan (autoschedule/sketch/cpu/contraction_plan.h).
+// The memory from which tiles of AMX read rows, a part of the contraction rule's plan
+// (autoschedule/sketch/cpu/contraction_plan.h).
 //
 // Tiles of AMX load rows from memory: where they lie, when the last dimension is the depth and neighbouring rows are
 // neighbours along another one (a padded copy of a convolution's input, say), or from packed ones. Rows of images that

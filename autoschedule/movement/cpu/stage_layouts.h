@@ -20,8 +20,8 @@ std::vector<int> StageDims(std::initializer_list<const std::vector<int>*> groups
 Outcome<std::monostate> ReorderStage(Schedule& sch, BlockRv stage, const std::vector<int>& dims,
                                      const std::vector<int>& last, int width = 0, int group = 1);
 
-// What `block` writes at its iterators, in vectors of so many rows and columns: (other dimensions..., row // rows, column
-// // columns, row % rows * columns + column % columns).
+// What `block` writes at its iterators, in vectors of so many rows and columns: (other dimensions..., row // rows,
+// column // columns, row % rows * columns + column % columns).
 Outcome<std::monostate> LayOutSums(Schedule& sch, BlockRv block, const Var& row, const Var& column, int rows,
                                    int columns);
 

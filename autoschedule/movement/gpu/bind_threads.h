@@ -28,15 +28,15 @@ struct ThreadLoops {
   std::optional<LoopRv> vector;
 };
 
-// `loops`: nested in each other with nothing but loops in between, outermost first, at least one. `most_vector`: elements
-// that a thread may take along the last loop at once; they are neighbours in memory.
+// `loops`: nested in each other with nothing but loops in between, outermost first, at least one. `most_vector`:
+// elements that a thread may take along the last loop at once; they are neighbours in memory.
 //
 // Choices, after `name`: NAME.vector elements of a thread at once, NAME.threads of a block.
 Outcome<ThreadLoops> BindThreads(Schedule& sch, std::vector<LoopRv> loops, int64_t most_vector, const std::string& name,
                                  const Target& target, Choices& choices);
 
-// Threads of a block out of 32, 64, ... for `work` elements: as many as leave two blocks for each core, 256 at most, and
-// a warp at least.
+// Threads of a block out of 32, 64, ... for `work` elements: as many as leave two blocks for each core, 256 at most,
+// and a warp at least.
 int64_t PreferredThreads(int64_t work, const Target& target);
 
 }  // namespace tilewright

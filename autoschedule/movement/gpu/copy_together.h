@@ -26,8 +26,8 @@ using ThreadAxes = std::vector<std::pair<std::string, int64_t>>;
 // `vector`: elements that a thread takes at once.
 Outcome<std::monostate> CopyTogether(Schedule& sch, const AutoCopy& copy, const ThreadAxes& threads, int64_t vector);
 
-// Elements along the innermost iterator of a group that lie side by side where the block reads (or stores to) the buffer,
-// out of powers of two that divide `tile` and fit into the widest access.
+// Elements along the innermost iterator of a group that lie side by side where the block reads (or stores to) the
+// buffer, out of powers of two that divide `tile` and fit into the widest access.
 int64_t VectorAlong(const BlockNode& block, const Buffer& buffer, const std::vector<int>& group, int64_t tile,
                     bool stored = false);
 

@@ -1,5 +1,5 @@
-// Operands that no engine and no asynchronous copy can bring into shared memory: a kernel of its own writes one as a matrix
-// with the depth innermost, before the product.
+// Operands that no engine and no asynchronous copy can bring into shared memory: a kernel of its own writes one as a
+// matrix with the depth innermost, before the product.
 //
 //   B_reindex[n, k] = B[k, n]     a thread reads a few neighbours of n at once, or stores a few of k at once
 //

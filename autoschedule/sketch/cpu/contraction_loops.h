@@ -4,7 +4,8 @@
 //       for inner:              ->     the loops over the batch go between any of those over rows, those over columns
 //           tile                       between these or inside
 //
-// Choices: NAME.row_block, NAME.batch_after and NAME.columns_after (so many of the loops over rows), NAME.rows_per_core.
+// Choices: NAME.row_block, NAME.batch_after and NAME.columns_after (so many of the loops over rows),
+// NAME.rows_per_core.
 #pragma once
 
 #include <cstddef>
@@ -38,8 +39,8 @@ struct LoopNest {
   std::vector<LoopRv> rows;                   // those over rows alone, blocks included
   int64_t batch_place = 0, column_place = 0;  // how many of the loops over rows are outside of these
   // Loops in the last of which rows are packed, and no others of which threads share: those outside of the ones over
-  // columns where they keep all cores busy; of copies for windows those over the batch; one over cores where each copies
-  // its own. 0: rows are packed ahead of all loops, or not at all.
+  // columns where they keep all cores busy; of copies for windows those over the batch; one over cores where each
+  // copies its own. 0: rows are packed ahead of all loops, or not at all.
   size_t loops_of_rows = 0;
 };
 

@@ -10,8 +10,9 @@
 
 namespace tilewright {
 
-// A refusal of "contraction_rule" when the block is none that it schedules. Choices: NAME.instruction, where the target has several; NAME.rows, one of RowPlace. Row
-// iterators may be one afterwards; of RowPlace::kWindows and kPitched the copy is made.
+// A refusal of "contraction_rule" when the block is none that it schedules. Choices: NAME.instruction, where the target
+// has several; NAME.rows, one of RowPlace. Row iterators may be one afterwards; of RowPlace::kWindows and kPitched the
+// copy is made.
 Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Target& target, Choices& choices);
 
 // One of the tiles. Choices: NAME.tile_vectors, NAME.tile_rows, NAME.row_tiles.

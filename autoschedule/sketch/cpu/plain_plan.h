@@ -1,5 +1,5 @@
-// What the rules for blocks without a tensor form find out before they change anything: the vector axis, what is accessed
-// how far apart, and how much work there is.
+// What the rules for blocks without a tensor form find out before they change anything: the vector axis, what is
+// accessed how far apart, and how much work there is.
 #pragma once
 
 #include <cstddef>

@@ -38,7 +38,8 @@ namespace tilewright {
 // block that is returned makes of each part. Nothing when the block is none, or has little work.
 std::optional<BlockRv> SplitAmongCores(Schedule& sch, BlockRv block, const Target& target);
 
-// `chain`: from RowChain (autoschedule/program/row_chain.h). On a refusal of "row_rule" or a primitive the steps before it stay applied.
+// `chain`: from RowChain (autoschedule/program/row_chain.h). On a refusal of "row_rule" or a primitive the steps before
+// it stay applied.
 Outcome<std::monostate> ScheduleRows(Schedule& sch, const std::vector<BlockRv>& chain, const Target& target,
                                      Choices& choices);
 

@@ -19,7 +19,8 @@ namespace {
 
 using Done = std::monostate;
 
-// Statements up to which loops are written out where windows have borders, for each of which lowering writes the tile once more.
+// Statements up to which loops are written out where windows have borders, for each of which lowering writes the tile
+// once more.
 constexpr int64_t kMostWithBorders = 160;
 
 // What the rule does with a tile: the iterators it is cut from, and its candidates.

@@ -14,8 +14,8 @@
 //
 // Along one window or along two, one after the other: what lies between their transforms stays in vector registers.
 //
-// Choice: NAME.winograd: 4, tiles of 4 outputs along one window; 42, of 4 and of 2 along two (winograd_ways.h). Those of
-// the contraction come after it.
+// Choice: NAME.winograd: 4, tiles of 4 outputs along one window; 42, of 4 and of 2 along two (winograd_ways.h). Those
+// of the contraction come after it.
 #pragma once
 
 #include <variant>

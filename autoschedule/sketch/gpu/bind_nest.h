@@ -4,8 +4,8 @@
 //       block X                ->        for t in T.thread_binding(25, "threadIdx.x"):
 //       block Y                              block X, block Y
 //
-// The outermost loop whose iterations do not depend on each other becomes threads. A nest without such a loop stays as it
-// is: one thread runs it.
+// The outermost loop whose iterations do not depend on each other becomes threads. A nest without such a loop stays as
+// it is: one thread runs it.
 #pragma once
 
 #include <variant>
@@ -19,7 +19,8 @@ namespace tilewright {
 // `block`: one that the nest holds. A refusal says why the outermost loop is not bound; nothing is applied then.
 Outcome<std::monostate> BindNest(Schedule& sch, BlockRv block, const Target& target);
 
-// Whether all that a block accesses lies in global memory: what threads share or own is not to be seen by other kernels.
+// Whether all that a block accesses lies in global memory: what threads share or own is not to be seen by other
+// kernels.
 bool HasGlobalMemoryAlone(const BlockNode& block);
 
 }  // namespace tilewright

@@ -24,16 +24,16 @@
 
 namespace tilewright {
 
-// A refusal of "plain_gpu_rule" for blocks without spatial iterators, with loops inside, or whose iterators are not bound
-// to loops of their own; on it the steps before stay applied.
+// A refusal of "plain_gpu_rule" for blocks without spatial iterators, with loops inside, or whose iterators are not
+// bound to loops of their own; on it the steps before stay applied.
 Outcome<std::monostate> SchedulePlainOnGpu(Schedule& sch, BlockRv block, const Target& target, Choices& choices);
 
 // Makes the block write to memory of threads, and returns the block that copies from there. What the iterators index in
 // another way than one each, a phase and a place for example, they index by themselves then.
 Outcome<BlockRv> SumInLocalMemory(Schedule& sch, BlockRv block);
 
-// Computes what elementwise producers make of the block's inputs where it reads them, as long as that is cheap: padding,
-// casts. A refusal leaves a producer where it is.
+// Computes what elementwise producers make of the block's inputs where it reads them, as long as that is cheap:
+// padding, casts. A refusal leaves a producer where it is.
 void InlineCheapProducers(Schedule& sch, BlockRv block);
 
 }  // namespace tilewright

@@ -6,9 +6,9 @@
 //   for i, k: S[i] += E[i, k]                  ->      for k0, t: a[0:4] = A[i, ...]; S += exp(a[0:4] - M)
 //   for i, j: O[i, j] = E[i, j] / S[i]                 for j0, t: O[i, ...] = exp(A[i, ...] - M) / S
 //
-// The threads of a row add up parts of it, and every one of them gets the result: M and S are memory of threads. What lies
-// between the stages is computed again by each that reads it, or kept in shared memory. Sums are added in another order
-// than the program's (docs/numerics.md).
+// The threads of a row add up parts of it, and every one of them gets the result: M and S are memory of threads. What
+// lies between the stages is computed again by each that reads it, or kept in shared memory. Sums are added in another
+// order than the program's (docs/numerics.md).
 //
 // Choices, each after the name of the chain's last block:
 //   NAME.row_threads     threads that share a row
@@ -28,11 +28,12 @@
 
 namespace tilewright {
 
-// Elements along the contiguous dimension that the reduction combines for each row, symbolic extents taken as 1; nothing when it does not reduce along a contiguous dimension.
+// Elements along the contiguous dimension that the reduction combines for each row, symbolic extents taken as 1;
+// nothing when it does not reduce along a contiguous dimension.
 std::optional<int64_t> RowLength(const BlockNode& block);
 
-// `chain`: from RowChain (autoschedule/program/row_chain.h); a reduction alone where it has no rows. On a refusal of "row_threads_rule" or a primitive the steps
-// before it stay applied.
+// `chain`: from RowChain (autoschedule/program/row_chain.h); a reduction alone where it has no rows. On a refusal of
+// "row_threads_rule" or a primitive the steps before it stay applied.
 Outcome<std::monostate> ScheduleRowThreads(Schedule& sch, std::vector<BlockRv> chain, const Target& target,
                                            Choices& choices);
 

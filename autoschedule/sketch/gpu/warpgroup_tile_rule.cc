@@ -143,8 +143,8 @@ class WarpgroupSchedule {
     return {kName, "operands of {block0} can be copied by single elements alone", {id}};
   }
 
-  // Images of few channels: a copy with as many as a thread copies at once, where that is not much more. Windows of it lie
-  // where they are, while a matrix of windows would be as many copies of the image.
+  // Images of few channels: a copy with as many as a thread copies at once, where that is not much more. Windows of it
+  // lie where they are, while a matrix of windows would be as many copies of the image.
   bool PadChannels(BlockRv block) {
     const Contraction& contraction = plan_.contraction;
     const Block node = RealizeOf(sch_, block).block;
@@ -214,8 +214,8 @@ class WarpgroupSchedule {
   BulkCopy HowCopied(const Schedule& sch, BlockRv copy, bool depth_is_last) const {
     return BulkCopyOf({RealizeOf(sch, copy).block.get(), depth_is_last, depth_, kSidesM});
   }
-  // Pixels can be copied by the engine, or by all threads in deeper steps. The engine is preferred where its steps are as
-  // deep and there are some of them: a producer that has little to run ahead of costs more than it saves (measured:
+  // Pixels can be copied by the engine, or by all threads in deeper steps. The engine is preferred where its steps are
+  // as deep and there are some of them: a producer that has little to run ahead of costs more than it saves (measured:
   // docs/h200.md).
   Outcome<Done> ChooseCopies() {
     const bool deep = depth_ * Bytes() == cuda::kWidestSwizzle && plan_.sizes.k >= cuda::kLeastStepsOfProducer * depth_;
@@ -249,8 +249,8 @@ class WarpgroupSchedule {
   int64_t FastestParts(const ProductTile& tile) const {
     return std::ranges::min(Parts(tile.k), {}, [&](int64_t count) { return Seconds(tile, count); });
   }
-  // Clusters along rows or columns of tiles that the grid divides into, in which blocks copy whole repeats of swizzles for
-  // each other.
+  // Clusters along rows or columns of tiles that the grid divides into, in which blocks copy whole repeats of swizzles
+  // for each other.
   std::vector<Cluster> Clusters(const ProductTile& tile) const {
     constexpr int64_t kSizes[] = {2, 4}, kRepeat = 8;
     std::vector<Cluster> clusters = {{}};

@@ -8,22 +8,22 @@
 //           for k1: sums += A_shared * B_shared
 //       C[...] = sums                                each lane stores those it holds, with elementwise consumers
 //
-// Operands that are boxes of arrays, or pixels of images, are copied by an engine (TMA), which a warpgroup of its own starts
-// (bulk_operands.h). A step of K of a convolution is then of a single window element. Other operands all threads copy
-// asynchronously, several neighbours each.
+// Operands that are boxes of arrays, or pixels of images, are copied by an engine (TMA), which a warpgroup of its own
+// starts (bulk_operands.h). A step of K of a convolution is then of a single window element. Other operands all threads
+// copy asynchronously, several neighbours each.
 //
-// A separate kernel packs operands that cannot be copied in vectors, such as bytes of B[k, n] and images of three channels
-// (pack_operand.h).
+// A separate kernel packs operands that cannot be copied in vectors, such as bytes of B[k, n] and images of three
+// channels (pack_operand.h).
 //
 // Neighbouring blocks may form a cluster where the engine copies: what all of them need each copies in part, for all.
 //
-// Products of few tiles and great depth are divided along the depth: parts of the sums go to memory, and a second kernel
-// adds them up.
+// Products of few tiles and great depth are divided along the depth: parts of the sums go to memory, and a second
+// kernel adds them up.
 //
 // Choices, after the block's name: NAME.copies of pixels, by the engine ("bulk") or by threads ("threads"); NAME.tile_m
-// (64 for each warpgroup), NAME.tile_n, NAME.tile_k of a block, NAME.parts of the depth, NAME.cluster blocks of a cluster,
-// NAME.cluster_columns (1: along columns of tiles, 0: rows), NAME.stages, NAME.group: rows of tiles that run one after the
-// other before the next column of tiles; of the second kernel NAME.sum.vector and NAME.sum.threads.
+// (64 for each warpgroup), NAME.tile_n, NAME.tile_k of a block, NAME.parts of the depth, NAME.cluster blocks of a
+// cluster, NAME.cluster_columns (1: along columns of tiles, 0: rows), NAME.stages, NAME.group: rows of tiles that run
+// one after the other before the next column of tiles; of the second kernel NAME.sum.vector and NAME.sum.threads.
 #pragma once
 
 #include <optional>

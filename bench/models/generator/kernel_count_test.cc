@@ -1,5 +1,5 @@
-// How many kernels the models are. The schedules that fusion asks for depend on sizes, so that these are the sizes of the
-// models; transformers have two layers of theirs, and each further layer adds what the second one does.
+// How many kernels the models are. The schedules that fusion asks for depend on sizes, so that these are the sizes of
+// the models; transformers have two layers of theirs, and each further layer adds what the second one does.
 #include "bench/models/generator/families.h"
 #include "graph/executor/onnx_model.h"
 #include "graph/executor/optimize.h"

@@ -3,9 +3,9 @@
 //   absl::StatusOr<GeneratedModel> model = GenerateModel("bert_base", {});
 //   WriteModel(model->proto, "bert_base.onnx");
 //
-// The graphs are those that PyTorch's exporter writes at opset 17: batch normalization folded into the convolutions, GELU
-// by Erf, ReLU6 as Clip, multi-head attention with its reshapes, transposes and splits. BERT's layer normalization is
-// decomposed into ReduceMean, Sub, Pow, Sqrt, Div, as files of older exporters have it; ViT's is the operator.
+// The graphs are those that PyTorch's exporter writes at opset 17: batch normalization folded into the convolutions,
+// GELU by Erf, ReLU6 as Clip, multi-head attention with its reshapes, transposes and splits. BERT's layer normalization
+// is decomposed into ReduceMean, Sub, Pow, Sqrt, Div, as files of older exporters have it; ViT's is the operator.
 //
 // Weights keep activations of the order of 1 through all layers, so that errors are not hidden by numbers that vanish,
 // explode or saturate.

@@ -1,5 +1,5 @@
-// Libraries for AArch64 under the emulator in which this compiler's code for that machine runs: instructions in place of
-// times.
+// Libraries for AArch64 under the emulator in which this compiler's code for that machine runs: instructions in place
+// of times.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// What the machine asks of the instructions: work that goes on by itself, and texts for reports. Internal to the emulator.
+// What the machine asks of the instructions: work that goes on by itself, and texts for reports. Internal to the
+// emulator.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// Bulk copies and bulk tensor copies, element by element against the definition of a box, a swizzle, a column of pixels.
+// Bulk copies and bulk tensor copies, element by element against the definition of a box, a swizzle, a column of
+// pixels.
 #include <cmath>
 #include <cstdint>
 #include <cstring>

@@ -1,4 +1,5 @@
-// Operands of wgmma in shared memory: where the elements lie that a 64-bit descriptor describes. Internal to the emulator.
+// Operands of wgmma in shared memory: where the elements lie that a 64-bit descriptor describes. Internal to the
+// emulator.
 //
 // With T elements in 16 bytes and W chunks of 16 bytes in the swizzle's span (1, 2, 4, 8 for none, 32, 64, 128 bytes):
 //
@@ -6,7 +7,8 @@
 //   along M or N:        swizzled: (mn / T % W) 16 + (mn / (T W)) leading + (k % 8) W 16 + (k / 8) stride
 //                        none:     (mn / T) stride + (k % 8) 16 + (k / 8) leading
 //
-// from the descriptor's address on, plus the place within the 16 bytes; then the swizzle is applied to the whole address.
+// from the descriptor's address on, plus the place within the 16 bytes; then the swizzle is applied to the whole
+// address.
 #pragma once
 
 #include <cstddef>

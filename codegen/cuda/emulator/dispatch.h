@@ -1,5 +1,5 @@
-// Functions that are compiled twice: for any processor, and on x86 for those with AVX2, FMA and F16C. The body is the same
-// plain C++; only what the compiler may use differs. Internal to the emulator.
+// Functions that are compiled twice: for any processor, and on x86 for those with AVX2, FMA and F16C. The body is the
+// same plain C++; only what the compiler may use differs. Internal to the emulator.
 //
 //   TW_EMULATOR_INLINE void AddLoop(float* to, const float* from, int n) { for ... }
 //   TW_EMULATOR_DISPATCH(Add, AddLoop, (float* to, const float* from, int n), (to, from, n))

@@ -63,8 +63,8 @@ Program RandomProgram(std::mt19937& random) {
   return program;
 }
 
-// Whether some pair of conflicting accesses is not ordered, by definition: accesses of different threads are ordered by a
-// barrier between their phases; a copy that is not waited for is ordered before nothing.
+// Whether some pair of conflicting accesses is not ordered, by definition: accesses of different threads are ordered by
+// a barrier between their phases; a copy that is not waited for is ordered before nothing.
 bool HasRace(const Program& program) {
   int section[kPhases] = {};
   for (int phase = 1; phase < kPhases; ++phase) {
@@ -212,8 +212,8 @@ class Runner {
   std::string wrong_;
 };
 
-// What the mbarrier of a phase orders: the thread that expects the bytes, with all others. The oracle knows nothing of it, so
-// that thread does nothing else in phases without a barrier (see below).
+// What the mbarrier of a phase orders: the thread that expects the bytes, with all others. The oracle knows nothing of
+// it, so that thread does nothing else in phases without a barrier (see below).
 bool OnlyMbarrierOrders(const Program& program) {
   for (int phase = 0; phase < kPhases; ++phase) {
     if (program.barriers[phase] != Barrier::kNone) continue;

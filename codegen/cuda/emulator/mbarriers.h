@@ -7,8 +7,8 @@
 
 namespace tilewright::emulator {
 
-// The initialized mbarrier at a shared address, which may be another block's; null (and a fault) if there is none, or if
-// its initialization is not known to the thread.
+// The initialized mbarrier at a shared address, which may be another block's; null (and a fault) if there is none, or
+// if its initialization is not known to the thread.
 Mbarrier* FindMbarrier(Machine& machine, uint32_t address, Op op);
 void ArriveAtMbarrier(Machine& machine, Mbarrier& barrier, uint32_t count);
 void ExpectBytes(Machine& machine, Mbarrier& barrier, uint32_t bytes);

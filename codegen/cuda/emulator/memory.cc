@@ -50,8 +50,8 @@ bool MayAccessGlobal(Machine& machine, const void* at, void* array, uint32_t byt
   return machine.CheckGlobal(of, at, bytes, machine.ByThread(op, write));
 }
 
-// Order by atomics, as C++ defines it for fences: what a thread published with its last fence travels with what it writes
-// to a word, and who reads the word knows it after its own next fence.
+// Order by atomics, as C++ defines it for fences: what a thread published with its last fence travels with what it
+// writes to a word, and who reads the word knows it after its own next fence.
 void Order(Machine& machine, uint64_t word, bool reads, bool writes) {
   Thread& self = machine.self();
   Knowledge& released = machine.released()[word];

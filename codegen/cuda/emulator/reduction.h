@@ -8,7 +8,8 @@
 
 namespace tilewright::emulator {
 
-// Combines `bytes` of elements into `to`; kNone copies them. Combinations that hardware does not have leave `to` as it is.
+// Combines `bytes` of elements into `to`; kNone copies them. Combinations that hardware does not have leave `to` as it
+// is.
 void Reduce(tw::emu::Reduction reduction, MapType type, const std::byte* from, std::byte* to, size_t bytes);
 
 }  // namespace tilewright::emulator

@@ -1,5 +1,5 @@
-// wmma: matrix instructions on opaque fragments. Which lane holds which element changes with the launch's seed, so that a
-// kernel that depends on it is found out.
+// wmma: matrix instructions on opaque fragments. Which lane holds which element changes with the launch's seed, so that
+// a kernel that depends on it is found out.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -56,8 +56,8 @@ bool IsSupported(const WmmaShape& shape) {
   }
 }
 
-// The slot of element i of a fragment: slot / elements of a lane is the lane. A permutation, since the count is a power of two
-// and the factor odd.
+// The slot of element i of a fragment: slot / elements of a lane is the lane. A permutation, since the count is a power
+// of two and the factor odd.
 int SlotOf(const Machine& machine, int i, int elements) {
   const uint64_t seed = machine.options().seed;
   return static_cast<int>((static_cast<uint64_t>(i) * (2 * seed + 5) + seed * 7 + 3) &

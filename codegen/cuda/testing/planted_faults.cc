@@ -167,7 +167,8 @@ class Planter {
     }
   }
 
-  // Equal lines change together: what stands there twice, as a wait in front of each copy of a step, is not needed twice.
+  // Equal lines change together: what stands there twice, as a wait in front of each copy of a step, is not needed
+  // twice.
   void Together() {
     std::vector<Site> merged;
     for (Site& site : sites_) {

@@ -1,7 +1,7 @@
-// Faults planted into kernels: what a compiler, or a person who writes kernels, gets wrong. Each kind has a rule that finds
-// its sites in the emitted text (or in the maps of bulk copies), so that a table "kind of fault x kernel" needs no text of
-// its own for a kernel. Equal lines of one kernel that synchronize change together: one of them may be there for another's
-// sake (a wait in front of each copy of a step), and without all of them the kernel is wrong.
+// Faults planted into kernels: what a compiler, or a person who writes kernels, gets wrong. Each kind has a rule that
+// finds its sites in the emitted text (or in the maps of bulk copies), so that a table "kind of fault x kernel" needs
+// no text of its own for a kernel. Equal lines of one kernel that synchronize change together: one of them may be there
+// for another's sake (a wait in front of each copy of a step), and without all of them the kernel is wrong.
 //
 //   kind             a site                                      becomes
 //   barrier          __syncthreads();                            nothing

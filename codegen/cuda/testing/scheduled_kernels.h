@@ -1,5 +1,5 @@
-// For tests of kernels for a GPU: programs and schedules as text, through lowering and emission, in the emulator. Emitted
-// text can be changed on the way, to see that the emulator finds what is wrong with it.
+// For tests of kernels for a GPU: programs and schedules as text, through lowering and emission, in the emulator.
+// Emitted text can be changed on the way, to see that the emulator finds what is wrong with it.
 #pragma once
 
 #include <string>
@@ -47,8 +47,8 @@ FaultsInKernels PlantAndRun(const KernelTrial& trial, std::string_view kind, siz
 using Edits = std::vector<std::pair<std::string, std::string>>;
 
 // Runs the function's kernels for the target in the emulator on small integers and the function in the interpreter.
-// Empty when nothing is found and the results are the same to the bit; else what lowering, emission, the emulator or the
-// comparison says.
+// Empty when nothing is found and the results are the same to the bit; else what lowering, emission, the emulator or
+// the comparison says.
 std::string Emulated(const Function& function, const std::string& target, const Edits& edits = {});
 
 // The text of the kernels as the emulator compiles it; a failure of the test where there is none.

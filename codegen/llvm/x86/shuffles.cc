@@ -1,5 +1,5 @@
-// Shuffles of AVX2 and AVX-512 for which LLVM makes more than one instruction: bytes on their way to be looked up or shifted
-// in 32-bit lanes, and neighbours across two vectors.
+// Shuffles of AVX2 and AVX-512 for which LLVM makes more than one instruction: bytes on their way to be looked up or
+// shifted in 32-bit lanes, and neighbours across two vectors.
 #include <string>
 
 #include "absl/strings/str_cat.h"

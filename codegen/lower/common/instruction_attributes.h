@@ -5,7 +5,8 @@
 //   with T.attr(0, "cuda.registers", 8):                               the iterations of the loop in it are registers of
 //                                                                      the lane, from this one on
 //
-// Analyses look at the bodies, which are exact; codegen/lower/gpu/select_instructions.h takes the instructions at the end.
+// Analyses look at the bodies, which are exact; codegen/lower/gpu/select_instructions.h takes the instructions at the
+// end.
 #pragma once
 
 #include "ir/stmt.h"

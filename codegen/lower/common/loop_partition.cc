@@ -138,7 +138,8 @@ class CutFinder : public Visitor {
     return step;
   }
 
-  // Values of var at which coefficient * var + rest >= 0 changes, for the least and the greatest rest, and those between.
+  // Values of var at which coefficient * var + rest >= 0 changes, for the least and the greatest rest, and those
+  // between.
   void AddSignChange(int64_t coefficient, int64_t least, int64_t greatest, int64_t step) {
     const auto add = [&](int64_t rest, std::set<int64_t>* cuts) {
       // The first value at which it holds, or (falling) no longer holds.

@@ -21,11 +21,11 @@
 // regions are not known to be apart); and what cannot be multiplied: a buffer whose address is taken, that a layout
 // spreads over several owners, or whose extents depend on the loop.
 //
-// software_pipeline_async_stages names stages that may run asynchronously. On a CPU they run in order, like the others: it
-// overlaps by itself what does not depend on each other. With `asynchronous`, what they do stands below the attribute
-// async_copy (codegen/lower/gpu/async_copies.h makes copies by engines of it), each step closes a group of copies for
-// each of these stages, and before a statement that uses what such a stage wrote, a wait leaves as many of the latest
-// groups in flight as were issued after the one it needs.
+// software_pipeline_async_stages names stages that may run asynchronously. On a CPU they run in order, like the others:
+// it overlaps by itself what does not depend on each other. With `asynchronous`, what they do stands below the
+// attribute async_copy (codegen/lower/gpu/async_copies.h makes copies by engines of it), each step closes a group of
+// copies for each of these stages, and before a statement that uses what such a stage wrote, a wait leaves as many of
+// the latest groups in flight as were issued after the one it needs.
 #pragma once
 
 #include "absl/status/statusor.h"

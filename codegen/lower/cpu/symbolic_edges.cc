@@ -35,8 +35,8 @@ class Decider : public Mutator {
   const Comparisons& decided_;
 };
 
-// The conditions of one loop over tiles, where all at its end compare with the same size, up to constants. With the size
-// as coefficient * full + left, iteration full + t is whole for t <= whole, whatever is left.
+// The conditions of one loop over tiles, where all at its end compare with the same size, up to constants. With the
+// size as coefficient * full + left, iteration full + t is whole for t <= whole, whatever is left.
 struct Tile {
   Expr size;
   int64_t coefficient = 0;
@@ -273,8 +273,8 @@ class EdgeCutter : public Mutator {
     return If(enough, LetStmt(tiles, all, Sequence(std::move(sequence))), Copy(self));
   }
 
-  // The size from which on tiles that overlap have place: those at the beginning do not reach the end, the others do not
-  // reach the beginning.
+  // The size from which on tiles that overlap have place: those at the beginning do not reach the end, the others do
+  // not reach the beginning.
   static int64_t LeastForShifted(const Tile& tile, const std::vector<EdgeCondition>& conditions) {
     const int64_t step = tile.coefficient, at_end = -tile.whole - 1;
     int64_t first = 0, reach = 0;  // the first place that is as in the middle, and how far a tile sees

@@ -11,9 +11,9 @@
 //                                                        T.cuda.mbarrier_wait(full[waited % 3], waited // 3 % 2)
 //                                                        waited = waited + 1
 //
-// Groups of copies are those of the pipeline (software_pipeline.h), counted by each thread. A group is done when the first
-// thread has closed it and all bytes that it expects have arrived. Behind its wait a group's data is visible to all
-// threads, so that no barrier of the block stands there; one stands before a copy that overwrites what threads read
+// Groups of copies are those of the pipeline (software_pipeline.h), counted by each thread. A group is done when the
+// first thread has closed it and all bytes that it expects have arrived. Behind its wait a group's data is visible to
+// all threads, so that no barrier of the block stands there; one stands before a copy that overwrites what threads read
 // (place_barriers.h), which also keeps the first thread from using a barrier for a second group too early.
 #pragma once
 
@@ -22,10 +22,10 @@
 
 namespace tilewright {
 
-// A pipeline with roles (warp_roles.h) has a producer that copies: for each group there is a second barrier, "empty", by
-// which consumers let it copy again. They arrive where the kernel closes the group that copies into the same memory; all
-// that reads it lies before. Where blocks of a cluster copy for each other (multicast.h), the consumers of all of them
-// arrive at the producer of each, and barriers are ready in all blocks before one copies. A producer waits for all
+// A pipeline with roles (warp_roles.h) has a producer that copies: for each group there is a second barrier, "empty",
+// by which consumers let it copy again. They arrive where the kernel closes the group that copies into the same memory;
+// all that reads it lies before. Where blocks of a cluster copy for each other (multicast.h), the consumers of all of
+// them arrive at the producer of each, and barriers are ready in all blocks before one copies. A producer waits for all
 // consumers before it closes a group that they make room for: nobody arrives at a block that has ended.
 //
 // Consumers arrive behind products that follow the end of a group: they release what earlier products read

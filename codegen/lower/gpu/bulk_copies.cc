@@ -304,7 +304,8 @@ class BulkMaker : public ScopedMutator {
     return result;
   }
 
-  // The blocks of the cluster that a copy can fill at once: each copies as many of the rows, which begin where boxes may.
+  // The blocks of the cluster that a copy can fill at once: each copies as many of the rows, which begin where boxes
+  // may.
   std::optional<Multicast> ToCluster(const Nest& nest, const Source& source, const BoxForm& form) const {
     if (!of_producer_ || !blocks_copy_alike_ || cluster_.empty() || nest.loops.size() != 2) return std::nullopt;
     std::vector<Expr> place = source.first;

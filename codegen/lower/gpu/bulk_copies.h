@@ -13,14 +13,14 @@
 // what is outside of the array, the engine does so too. Rows may also be pixels of an image (images/image_rows.h): the
 // engine finds them by an im2col map. What is no such box is left as it is.
 //
-// In a pipeline whose copies are a producer's, what all blocks of a cluster need they copy for each other (multicast.h):
-// each copies some of the rows, to all of them.
+// In a pipeline whose copies are a producer's, what all blocks of a cluster need they copy for each other
+// (multicast.h): each copies some of the rows, to all of them.
 //
 // The result is an instruction with the loops as its body (codegen/lower/common/instruction_attributes.h);
 // bulk_barriers.h says when it is done. The map, T.cuda.tensor_map(array, type, span, rank, extents..., strides...,
 // box...), innermost dimension first and strides in bytes, is encoded when the kernel is launched. In an im2col map,
-// T.cuda.im2col_map(array, type, span, rank, extents..., strides..., channels, pixels, lower..., upper..., steps...), corners
-// and steps are those of the axes of pixels.
+// T.cuda.im2col_map(array, type, span, rank, extents..., strides..., channels, pixels, lower..., upper..., steps...),
+// corners and steps are those of the axes of pixels.
 #pragma once
 
 #include <cstdint>

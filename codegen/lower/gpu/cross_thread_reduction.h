@@ -25,8 +25,8 @@
 // Threads that have no part in it hold the neutral value. The statements are to be executed by all threads together
 // (unify_threads.h); barriers come later.
 //
-// Refused: combinations that are not known; threads of one loop of which some bits reduce and others do not, unless they
-// are the quotient and the remainder by a constant; conditions that mix both.
+// Refused: combinations that are not known; threads of one loop of which some bits reduce and others do not, unless
+// they are the quotient and the remainder by a constant; conditions that mix both.
 #pragma once
 
 #include "absl/status/statusor.h"

@@ -5,8 +5,8 @@
 //           S[(f * 2048 + ty * 1024 + tx * 8 + v) // 64,            S[i, j] = A[i, j]
 //             (...) % 64] = A[...]
 //
-// Element `e` of the tile is copied in iteration e // 2048 by thread e // 1024 % 2, e // 8 % 128, as element e % 8 of its
-// vector. Null where the threads' loops have another number of elements than the tile.
+// Element `e` of the tile is copied in iteration e // 2048 by thread e // 1024 % 2, e // 8 % 128, as element e % 8 of
+// its vector. Null where the threads' loops have another number of elements than the tile.
 #pragma once
 
 #include <vector>

@@ -22,8 +22,8 @@ struct Multicast {
   Expr mask;           // a bit for each of them, by its rank in the cluster
 };
 
-// `cluster`: the loops over the blocks of a cluster, of constant extents. `place`: what the place of the copy depends on.
-// Nothing where each block needs something else.
+// `cluster`: the loops over the blocks of a cluster, of constant extents. `place`: what the place of the copy depends
+// on. Nothing where each block needs something else.
 std::optional<Multicast> PlanMulticast(const std::vector<const ForNode*>& cluster, const std::vector<Expr>& place);
 
 // Whether the blocks of each cluster execute the pipelines of `kernel` alike: none of the loops and branches around

@@ -3,8 +3,8 @@
 //   T.cuda.wgmma("128", ..., C, T.address_of(S[s, 64, 16]), ...)
 //       =>  T.cuda.wgmma("128", ..., C, T.cuda.wgmma_descriptor("tw::kSwizzle128", T.address_of(S[s, 64, 16]), 16, 1024), ...)
 //
-// wgmma finds the elements of an operand by its address, two distances and a swizzle. These follow from the layout of the
-// buffer (shared_places.h), which set_layout gives to it. The pass runs while buffers have their shapes.
+// wgmma finds the elements of an operand by its address, two distances and a swizzle. These follow from the layout of
+// the buffer (shared_places.h), which set_layout gives to it. The pass runs while buffers have their shapes.
 #pragma once
 
 #include "absl/status/statusor.h"

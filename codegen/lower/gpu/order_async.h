@@ -9,9 +9,9 @@
 //
 // wgmma is asynchronous: products that follow each other with nothing between them become one group, before which
 // registers that threads touched are fenced. The warpgroup waits for it before it does anything but wait for copies and
-// start the next products. A release of memory that earlier groups read (bulk_barriers.h) waits for those alone. It reads shared memory in another way
-// than threads write it (the async proxy): where threads write shared memory that it may read, a fence of the proxy stands
-// before each barrier of the block, by which the writes become visible.
+// start the next products. A release of memory that earlier groups read (bulk_barriers.h) waits for those alone. It
+// reads shared memory in another way than threads write it (the async proxy): where threads write shared memory that it
+// may read, a fence of the proxy stands before each barrier of the block, by which the writes become visible.
 #pragma once
 
 #include "ir/function.h"

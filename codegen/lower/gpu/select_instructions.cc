@@ -121,8 +121,8 @@ class Selector : public ScopedMutator {
     const bool of_lanes = owner == OwnerLevel::kWarp || owner == OwnerLevel::kWarpgroup;
     return (buffer->scope.kind() == MemoryKind::kFragment && of_lanes) || fragments_.contains(buffer->data.get());
   }
-  // Left operands of 16 bits lie in the lanes as sums do (intrin/cuda/fragments.h): what is made of sums element by element
-  // is the operand of another product where it is.
+  // Left operands of 16 bits lie in the lanes as sums do (intrin/cuda/fragments.h): what is made of sums element by
+  // element is the operand of another product where it is.
   static bool IsLeftOperand(const Buffer& buffer) {
     return buffer->scope.text().ends_with(".matrix_a") && buffer->dtype.bits() == 16;
   }

@@ -12,8 +12,8 @@
 // the lane's registers that the iterations of the loop are. Fragments become registers of each lane: one of 32 elements
 // of what the warp has.
 //
-// Outside of such attributes, an access to sums that each thread makes to an element of its own lane is one of a register
-// (fragment_lanes.h). Refused: other accesses to fragments.
+// Outside of such attributes, an access to sums that each thread makes to an element of its own lane is one of a
+// register (fragment_lanes.h). Refused: other accesses to fragments.
 #pragma once
 
 #include "absl/status/statusor.h"

@@ -48,8 +48,8 @@ struct OperandForm {
   friend bool operator==(const OperandForm&, const OperandForm&) = default;
 };
 
-// The form that finds each tile of `rows` x `columns` which begins at multiples of these in the buffer. `along_k`: K runs
-// along the rows (they are M or N), otherwise along the columns. InvalidArgument: there is none.
+// The form that finds each tile of `rows` x `columns` which begins at multiples of these in the buffer. `along_k`: K
+// runs along the rows (they are M or N), otherwise along the columns. InvalidArgument: there is none.
 absl::StatusOr<OperandForm> FindOperandForm(const Buffer& buffer, int64_t rows, int64_t columns, bool along_k);
 
 }  // namespace tilewright

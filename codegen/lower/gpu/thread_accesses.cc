@@ -180,8 +180,8 @@ class DigitFinder {
   }
 
  private:
-  // A digit whose bits another one flips: where the other one stands in the sum by itself, each value of the digit gives
-  // another result. The digit keeps its extent when both are numbers of bits and the other one has no more.
+  // A digit whose bits another one flips: where the other one stands in the sum by itself, each value of the digit
+  // gives another result. The digit keeps its extent when both are numbers of bits and the other one has no more.
   std::optional<Digit> FlippedDigit(const CallNode& op) const {
     const std::optional<Digit> digit = DigitOf(op.args[0]), by = DigitOf(op.args[1]);
     if (!digit || !by || (digit->extent & (digit->extent - 1)) != 0 || by->extent > digit->extent) return std::nullopt;

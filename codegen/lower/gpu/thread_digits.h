@@ -27,8 +27,8 @@ struct ThreadDigits {
   Expr IsLeader() const;  // it is the first of them
 };
 
-// `loops`: the loops over threadIdx around, `reduced`, `spatial`: what depends on threads that reduce, and what on others.
-// Nothing when a loop's threads do both and are no quotient and remainder; `problem` then says which loop.
+// `loops`: the loops over threadIdx around, `reduced`, `spatial`: what depends on threads that reduce, and what on
+// others. Nothing when a loop's threads do both and are no quotient and remainder; `problem` then says which loop.
 std::optional<ThreadDigits> FindThreadDigits(const std::vector<const ForNode*>& loops, const std::vector<Expr>& reduced,
                                              const std::vector<Expr>& spatial, std::string* problem);
 

@@ -2,8 +2,8 @@
 //
 //   T.cuda.wgmma("128", "float", "tw::f16", "tw::f16", "tw::kMajorK", "tw::kMajorMN", C, A, B, 1)
 //
-// columns; types of C, A and B; along what A and B are contiguous; a pointer to registers of C; the addresses of A and B
-// (later their descriptors); whether the sums that C has are added to. With A in registers:
+// columns; types of C, A and B; along what A and B are contiguous; a pointer to registers of C; the addresses of A and
+// B (later their descriptors); whether the sums that C has are added to. With A in registers:
 //
 //   T.cuda.wgmma_rs("128", "float", "tw::f16", "tw::f16", "tw::kMajorMN", C, A, B, 1)
 //

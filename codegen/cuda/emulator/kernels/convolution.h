@@ -1,6 +1,6 @@
 // A convolution as an implicit product for sm_90a: O[n, p, q, co] = sum of I[n, p S - P + r D, q S - P + s D, ci] *
-// W[r, s, ci, co]. Rows of A are output pixels, fetched by im2col copies, which do padding, stride and dilation; columns of
-// B are output channels. f16, sums in f32; blocks of 128 pixels x 64 channels.
+// W[r, s, ci, co]. Rows of A are output pixels, fetched by im2col copies, which do padding, stride and dilation;
+// columns of B are output channels. f16, sums in f32; blocks of 128 pixels x 64 channels.
 #pragma once
 
 #include "codegen/cuda/emulator/device/kernel.h"

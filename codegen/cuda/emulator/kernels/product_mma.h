@@ -1,5 +1,6 @@
 // C[m, n] = sum over k of A[m, k] * B[k, n] for sm_80: cp.async in stages, ldmatrix, mma.sync. f16, sums in f32.
-// Blocks of 64 x 64 by four warps of 32 x 32, depth 32 a stage; shared rows are swizzled. Any M; N and K multiples of 8.
+// Blocks of 64 x 64 by four warps of 32 x 32, depth 32 a stage; shared rows are swizzled. Any M; N and K multiples of
+// 8.
 #pragma once
 
 #include "codegen/cuda/emulator/device/kernel.h"

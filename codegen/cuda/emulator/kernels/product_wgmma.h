@@ -1,6 +1,6 @@
-// C = A * B for sm_90a: a warp copies tiles by TMA, two warpgroups multiply them by wgmma; blocks are persistent. f16, sums
-// in f32. Tiles of 128 x 128, depth 64 a stage. B is [k, n], or [n, k] with kTransposed. In a cluster of two, blocks with
-// the same columns share each tile of B by multicast.
+// C = A * B for sm_90a: a warp copies tiles by TMA, two warpgroups multiply them by wgmma; blocks are persistent. f16,
+// sums in f32. Tiles of 128 x 128, depth 64 a stage. B is [k, n], or [n, k] with kTransposed. In a cluster of two,
+// blocks with the same columns share each tile of B by multicast.
 #pragma once
 
 #include "codegen/cuda/emulator/device/kernel.h"

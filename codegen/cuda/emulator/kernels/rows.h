@@ -1,5 +1,5 @@
-// Kernels whose threads combine values: softmax of rows by a block each, a matrix times a vector by a warp for each row,
-// a product by wmma through padded shared memory, and a product of bytes by dp4a.
+// Kernels whose threads combine values: softmax of rows by a block each, a matrix times a vector by a warp for each
+// row, a product by wmma through padded shared memory, and a product of bytes by dp4a.
 #pragma once
 
 #include "codegen/cuda/emulator/device/kernel.h"

@@ -12,7 +12,8 @@
 namespace tilewright {
 namespace {
 
-// What a map can say: bytes at whose multiples pixels begin, pixels of a column, channels of a pixel, steps from pixel to pixel.
+// What a map can say: bytes at whose multiples pixels begin, pixels of a column, channels of a pixel, steps from pixel
+// to pixel.
 constexpr int64_t kPixelBytes = 16, kMostPixels = 1024, kMostChannels = 256, kMostStep = 8;
 // Ends of the last axis that are tried: rows of the last tile may go so far beyond it.
 constexpr int64_t kEnds = 64;
@@ -286,7 +287,8 @@ class Finder {
     rows->counted = -1;
     return absl::OkStatus();
   }
-  // Whether the last digit may be count - 1: the first pixel is before, all behind belong to an image that is not there.
+  // Whether the last digit may be count - 1: the first pixel is before, all behind belong to an image that is not
+  // there.
   bool IsEnd(const ImageAxis& axis, const Expr& digit, int64_t count) {
     const Expr last = Wide(image_->shape[0]) - Number(1), in_box = digit < Number(count);
     const arith::Bounds first = analyzer_.ConstBounds(axis.first);

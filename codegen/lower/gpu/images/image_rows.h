@@ -9,8 +9,8 @@
 //
 // The last dimension of the image holds the channels of a pixel, the first counts images, and those in between are axes
 // of pixels. Along an axis the positions of pixels are a digit of a number that grows by one from row to row, times the
-// step of a convolution, plus what is the same for all rows. The engine writes zeros for what is outside of the image; all
-// zeros of the program have to be such.
+// step of a convolution, plus what is the same for all rows. The engine writes zeros for what is outside of the image;
+// all zeros of the program have to be such.
 #pragma once
 
 #include <cstdint>
@@ -56,9 +56,9 @@ struct ImageRows {
   int counted = -1;
 };
 
-// `positions`: of the counted axis, if there is one; 0: as many as the copy allows. Copies of one array by one map have to
-// agree on them. Loops around the copy are bound in `analyzer`.
-// InvalidArgument: the rows are not pixels that the engine could copy, with the reason.
+// `positions`: of the counted axis, if there is one; 0: as many as the copy allows. Copies of one array by one map have
+// to agree on them. Loops around the copy are bound in `analyzer`. InvalidArgument: the rows are not pixels that the
+// engine could copy, with the reason.
 absl::StatusOr<ImageRows> FindImageRows(const ImageNest& nest, int64_t positions, arith::Analyzer* analyzer);
 
 // What a tensor map and an instruction say, innermost axis first.
@@ -67,8 +67,8 @@ struct ImageBox {
   std::vector<Expr> coordinates;  // channel, axes, image
   std::vector<Expr> offsets;
 };
-// `low`: the least shift along each axis of all copies by the map, outermost first. InvalidArgument: corners or offsets do
-// not fit into the fields of a map.
+// `low`: the least shift along each axis of all copies by the map, outermost first. InvalidArgument: corners or offsets
+// do not fit into the fields of a map.
 absl::StatusOr<ImageBox> BoxOf(const ImageRows& rows, const Buffer& image, const std::vector<int64_t>& low);
 std::vector<int64_t> LeastShifts(const ImageRows& rows);
 
