@@ -2,10 +2,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "base/check.h"
-#include "ir/script/parser.h"
+#include "intrin/from_text.h"
 #include "target/amx_registers.h"
 
 namespace tilewright {
@@ -69,8 +67,6 @@ def impl(c: T.handle):
         T.evaluate(T.amx_zero(C.access_ptr("w"), CALL_C, TILES, COLUMNS))
 )";
 
-using Words = std::vector<std::pair<absl::string_view, std::string>>;
-
 // The numbers of a name such as "2x14x32x32"; empty when there is something else.
 std::vector<int> SizesOf(absl::string_view text) {
   std::vector<int> sizes;
@@ -105,16 +101,6 @@ Words WordsOf(const AmxTiles& tiles, bool tiles_apart) {
   return words;
 }
 
-TensorIntrin Parse(absl::string_view text, const Words& words, std::string_view name) {
-  absl::StatusOr<Module> module = ParseModule(absl::StrReplaceAll(text, words), name);
-  TW_CHECK(module.ok()) << module.status().ToString();
-  TensorIntrin intrin;
-  intrin.name = std::string(name);
-  intrin.description = module->Find("desc");
-  intrin.implementation = module->Find("impl");
-  return intrin;
-}
-
 std::optional<TensorIntrin> Make(std::string_view name) {
   const std::vector<absl::string_view> parts = absl::StrSplit(AsAbsl(name).substr(kPrefix.size()), '_');
   const MachineInstruction* instruction = InstructionNamed("amx", {parts[0].data(), parts[0].size()});
@@ -132,7 +118,7 @@ std::optional<TensorIntrin> Make(std::string_view name) {
   words.emplace_back("DEPTH", absl::StrCat(depth));
   words.emplace_back("GROUPS", absl::StrCat(depth / group));
   words.emplace_back("GROUP", absl::StrCat(group));
-  TensorIntrin intrin = Parse(kTile, words, name);
+  TensorIntrin intrin = IntrinFromText(kTile, words, name, {});
   intrin.features = instruction->FeatureNames();
   intrin.instruction = instruction;
   return intrin;
@@ -148,7 +134,7 @@ std::optional<TensorIntrin> MakeZero(std::string_view name) {
   Words words = WordsOf(*tiles, sizes.size() == 3);
   words.emplace_back("TYPE_C", is_float ? "float32" : "int32");
   words.emplace_back("ZERO", is_float ? "T.float32(0)" : "0");
-  TensorIntrin intrin = Parse(kZero, words, name);
+  TensorIntrin intrin = IntrinFromText(kZero, words, name, {});
   intrin.features = {"amx-tile"};
   return intrin;
 }

@@ -6,8 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "base/check.h"
-#include "ir/script/parser.h"
+#include "intrin/from_text.h"
 
 namespace tilewright {
 namespace {
@@ -129,15 +128,7 @@ std::optional<TensorIntrin> Make(std::string_view full_name) {
                                                                {"{INNER}", held == vectors ? columns_loop : rows_loop},
                                                                {"{TWICE_ROWS}", Twice(group, false)},
                                                                {"{TWICE_COLUMNS}", Twice(group, true)}});
-  absl::StatusOr<Module> module = ParseModule(text, full_name);
-  TW_CHECK(module.ok()) << module.status().ToString();
-  TensorIntrin intrin;
-  intrin.name = std::string(full_name);
-  intrin.description = module->Find("desc");
-  intrin.implementation = module->Find("impl");
-  intrin.features = instruction->FeatureNames();
-  intrin.instruction = instruction;
-  return intrin;
+  return IntrinOfRow(text, {}, full_name, *instruction);
 }
 
 }  // namespace

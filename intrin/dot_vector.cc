@@ -3,8 +3,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/check.h"
+#include "intrin/from_text.h"
 #include "intrin/instructions.h"
-#include "ir/script/parser.h"
 
 namespace tilewright {
 namespace {
@@ -50,15 +50,7 @@ std::optional<TensorIntrin> Make(std::string_view name) {
                                                          {"{TA}", row->a.type.ToString()},
                                                          {"{TB}", row->b.type.ToString()},
                                                          {"{TC}", row->c.type.ToString()}});
-    absl::StatusOr<Module> module = ParseModule(text, name);
-    TW_CHECK(module.ok()) << module.status().ToString();
-    TensorIntrin intrin;
-    intrin.name = std::string(name);
-    intrin.description = module->Find("desc");
-    intrin.implementation = module->Find("impl");
-    intrin.features = row->FeatureNames();
-    intrin.instruction = row;
-    return intrin;
+    return IntrinOfRow(text, {}, name, *row);
   }
   return std::nullopt;
 }

@@ -4,8 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/substitute.h"
-#include "base/check.h"
-#include "ir/script/parser.h"
+#include "intrin/from_text.h"
 
 namespace tilewright {
 namespace {
@@ -63,16 +62,8 @@ std::optional<TensorIntrin> Make(std::string_view full_name) {
   const int vectors = nr / lanes;
   if (mr * vectors + instruction->OtherRegisters(vectors) > instruction->registers) return std::nullopt;
 
-  absl::StatusOr<Module> module =
-      ParseModule(absl::Substitute(kTile, mr, nr, kr, lanes, vectors, instruction->c.type.ToString()), full_name);
-  TW_CHECK(module.ok()) << module.status().ToString();
-  TensorIntrin intrin;
-  intrin.name = std::string(full_name);
-  intrin.description = module->Find("desc");
-  intrin.implementation = module->Find("impl");
-  intrin.features = instruction->FeatureNames();
-  intrin.instruction = instruction;
-  return intrin;
+  return IntrinOfRow(absl::Substitute(kTile, mr, nr, kr, lanes, vectors, instruction->c.type.ToString()), {}, full_name,
+                     *instruction);
 }
 
 }  // namespace
