@@ -8,37 +8,31 @@
 #include "ir/regions.h"
 #include "ir/script/printer.h"
 #include "verify/regions/touched_places.h"
-#include "verify/structure/given_values.h"
+#include "verify/structure/block_checker.h"
 #include "verify/structure/touched_reads.h"
 
 namespace tilewright {
 namespace {
 
-class Checker : public Visitor {
+class Checker : public BlockChecker {
  public:
-  using Visitor::Visit;
-  explicit Checker(const Function& function) { GivenValues(function).AssumeSizes(&analyzer_); }
-  void Visit(const Expr&) override {}
-  Diagnostics diagnostics;
+  using BlockChecker::BlockChecker;
 
  protected:
   void VisitBlock(const BlockNode* block) override {
-    arith::Analyzer::Scope scope(&analyzer_);
-    for (const IterVar& iter : block->iter_vars) analyzer_.Bind(iter.var, iter.domain);
+    InsideOf(block, [&] { CheckBlock(block); });
+  }
+
+ private:
+  void CheckBlock(const BlockNode* block) {
     AccessRegions touched = DetectRegions(*block);
     Check(block, touched.reads, block->reads, Touch::kRead);
     Check(block, touched.writes, block->writes, Touch::kWrite);
     if (block->init) CheckReadsOfOutput(*block);
-    if (CallsOutside(block->body)) {
-      diagnostics.push_back(
-          {Verdict::kAssumed, "declared regions", block->id,
-           "block " + block->name + " calls a function that is taken at the block's declared regions"});
-    }
-    Visit(block->init);
-    Visit(block->body);
+    if (!CallsOutside(block->body)) return;
+    diagnostics.push_back({Verdict::kAssumed, "declared regions", block->id,
+                           "block " + block->name + " calls a function that is taken at the block's declared regions"});
   }
-
- private:
   void Check(const BlockNode* block, const std::vector<BufferRegion>& touched,
              const std::vector<BufferRegion>& declared, Touch touch) {
     for (const BufferRegion& region : touched) {
@@ -104,7 +98,6 @@ class Checker : public Visitor {
     });
     return changes;
   }
-  arith::Analyzer analyzer_;
 };
 
 }  // namespace

@@ -14,18 +14,15 @@
 #include "ir/functor.h"
 #include "ir/script/printer.h"
 #include "ir/substitute.h"
-#include "verify/structure/given_values.h"
+#include "verify/structure/block_checker.h"
 #include "verify/structure/instances.h"
 
 namespace tilewright {
 namespace {
 
-class Checker : public Visitor {
+class Checker : public BlockChecker {
  public:
-  using Visitor::Visit;
-  explicit Checker(const Function& function) { GivenValues(function).AssumeSizes(&analyzer_); }
-  void Visit(const Expr&) override {}
-  Diagnostics diagnostics;
+  using BlockChecker::BlockChecker;
   std::unordered_set<const BlockNode*> repeating;
 
  protected:
@@ -457,7 +454,6 @@ class Checker : public Visitor {
                            "block " + realize.block->name + ": " + std::move(reason), enumerable});
   }
 
-  arith::Analyzer analyzer_;
   arith::Domain loops_;                  // between the scope and here, joined ones left out
   std::vector<const ForNode*> threads_;  // loops around, of all scopes
   VarMap joined_;

@@ -12,8 +12,8 @@
 #include "ir/functor.h"
 #include "ir/script/printer.h"
 #include "ir/substitute.h"
+#include "verify/structure/block_checker.h"
 #include "verify/structure/equal_values.h"
-#include "verify/structure/given_values.h"
 #include "verify/structure/instance_order.h"
 #include "verify/structure/instances.h"
 #include "verify/structure/join_digits.h"
@@ -22,12 +22,9 @@
 namespace tilewright {
 namespace {
 
-class Checker : public Visitor {
+class Checker : public BlockChecker {
  public:
-  using Visitor::Visit;
-  explicit Checker(const Function& function) { GivenValues(function).AssumeSizes(&analyzer_); }
-  void Visit(const Expr&) override {}
-  Diagnostics diagnostics;
+  using BlockChecker::BlockChecker;
   bool repeats = false;
 
  protected:
@@ -43,8 +40,11 @@ class Checker : public Visitor {
     realize_ = outer;
   }
   void VisitBlock(const BlockNode* block) override {
-    arith::Analyzer::Scope scope(&analyzer_);
-    for (const IterVar& iter : block->iter_vars) analyzer_.Bind(iter.var, iter.domain);
+    InsideOf(block, [&] { CheckWrites(block); });
+  }
+
+ private:
+  void CheckWrites(const BlockNode* block) {
     const bool together = HoldsBarrier(threads_, block->body);
     for (size_t w = 0; w < block->writes.size() && !together; ++w) {
       const BufferRegion& write = block->writes[w];
@@ -56,11 +56,8 @@ class Checker : public Visitor {
           std::find_if(block->writes.begin() + static_cast<ptrdiff_t>(w) + 1, block->writes.end(), meets);
       if (other != block->writes.end()) Refuse(block, Print(write) + " and " + Print(*other));
     }
-    Visit(block->init);
-    Visit(block->body);
   }
 
- private:
   // Iterators that count down, 5 - v, count up from the other end.
   bool IsInjectiveReversed(std::vector<Expr> elements, const arith::Domain& domain) {
     VarMap reversed;
@@ -218,7 +215,6 @@ class Checker : public Visitor {
                                ": instances that differ in a spatial iterator may write the same " + "element of " +
                                what});
   }
-  arith::Analyzer analyzer_;
   std::vector<const ForNode*> threads_;  // loops around that are bound to threads
   const BlockRealizeNode* realize_ = nullptr;
 };
