@@ -1,17 +1,69 @@
-// The host as a Target: cpuid (through the compiler's builtins) and sysfs.
+// The host as a Target: cpuid (through the compiler's builtins) and sysfs. TILEWRIGHT_HOST_FEATURES caps the features
+// that are taken from there (docs/targets.md).
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <string_view>
+#include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "target/measure_clock.h"
 #include "target/target.h"
 
 namespace tilewright {
 namespace {
+
+constexpr char kCapVariable[] = "TILEWRIGHT_HOST_FEATURES";
+
+// The features that a host may show under a cap, by LLVM's names. bench/harness/feature_cap.cc has the peers' names.
+struct FeatureCap {
+  std::string_view name;
+  std::vector<std::string_view> features;
+};
+
+// From the fewest features to the most, for each kind of machine.
+const std::vector<FeatureCap>& FeatureCaps() {
+#if defined(__x86_64__)
+  static const auto* const caps =
+      new std::vector<FeatureCap>{{"avx2", {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "popcnt", "sse4.2"}},
+                                  {"avx512",
+                                   {"avx", "avx2", "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl", "bmi",
+                                    "bmi2", "f16c", "fma", "popcnt", "sse4.2"}},
+                                  {"avx512vnni",
+                                   {"avx", "avx2", "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl",
+                                    "avx512vnni", "bmi", "bmi2", "f16c", "fma", "popcnt", "sse4.2"}}};
+#else
+  static const auto* const caps =
+      new std::vector<FeatureCap>{{"neon", {"neon"}}, {"dotprod", {"dotprod", "fullfp16", "neon"}}};
+#endif
+  return *caps;
+}
+
+// The value of the variable; empty where it is not set.
+std::string_view CapName() {
+  const char* name = std::getenv(kCapVariable);
+  return name == nullptr ? "" : name;
+}
+
+// Removes what the cap hides: whether that was anything.
+bool CapFeatures(Target& t) {
+  const std::string_view name = CapName();
+  if (name.empty()) return false;
+  const std::vector<FeatureCap>& caps = FeatureCaps();
+  auto cap = std::ranges::find(caps, name, &FeatureCap::name);
+  // An unknown name hides the most, so that what was to be hidden is not used.
+  if (cap == caps.end()) cap = caps.begin();
+  return std::erase_if(t.features, [&](const std::string& feature) {
+           return std::ranges::find(cap->features, feature) == cap->features.end();
+         }) > 0;
+}
 
 int UsableCores() {
   cpu_set_t set;
@@ -148,10 +200,13 @@ void FillCpu(Target& t) {
   }
 #undef TW_FEATURE
   std::sort(t.features.begin(), t.features.end());
+  const bool capped = CapFeatures(t);
   const bool avx512 = t.has("avx512f") && t.has("avx512vl") && t.has("avx512bw") && t.has("avx512dq");
   t.cpu = avx512 ? "x86-64-v4" : t.has("avx2") && t.has("fma") ? "x86-64-v3" : "x86-64-v2";
-  // Older run-time libraries, which answer here, take znver4 for znver3, which has no AVX-512.
-  if (__builtin_cpu_is("znver4") || (avx512 && __builtin_cpu_is("znver3"))) {
+  // A model brings features of its own to LLVM, which a cap may hide.
+  if (capped) {
+    // Older run-time libraries, which answer here, take znver4 for znver3, which has no AVX-512.
+  } else if (__builtin_cpu_is("znver4") || (avx512 && __builtin_cpu_is("znver3"))) {
     t.cpu = "znver4";
   } else if (__builtin_cpu_is("znver5")) {
     t.cpu = "znver5";
@@ -198,6 +253,7 @@ void FillCpu(Target& t) {
     break;
   }
   std::sort(t.features.begin(), t.features.end());
+  CapFeatures(t);
   t.mutable_cpu_part().vector_bits = 128;
   t.mutable_cpu_part().vector_registers = 32;
 }
@@ -207,6 +263,16 @@ void FillCpu(Target& t) {
 #endif
 
 }  // namespace
+
+// Whether the cap is one that this kind of machine has; target.cc asks.
+absl::Status CheckFeatureCap() {
+  const std::string_view name = CapName();
+  const std::vector<FeatureCap>& caps = FeatureCaps();
+  if (name.empty() || std::ranges::find(caps, name, &FeatureCap::name) != caps.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(kCapVariable, "=", absl::string_view(name.data(), name.size()), ": unknown; known are ",
+                   absl::StrJoin(caps, ", ", [](std::string* out, const FeatureCap& cap) { out->append(cap.name); })));
+}
 
 Target HostTarget() {
   Target t;

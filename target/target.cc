@@ -12,6 +12,9 @@
 #include "target/target_json.h"
 
 namespace tilewright {
+
+absl::Status CheckFeatureCap();  // host_target.cc
+
 namespace {
 
 // The files of target/presets, in the order of the BUILD file.
@@ -136,7 +139,11 @@ absl::Status CheckRunsOn(const Target& target, const Target& host) {
 }
 
 absl::StatusOr<Target> NamedTarget(std::string_view name) {
-  if (name == "host") return HostTarget();
+  if (name == "host") {
+    const absl::Status cap = CheckFeatureCap();
+    if (!cap.ok()) return cap;
+    return HostTarget();
+  }
   if (name.ends_with(".json")) return ReadTarget(std::string(name));
   for (const Target& preset : Presets()) {
     if (preset.name == name) return preset;

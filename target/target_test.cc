@@ -3,6 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace tilewright {
 namespace {
@@ -58,6 +63,52 @@ TEST(Target, PresetsAreComplete) {
       }
     }
   }
+}
+
+// Sets an environment variable while it lives.
+class ScopedCap {
+ public:
+  explicit ScopedCap(const char* value) {
+    if (const char* old = std::getenv(kName)) old_ = old;
+    setenv(kName, value, /*overwrite=*/1);
+  }
+  ~ScopedCap() { old_ ? setenv(kName, old_->c_str(), /*overwrite=*/1) : unsetenv(kName); }
+
+ private:
+  static constexpr char kName[] = "TILEWRIGHT_HOST_FEATURES";
+  std::optional<std::string> old_;
+};
+
+#if defined(__x86_64__)
+TEST(Target, HostShowsNoFeatureAboveItsCap) {
+  const ScopedCap none("");
+  const Target whole = HostTarget();
+  const struct {
+    const char* cap;
+    const char* preset;
+  } kCaps[] = {{"avx2", "x86-haswell"}, {"avx512", "x86-skylake-avx512"}, {"avx512vnni", "x86-cascadelake"}};
+  for (const auto& [cap, preset] : kCaps) {
+    const ScopedCap scoped(cap);
+    const Target capped = NamedTarget("host").value();
+    const std::vector<std::string> shown = NamedTarget(preset)->features;
+    std::vector<std::string> expected;
+    std::ranges::set_intersection(whole.features, shown, std::back_inserter(expected));
+    EXPECT_EQ(capped.features, expected) << cap;
+    if (capped.features == whole.features) continue;
+    EXPECT_TRUE(capped.cpu.starts_with("x86-64-v")) << capped.cpu;
+    EXPECT_EQ(capped.cpu_part().vector_registers, capped.has("avx512f") ? 32 : 16) << cap;
+    EXPECT_EQ(capped.UnitFor("int8") != nullptr, capped.has("avx512vnni")) << cap;
+  }
+}
+#endif
+
+TEST(Target, UnknownCapIsRefusedByName) {
+  const ScopedCap cap("vax");
+  const absl::StatusOr<Target> host = NamedTarget("host");
+  ASSERT_FALSE(host.ok());
+  EXPECT_NE(host.status().message().find("TILEWRIGHT_HOST_FEATURES=vax: unknown; known are "), std::string::npos)
+      << host.status().message();
+  EXPECT_FALSE(HostTarget().has("avx512f"));
 }
 
 TEST(Target, UnknownNameListsTheKnown) {
