@@ -12,17 +12,16 @@
 #endif
 
 #include "codegen/runtime/timer.h"
+#include "target/target.h"
 
 namespace tilewright::bench {
 namespace {
 
 using runtime::NowNanoseconds;
 
-// More independent sums than latency times throughput of any multiply-add unit we know.
-constexpr int kChains = 16;
 constexpr int64_t kSteps = 1 << 14;
 
-// Does kSteps rounds of one operation on each of kChains sums. Returns something that depends on all of them.
+// Does kSteps rounds of one operation on each of its sums. Returns something that depends on all of them.
 using Burst = float (*)();
 
 // A burst and the operations that it does, multiplication and addition counted apart.
@@ -31,9 +30,12 @@ struct ArithmeticLoop {
   double operations = 0;
 };
 
+// Operations of a burst on as many sums as the registers hold: `products` multiply-adds an instruction.
+constexpr double OperationsOf(int registers, int products) { return 2.0 * products * SumsIn(registers) * kSteps; }
+
 // The empty assembly makes the compiler believe that the sum changes, so that no step can be folded away.
-#define TW_BURST(Vector, zero, step, first_lane)                   \
-  Vector sums[kChains];                                            \
+#define TW_BURST(Vector, registers, zero, step, first_lane)        \
+  Vector sums[SumsIn(registers)];                                  \
   for (Vector & sum : sums) sum = zero;                            \
   for (int64_t i = 0; i < kSteps; ++i) {                           \
     _Pragma("clang loop unroll(full)") for (Vector & sum : sums) { \
@@ -47,27 +49,37 @@ struct ArithmeticLoop {
 
 #if defined(__x86_64__)
 
+// Vector registers of code with and without AVX-512.
+constexpr int kRegistersAvx512 = 32, kRegistersAvx2 = 16;
+
 __attribute__((target("avx512f"))) float BurstF32Avx512() {
   const __m512 a = _mm512_set1_ps(0.5f);
-  TW_BURST(__m512, _mm512_setzero_ps(), sum = _mm512_fmadd_ps(a, a, sum), total[0]);
+  TW_BURST(__m512, kRegistersAvx512, _mm512_setzero_ps(), sum = _mm512_fmadd_ps(a, a, sum), total[0]);
 }
 
 __attribute__((target("avx2,fma"))) float BurstF32Avx2() {
   const __m256 a = _mm256_set1_ps(0.5f);
-  TW_BURST(__m256, _mm256_setzero_ps(), sum = _mm256_fmadd_ps(a, a, sum), total[0]);
+  TW_BURST(__m256, kRegistersAvx2, _mm256_setzero_ps(), sum = _mm256_fmadd_ps(a, a, sum), total[0]);
 }
 
 __attribute__((target("avx512f,avx512bf16"))) float BurstBf16Avx512() {
   const __m512bh a = (__m512bh)_mm512_set1_epi16(0x3F00);  // 0.5
-  TW_BURST(__m512, _mm512_setzero_ps(), sum = _mm512_dpbf16_ps(sum, a, a), total[0]);
+  TW_BURST(__m512, kRegistersAvx512, _mm512_setzero_ps(), sum = _mm512_dpbf16_ps(sum, a, a), total[0]);
 }
 
 __attribute__((target("avx512f,avx512vnni"))) float BurstInt8Avx512() {
   const __m512i a = _mm512_set1_epi8(1);
-  TW_BURST(__m512i, _mm512_setzero_si512(), sum = _mm512_dpbusd_epi32(sum, a, a), static_cast<float>(total[0]));
+  TW_BURST(__m512i, kRegistersAvx512, _mm512_setzero_si512(), sum = _mm512_dpbusd_epi32(sum, a, a),
+           static_cast<float>(total[0]));
 }
 
-// Products of tiles of 16 rows of 64 bytes, into four sums.
+__attribute__((target("avx2,avxvnni"))) float BurstInt8Avx2() {
+  const __m256i a = _mm256_set1_epi8(1);
+  TW_BURST(__m256i, kRegistersAvx2, _mm256_setzero_si256(), sum = _mm256_dpbusd_avx_epi32(sum, a, a),
+           static_cast<float>(total[0]));
+}
+
+// Products of tiles of 16 rows of 64 bytes: of the eight tile registers, four are sums and four are operands.
 constexpr int64_t kTileSteps = kSteps / 16;
 #define TW_TILE_BURST(multiply)                                                 \
   struct alignas(64) {                                                          \
@@ -90,27 +102,23 @@ __attribute__((target("amx-tile,amx-int8"))) float BurstInt8Amx() { TW_TILE_BURS
 // Linux lets a program use the tile registers when it asks.
 bool MayUseAmx() {
   constexpr int kRequestPermission = 0x1023, kTileData = 18;
-  return __builtin_cpu_supports("amx-tile") && syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
-ArithmeticLoop F32Loop() {
-  if (__builtin_cpu_supports("avx512f")) return {BurstF32Avx512, 2.0 * 16 * kChains * kSteps};
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    return {BurstF32Avx2, 2.0 * 8 * kChains * kSteps};
+ArithmeticLoop F32Loop(const Target& host) {
+  if (host.has("avx512f")) return {BurstF32Avx512, OperationsOf(kRegistersAvx512, 16)};
+  if (host.has("avx2") && host.has("fma")) return {BurstF32Avx2, OperationsOf(kRegistersAvx2, 8)};
   return {};
 }
-ArithmeticLoop Bf16Loop() {
-  if (MayUseAmx() && __builtin_cpu_supports("amx-bf16")) {
-    return {BurstBf16Amx, 2.0 * 16 * 16 * 32 * 4 * kTileSteps};
-  }
-  if (__builtin_cpu_supports("avx512bf16")) return {BurstBf16Avx512, 2.0 * 32 * kChains * kSteps};
+ArithmeticLoop Bf16Loop(const Target& host) {
+  if (host.has("amx-bf16") && MayUseAmx()) return {BurstBf16Amx, 2.0 * 16 * 16 * 32 * 4 * kTileSteps};
+  if (host.has("avx512bf16")) return {BurstBf16Avx512, OperationsOf(kRegistersAvx512, 32)};
   return {};
 }
-ArithmeticLoop Int8Loop() {
-  if (MayUseAmx() && __builtin_cpu_supports("amx-int8")) {
-    return {BurstInt8Amx, 2.0 * 16 * 16 * 64 * 4 * kTileSteps};
-  }
-  if (__builtin_cpu_supports("avx512vnni")) return {BurstInt8Avx512, 2.0 * 64 * kChains * kSteps};
+ArithmeticLoop Int8Loop(const Target& host) {
+  if (host.has("amx-int8") && MayUseAmx()) return {BurstInt8Amx, 2.0 * 16 * 16 * 64 * 4 * kTileSteps};
+  if (host.has("avx512vnni")) return {BurstInt8Avx512, OperationsOf(kRegistersAvx512, 64)};
+  if (host.has("avxvnni")) return {BurstInt8Avx2, OperationsOf(kRegistersAvx2, 32)};
   return {};
 }
 
@@ -118,9 +126,11 @@ ArithmeticLoop Int8Loop() {
 
 typedef float Float4 __attribute__((vector_size(16)));
 
+constexpr int kRegistersNeon = 32;
+
 float BurstF32Neon() {
   const Float4 a = {0.5f, 0.5f, 0.5f, 0.5f};
-  Float4 sums[kChains] = {};
+  Float4 sums[SumsIn(kRegistersNeon)] = {};
   for (int64_t i = 0; i < kSteps; ++i) {
     _Pragma("clang loop unroll(full)") for (Float4& sum : sums) {
       asm volatile("fmla %0.4s, %1.4s, %1.4s" : "+w"(sum) : "w"(a));
@@ -131,15 +141,15 @@ float BurstF32Neon() {
   return total[0];
 }
 
-ArithmeticLoop F32Loop() { return {BurstF32Neon, 2.0 * 4 * kChains * kSteps}; }
-ArithmeticLoop Bf16Loop() { return {}; }
-ArithmeticLoop Int8Loop() { return {}; }
+ArithmeticLoop F32Loop(const Target&) { return {BurstF32Neon, OperationsOf(kRegistersNeon, 4)}; }
+ArithmeticLoop Bf16Loop(const Target&) { return {}; }
+ArithmeticLoop Int8Loop(const Target&) { return {}; }
 
 #else
 
-ArithmeticLoop F32Loop() { return {}; }
-ArithmeticLoop Bf16Loop() { return {}; }
-ArithmeticLoop Int8Loop() { return {}; }
+ArithmeticLoop F32Loop(const Target&) { return {}; }
+ArithmeticLoop Bf16Loop(const Target&) { return {}; }
+ArithmeticLoop Int8Loop(const Target&) { return {}; }
 
 #endif
 
@@ -200,10 +210,20 @@ double ReadRate(runtime::ThreadPool& pool) {
 }  // namespace
 
 Peak MeasurePeak(runtime::ThreadPool& pool) {
-  return {.f32_gflops = ArithmeticRate(pool, F32Loop()),
-          .bf16_gflops = ArithmeticRate(pool, Bf16Loop()),
-          .int8_gops = ArithmeticRate(pool, Int8Loop()),
+  const Target host = HostTarget();
+  return {.f32_gflops = ArithmeticRate(pool, F32Loop(host)),
+          .bf16_gflops = ArithmeticRate(pool, Bf16Loop(host)),
+          .int8_gops = ArithmeticRate(pool, Int8Loop(host)),
           .read_gbs = ReadRate(pool)};
+}
+
+Peak Highest(const Peak& a, const Peak& b) {
+  return {.f32_gflops = std::max(a.f32_gflops, b.f32_gflops),
+          .bf16_gflops = std::max(a.bf16_gflops, b.bf16_gflops),
+          .f16_gflops = std::max(a.f16_gflops, b.f16_gflops),
+          .fp8_gflops = std::max(a.fp8_gflops, b.fp8_gflops),
+          .int8_gops = std::max(a.int8_gops, b.int8_gops),
+          .read_gbs = std::max(a.read_gbs, b.read_gbs)};
 }
 
 double ArithmeticPeak(const Peak& peak, DType dtype) {

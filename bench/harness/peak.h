@@ -20,8 +20,15 @@ struct Peak {
   double read_gbs = 0;     // Gigabytes (10^9) a second.
 };
 
-// On all threads of the pool; takes about a second.
+// The instructions are those of HostTarget(). On all threads of the pool; takes about a second.
 Peak MeasurePeak(runtime::ThreadPool& pool);
+
+// Of each number the higher one: a machine that was disturbed while one of them was measured may do more.
+Peak Highest(const Peak& a, const Peak& b);
+
+// Independent sums of a loop that measures a peak: one register holds the operand, and one is left to the compiler.
+// What a multiply-add unit needs, its latency times its throughput, is 10 at most.
+constexpr int SumsIn(int vector_registers) { return vector_registers - 2; }
 
 // The arithmetic peak that a data type is measured against.
 double ArithmeticPeak(const Peak& peak, DType dtype);

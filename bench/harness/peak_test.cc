@@ -2,6 +2,7 @@
 
 #include "codegen/runtime/thread_pool.h"
 #include "gtest/gtest.h"
+#include "target/target.h"
 
 namespace tilewright::bench {
 namespace {
@@ -14,10 +15,28 @@ TEST(Peak, IsWithinWhatHardwareCanDo) {
   EXPECT_LT(peak.f32_gflops, 2'000);
   EXPECT_GT(peak.read_gbs, 0.5);
   EXPECT_LT(peak.read_gbs, 500);
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512bf16")) EXPECT_GT(peak.bf16_gflops, peak.f32_gflops);
-  if (__builtin_cpu_supports("avx512vnni")) EXPECT_GT(peak.int8_gops, 1.5 * peak.f32_gflops);
-#endif
+  const Target host = HostTarget();
+  if (host.has("avx512bf16")) EXPECT_GT(peak.bf16_gflops, peak.f32_gflops);
+  if (host.has("avx512vnni")) EXPECT_GT(peak.int8_gops, 1.5 * peak.f32_gflops);
+  if (!host.has("avx512vnni") && !host.has("avxvnni") && !host.has("amx-int8")) EXPECT_EQ(peak.int8_gops, 0);
+}
+
+TEST(Peak, SumsAndTheirOperandFitTheRegisters) {
+  // Sums beyond the registers are stored and loaded in each round, which halves the rate of AVX2.
+  for (const char* name : {"x86-haswell", "x86-cascadelake", "arm-neoverse-n1"}) {
+    const Target target = NamedTarget(name).value();
+    const int registers = target.cpu_part().vector_registers;
+    EXPECT_LT(SumsIn(registers), registers) << name;
+    const int vectors_per_cycle = target.FmaPerCycle() / target.lanes(32);
+    EXPECT_GE(SumsIn(registers), target.FmaLatency() * vectors_per_cycle) << name;
+  }
+}
+
+TEST(Peak, TheHigherOfTwoCounts) {
+  const Peak peak = Highest({.f32_gflops = 1, .read_gbs = 7}, {.f32_gflops = 2, .int8_gops = 3, .read_gbs = 5});
+  EXPECT_EQ(peak.f32_gflops, 2);
+  EXPECT_EQ(peak.int8_gops, 3);
+  EXPECT_EQ(peak.read_gbs, 7);
 }
 
 TEST(Peak, EachDataTypeHasItsOwn) {
