@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <limits>
 #include <ostream>
 
 #include "absl/strings/numbers.h"
@@ -21,6 +22,7 @@
 #include "tools/program_file.h"
 #include "tools/run_arguments.h"
 #include "tools/scheduled_program.h"
+#include "tools/tune_report.h"
 
 namespace tilewright {
 namespace {
@@ -40,6 +42,11 @@ std::string Describe(double seconds, const SpeedOfLight& bound) {
   return text;
 }
 
+// What a second look at the best candidate adds to its time before it is worth a word.
+constexpr double kWorse = 1.02;
+// A schedule that multiplies less than this part of what the program does saves operations.
+constexpr double kFewerProducts = 0.99;
+
 // One line that is overwritten on a terminal; elsewhere a line now and then.
 class ProgressPrinter {
  public:
@@ -50,11 +57,14 @@ class ProgressPrinter {
     if (!live_ && progress.seconds < next_) return;
     next_ = progress.seconds + 5;
     const SearchStatistics& statistics = *progress.statistics;
+    const bool worse = progress.best_seconds > kWorse * best_seconds_;
+    best_seconds_ = progress.best_seconds;
     int64_t failed = 0;
     for (const auto& [reason, count] : statistics.failed) failed += count;
     out_ << (live_ ? "\r\033[K" : "")
-         << absl::StrFormat("%4.0f s of %.0f: %d measured (%d failed), best %s", progress.seconds, budget_,
-                            statistics.measured, failed, Describe(progress.best_seconds, bound_))
+         << absl::StrFormat("%4.0f s of %.0f: %d measured (%d failed), best %s%s", progress.seconds, budget_,
+                            statistics.measured, failed, Describe(progress.best_seconds, bound_),
+                            worse ? ", measured again: slower than it seemed" : "")
          << (live_ ? "" : "\n") << std::flush;
   }
   void End() {
@@ -67,6 +77,7 @@ class ProgressPrinter {
   const double budget_;
   const SpeedOfLight& bound_;
   double next_ = 0;
+  double best_seconds_ = std::numeric_limits<double>::infinity();  // of the last line
 };
 
 void PrintStatistics(const TuneResult& result, std::ostream& err) {
@@ -191,12 +202,16 @@ int RunTune(const CommandArguments& args) {
   }
   if (!result.ok()) return refuse(result.status());
   PrintStatistics(*result, args.err());
+  args.err() << BusyLine(*result) << NotBesideRulesLine(*result);
   if (!result->caution.empty()) args.err() << "caution: " << result->caution << "\n";
   if (const auto plain = BlocksWithoutIntrinsic(*module, *target, &intrins); !plain.empty()) {
     args.err() << "no tensor intrinsic computes " << absl::StrJoin(plain, ", ") << ": loops over vectors\n";
   }
   const char* const how = !result->emulated ? "" : target->is_gpu() ? "projected " : "emulated, projected ";
   args.out() << "best: " << how << Describe(result->seconds, result->bound) << "\n";
+  const double products = SpeedOfLightOf(result->schedule.module().Main(), *target).multiply_adds;
+  const bool saves = products < kFewerProducts * result->bound.multiply_adds;
+  args.err() << PeakLine(result->bound, *target, result->seconds, saves);
   if (const auto path = args.Get("-o")) {
     if (!WriteText(args, *path, Print(result->schedule.module()))) return kRefused;
     if (!WriteText(args, *path + ".trace", ToText(result->schedule.trace()))) return kRefused;

@@ -285,6 +285,36 @@ TEST(Tuner, TwoShareADatabaseAndTheMachine) {
   }
 }
 
+// A process that takes a CPU for itself.
+pid_t StartLoad() {
+  const pid_t child = fork();
+  if (child != 0) return child;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  for (volatile uint64_t i = 0;; i = i + 1) {
+  }
+}
+
+TEST(Tuner, KeepsItsTimeOnABusyMachine) {
+  const std::string program = WriteText("product.py", kProduct), database = FreshDatabase("busy.db");
+  std::vector<pid_t> load;
+  for (unsigned i = 0; i < std::thread::hardware_concurrency(); ++i) load.push_back(StartLoad());
+  const auto start = std::chrono::steady_clock::now();
+  const Tuner tuner = Start("busy", {"tune", program, "--seconds=20", "--db=" + database});
+  EXPECT_EQ(Wait(tuner), 0);
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+  for (const pid_t pid : load) {
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+  }
+  const std::string output = ReadText(tuner.output);
+  EXPECT_LT(spent.count(), 24) << output;
+  EXPECT_THAT(output, HasSubstr("the machine is busy: other processes took "));
+  EXPECT_THAT(output, HasSubstr("\npeak: "));
+  const auto records = Database::Open(database, Database::Mode::kExisting)->All();
+  EXPECT_GE(std::ranges::count(*records, false, &TuningRecord::final), 5) << output;
+  EXPECT_GE(std::ranges::count(*records, true, &TuningRecord::final), 2) << "the rules' schedule is measured beside";
+}
+
 }  // namespace
 }  // namespace tilewright
 

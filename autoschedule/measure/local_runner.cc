@@ -33,8 +33,10 @@ class Local : public Runner {
 
   absl::Status ComputeReference(const Module& program) { return builder_.ComputeReference(program, &caution_); }
   std::string caution() const override { return caution_; }
+  double WaitedSeconds() const override { return lock_.waited_seconds(); }
 
   std::vector<Measurement> Run(std::span<const Module> candidates, const RunOptions& options) override {
+    lock_.LimitWaiting(options.most_wait_seconds);
     return executor_.Measure(builder_.Build(candidates, options.limits), options);
   }
 

@@ -36,6 +36,8 @@ class Runner {
   virtual std::vector<Measurement> Run(std::span<const Module> candidates, const RunOptions& options = {}) = 0;
   // What is less than usual of its answers: results that are compared with less, or not at all. Empty: nothing.
   virtual std::string caution() const { return {}; }
+  // How long it has waited for other processes that measured: no part of what measuring takes.
+  virtual double WaitedSeconds() const { return 0; }
 };
 
 // Whether what the runner calls seconds is projected: candidates for another architecture run in an emulator, where

@@ -36,6 +36,11 @@ class SizesRunner : public Runner {
     }
     return {};
   }
+  double WaitedSeconds() const override {
+    double seconds = 0;
+    for (const std::unique_ptr<Runner>& runner : runners_) seconds += runner->WaitedSeconds();
+    return seconds;
+  }
 
  private:
   std::vector<std::unique_ptr<Runner>> runners_;

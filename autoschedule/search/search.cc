@@ -38,6 +38,8 @@ constexpr size_t kMostRivals = 2;
 constexpr size_t kFinalists = 4;
 constexpr int kFirstRounds = 3, kFinalRounds = 10;
 constexpr double kFinalPart = 0.1, kMostFinalSeconds = 4;
+// What a measurement may wait for others although the time is over: the last ones end soon.
+constexpr double kLeastWaitSeconds = 1;
 
 // Most candidates are far from the best one, so a first look is short. What it mistakes, the finals put right.
 RunOptions FirstLookOptions() {
@@ -55,17 +57,19 @@ RunOptions ChallengeOptions() {
 class Clock {
  public:
   double Seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
-  // The time since the last lap is added to `total`.
-  void Lap(double& total) {
-    const double now = Seconds();
-    total += now - lap_;
-    lap_ = now;
+  // The time since the last lap is added to `total`. Gives it.
+  double Lap(double& total) {
+    const double now = Seconds(), lap = now - std::exchange(lap_, now);
+    total += lap;
+    return lap;
   }
 
  private:
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   double lap_ = 0;
 };
+
+bool IsBusy(const Measurement& measurement) { return measurement.failure == MeasureFailure::kBusy; }
 
 Function MainOf(const Candidate& candidate) { return candidate.schedule.module().Main(); }
 
@@ -110,8 +114,8 @@ class Searcher {
   double FinalSeconds() const { return std::min(kMostFinalSeconds, kFinalPart * options_.seconds); }
   double SecondsLeft() const { return options_.seconds - FinalSeconds() - clock_.Seconds(); }
   bool Done() const {
-    // No time for one more.
-    if (SecondsLeft() <= candidate_seconds_) return true;
+    // No time for one more. The last batch may have met a slow moment; the fastest one says what is possible.
+    if (SecondsLeft() <= least_candidate_seconds_) return true;
     return options_.trials > 0 && result_.statistics.measured >= options_.trials;
   }
   bool NearBound() const {
@@ -121,10 +125,9 @@ class Searcher {
   bool AtBound() {
     if (NearBound() && !best_.front().looked_closely) {
       Measured& champion = best_.front();
-      champion.seconds =
-          runner_.Run({&champion.candidate.schedule.module(), 1}, Closely(kFinalRounds))[0].MedianSeconds();
+      const Measurement closely = Run({champion.candidate.schedule.module()}, Closely(kFinalRounds))[0];
+      if (closely.failure != MeasureFailure::kBusy) champion.seconds = closely.MedianSeconds();
       champion.looked_closely = true;
-      clock_.Lap(result_.statistics.measure_seconds);
     }
     return NearBound();
   }
@@ -141,6 +144,20 @@ class Searcher {
     }
     clock_.Lap(result_.statistics.propose_seconds);
     if (!batch.empty()) Measure(std::move(batch));
+  }
+
+  // Waiting for others is no measuring, and ends with the time.
+  std::vector<Measurement> Run(const std::vector<Module>& modules, RunOptions run) {
+    run.most_wait_seconds = std::max(options_.seconds - clock_.Seconds(), kLeastWaitSeconds);
+    double other = 0;
+    clock_.Lap(other);
+    const double waited = runner_.WaitedSeconds();
+    std::vector<Measurement> measurements = runner_.Run(modules, run);
+    const double waiting = runner_.WaitedSeconds() - waited;
+    run_seconds_ = std::max(clock_.Lap(other) - waiting, 0.0);
+    result_.statistics.wait_seconds += waiting;
+    result_.statistics.measure_seconds += other - waiting;
+    return measurements;
   }
 
   // With a number of trials it does not depend on how long they take.
@@ -197,7 +214,6 @@ class Searcher {
   }
 
   void Measure(std::vector<Candidate> batch) {
-    const double start = clock_.Seconds();
     std::vector<Module> modules;
     for (const Candidate& candidate : batch) modules.push_back(candidate.schedule.module());
     // The champion once more.
@@ -209,14 +225,17 @@ class Searcher {
     } else {
       run.give_up_seconds = 2 * BestSeconds();
     }
-    const std::vector<Measurement> measurements = runner_.Run(modules, run);
-    result_.statistics.measured += static_cast<int64_t>(batch.size());
+    const std::vector<Measurement> measurements = Run(modules, run);
+    double spent = run_seconds_;
+    result_.statistics.measured += std::ranges::count_if(measurements.begin(), measurements.begin() + std::ssize(batch),
+                                                         [](const Measurement& m) { return !IsBusy(m); });
 
     if (!best_.empty() && measurements.back().ok()) Correct(measurements.back().MedianSeconds());
     std::vector<Function> learned;
     std::vector<double> seconds;
     for (size_t i = 0; i < batch.size(); ++i) {
       const Measurement& measurement = measurements[i];
+      if (IsBusy(measurement)) continue;
       if (options_.on_measured) options_.on_measured(batch[i], measurement);
       learned.push_back(MainOf(batch[i]));
       seconds.push_back(measurement.ok() ? measurement.MedianSeconds() : std::numeric_limits<double>::infinity());
@@ -226,9 +245,10 @@ class Searcher {
         NoteFailure(measurement);
       }
     }
-    Challenge();
-    candidate_seconds_ = (clock_.Seconds() - start) / static_cast<double>(batch.size());
-    clock_.Lap(result_.statistics.measure_seconds);
+    if (Challenge()) spent += run_seconds_;
+    candidate_seconds_ = spent / static_cast<double>(batch.size());
+    least_candidate_seconds_ =
+        least_candidate_seconds_ == 0 ? candidate_seconds_ : std::min(least_candidate_seconds_, candidate_seconds_);
     if (options_.on_progress) {
       Count();
       options_.on_progress(
@@ -249,18 +269,19 @@ class Searcher {
   // Another look at the champion, which counts as much as all before.
   void Correct(double seconds) { best_.front().seconds = (best_.front().seconds + seconds) / 2; }
 
-  // Who seems as fast as the champion is measured in turn with it, once, and may take its place.
-  void Challenge() {
-    if (best_.empty()) return;
+  // Who seems as fast as the champion is measured in turn with it, once, and may take its place. Whether anybody was.
+  bool Challenge() {
+    if (best_.empty()) return false;
     std::vector<size_t> places = {0};
     for (size_t i = 1; i < best_.size() && places.size() <= kMostRivals; ++i) {
       if (!best_[i].challenged && best_[i].seconds < kRival * BestSeconds()) places.push_back(i);
     }
     best_.front().challenged = true;
-    if (places.size() == 1) return;
+    if (places.size() == 1) return false;
     std::vector<Module> modules;
     for (const size_t i : places) modules.push_back(best_[i].candidate.schedule.module());
-    const std::vector<Measurement> measurements = runner_.Run(modules, ChallengeOptions());
+    const std::vector<Measurement> measurements = Run(modules, ChallengeOptions());
+    if (std::ranges::any_of(measurements, IsBusy)) return true;
     for (size_t k = 0; k < places.size(); ++k) {
       best_[places[k]].seconds = measurements[k].MedianSeconds();
       best_[places[k]].challenged = true;
@@ -268,6 +289,7 @@ class Searcher {
     const auto fastest = std::ranges::min_element(places, {}, [&](size_t i) { return best_[i].seconds; });
     std::swap(best_[0], best_[*fastest]);
     std::sort(best_.begin() + 1, best_.end(), Faster);
+    return true;
   }
 
   // Behind the champion, which only Challenge replaces.
@@ -279,12 +301,12 @@ class Searcher {
     best_.pop_back();
   }
 
-  // The preferred schedule takes part: the first look at it may have met a slow moment.
+  // The preferred schedule takes part to the end: nothing that is slower in turn with it is found.
   void Finish() {
     if (preferred_) best_.push_back(*std::move(preferred_));
-    MeasureBest(kParents + 1, kFirstRounds);
-    MeasureBest(kFinalists, kFinalRounds, options_.on_final);
-    clock_.Lap(result_.statistics.measure_seconds);
+    const double middle = options_.seconds - FinalSeconds() / 2;
+    if (clock_.Seconds() < middle) MeasureBest(kParents + 1, kFirstRounds, middle);
+    MeasureBest(kFinalists, kFinalRounds, options_.seconds, options_.on_final);
     if (!best_.empty() && std::isfinite(best_[0].seconds)) {
       result_.best_seconds = best_[0].seconds;
       result_.best = std::move(best_[0].candidate);
@@ -301,11 +323,29 @@ class Searcher {
         .half_width = 0.002, .seconds = seconds, .most_samples = 1000, .least_seconds = seconds / 2, .rounds = rounds};
   }
 
+  // In turn, as many rounds as end before `deadline`, `most` at most: a first one shows how long one takes here.
+  std::vector<Measurement> InTurn(const std::vector<Module>& modules, int most, double deadline) {
+    std::vector<Measurement> first = Run(modules, Closely(1));
+    const double fitting = (deadline - clock_.Seconds()) / std::max(run_seconds_, 1e-6);
+    const int rounds = static_cast<int>(std::min(fitting, most - 1.0));
+    if (rounds < 1) return first;
+    std::vector<Measurement> more = Run(modules, Closely(rounds));
+    return std::ranges::any_of(more, IsBusy) ? first : more;
+  }
+
+  // The preferred schedule becomes the second one where it is behind: it is never out.
+  void KeepPreferred() {
+    const auto preferred = std::ranges::find(
+        best_, preferred_hash_, [](const Measured& measured) { return std::optional(measured.candidate.hash); });
+    if (preferred_hash_ && preferred - best_.begin() > 1) std::rotate(best_.begin() + 1, preferred, preferred + 1);
+  }
+
   // Measures the best candidates alternately, so that noise affects all. If a run takes longer than a look, there are
   // fewer of them, at least two, and fewer rounds. The others are out.
-  void MeasureBest(size_t most, int most_rounds,
+  void MeasureBest(size_t most, int most_rounds, double deadline,
                    const std::function<void(const Candidate&, const Measurement&)>& on_measured = {}) {
     if (best_.size() <= 1) return;
+    KeepPreferred();
     const double look = LookSeconds(), all = look * static_cast<double>(most) * most_rounds;
     size_t count = 0;
     double round = 0;
@@ -318,9 +358,10 @@ class Searcher {
     const int rounds = static_cast<int>(std::clamp<int64_t>(std::llround(all / round), 1, most_rounds));
     std::vector<Module> modules;
     for (const Measured& measured : best_) modules.push_back(measured.candidate.schedule.module());
-    const std::vector<Measurement> measurements = runner_.Run(modules, Closely(rounds));
+    const std::vector<Measurement> measurements = InTurn(modules, rounds, deadline);
     // What was measured before counts where none could be measured again, as when a connection is lost.
     const bool any = std::ranges::any_of(measurements, &Measurement::ok);
+    result_.statistics.beside_preferred = any;
     for (size_t i = 0; i < best_.size(); ++i) {
       NoteFailure(measurements[i]);
       if (any) best_[i].seconds = measurements[i].MedianSeconds();
@@ -330,7 +371,7 @@ class Searcher {
   }
 
   void NoteFailure(const Measurement& measurement) {
-    if (measurement.ok()) return;
+    if (measurement.ok() || IsBusy(measurement)) return;
     const std::string name(FailureName(measurement.failure));
     if (++result_.statistics.failed[name] == 1) result_.failures.push_back(name + ": " + measurement.message);
   }
@@ -348,10 +389,12 @@ class Searcher {
   Evolution evolution_;
   Random random_;
   Clock clock_;
-  bool is_prepared_ = false;        // the model
-  double candidate_seconds_ = 0;    // that measuring each candidate of the last batch took
-  std::vector<Candidate> waiting_;  // proposed, and not measured yet
-  std::vector<Measured> best_;      // the champion, and the others from fast to slow; kParents at most
+  bool is_prepared_ = false;            // the model
+  double run_seconds_ = 0;              // of the last Run(), without waiting
+  double candidate_seconds_ = 0;        // that measuring each candidate of the last batch took
+  double least_candidate_seconds_ = 0;  // the same of the fastest batch
+  std::vector<Candidate> waiting_;      // proposed, and not measured yet
+  std::vector<Measured> best_;          // the champion, and the others from fast to slow; kParents at most
   std::optional<uint64_t> preferred_hash_;
   std::optional<Measured> preferred_;  // when it is no longer among the best
   SearchResult result_;

@@ -11,7 +11,11 @@
 //   3. these are measured, and the model learns from it
 //   4. those that seem as fast as the champion are measured in turn with it: the luckiest of many short looks is
 //      seldom the fastest candidate
-// At last the best few and the preferred schedule are measured again, all in turn, as many as the time allows.
+// At last the best few and the preferred schedule are measured again, all in turn, as many as the time allows: what is
+// found is no slower than the preferred schedule in turn with it.
+//
+// The time is kept on a busy machine too. What is spent waiting for others who measure counts as part of it, and as no
+// time that a candidate takes.
 //
 // Nothing that a candidate does ends the search: refusals, errors of compilation, crashes, hangs and wrong results are
 // counted by reason.
@@ -36,6 +40,8 @@ struct SearchStatistics {
   int64_t measured = 0;
   std::map<std::string, int64_t> failed;  // measurements without a time, by reason
   double propose_seconds = 0, predict_seconds = 0, measure_seconds = 0;
+  double wait_seconds = 0;        // for other processes that measured
+  bool beside_preferred = false;  // the best and the preferred schedule were measured in turn at last
 };
 
 struct SearchProgress {

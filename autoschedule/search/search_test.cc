@@ -8,6 +8,7 @@
 #include <functional>
 #include <set>
 #include <thread>
+#include <vector>
 
 #include "autoschedule/cost/projected.h"
 #include "ir/ops/matmul.h"
@@ -263,6 +264,112 @@ TEST_F(SearchTest, StopsWhenTheTimeIsOver) {
   RecordedRunner runner;
   const SearchResult result = Run(runner, {.seconds = 0});
   EXPECT_EQ(result.statistics.measured, 1);  // the preferred schedule
+}
+
+// Another process holds the machine while candidates wait.
+class WaitingRunner : public RecordedRunner {
+ public:
+  std::vector<Measurement> Run(std::span<const Module> candidates, const RunOptions& options) override {
+    if (measured.empty()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(700));
+      waited_ += 0.7;
+    }
+    return RecordedRunner::Run(candidates, options);
+  }
+  double WaitedSeconds() const override { return waited_; }
+
+ private:
+  double waited_ = 0;
+};
+
+TEST_F(SearchTest, WaitingForOthersIsNoMeasuring) {
+  WaitingRunner runner;
+  runner.fails = false;
+  const SearchResult result = Run(runner, {.seconds = 1.2, .population = 16});
+  EXPECT_GT(result.statistics.measured, 2) << "0.4 s are left for candidates that take no time";
+  EXPECT_GE(result.statistics.wait_seconds, 0.7);
+  EXPECT_LT(result.statistics.measure_seconds, 0.6);
+  EXPECT_TRUE(result.statistics.beside_preferred);
+}
+
+TEST_F(SearchTest, ASlowBatchDoesNotEndTheSearch) {
+  class SlowOnce : public RecordedRunner {
+   public:
+    std::vector<Measurement> Run(std::span<const Module> candidates, const RunOptions& options) override {
+      if (++runs_ == 2) std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+      return RecordedRunner::Run(candidates, options);
+    }
+
+   private:
+    int runs_ = 0;
+  } runner;
+  // The second batch takes a second of the 1.8 that there are: less is left than it took.
+  const SearchResult result = Run(runner, {.seconds = 2, .batch = 1, .population = 16});
+  EXPECT_GT(result.statistics.measured, 2);
+}
+
+// Each look takes longer than it was asked to, as on a machine that others keep busy.
+TEST_F(SearchTest, TheTimeIsKeptWhereLooksTakeLong) {
+  class SlowLooks : public RecordedRunner {
+   public:
+    std::vector<Measurement> Run(std::span<const Module> candidates, const RunOptions& options) override {
+      std::this_thread::sleep_for(candidates.size() * options.rounds * std::chrono::milliseconds(20));
+      return RecordedRunner::Run(candidates, options);
+    }
+  } runner;
+  const auto start = std::chrono::steady_clock::now();
+  const SearchResult result = Run(runner, {.seconds = 2, .population = 16});
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+  EXPECT_TRUE(result.statistics.beside_preferred);
+  // Of 13 candidates, three rounds and ten of four would take 1.6 s, where 0.2 s are left.
+  EXPECT_LT(spent.count(), 2.9);
+}
+
+TEST_F(SearchTest, WhatWaitedInVainWasNotMeasured) {
+  class BusyLater : public RecordedRunner {
+   public:
+    std::vector<Measurement> Run(std::span<const Module> candidates, const RunOptions& options) override {
+      EXPECT_GT(options.most_wait_seconds, 0);
+      EXPECT_LE(options.most_wait_seconds, 1);
+      if (measured.empty()) return RecordedRunner::Run(candidates, options);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      Measurement busy;
+      busy.failure = MeasureFailure::kBusy;
+      return std::vector<Measurement>(candidates.size(), busy);
+    }
+  } runner;
+  runner.fails = false;
+  const SearchResult result = Run(runner, {.seconds = 0.5, .population = 16});
+  ASSERT_TRUE(result.best);
+  EXPECT_EQ(result.best->hash, runner.measured[0]);
+  EXPECT_DOUBLE_EQ(result.best_seconds, RecordedRunner::Seconds(result.best->hash));
+  EXPECT_EQ(result.statistics.measured, 1);
+  EXPECT_TRUE(result.failures.empty());
+  EXPECT_FALSE(result.statistics.beside_preferred);
+}
+
+// The rules' schedule met a slow moment: what seemed faster is measured in turn with it before it is the best.
+TEST_F(SearchTest, ThePreferredScheduleIsAmongTheLastFew) {
+  class AllFaster : public RecordedRunner {
+   public:
+    std::vector<Measurement> Run(std::span<const Module> candidates, const RunOptions& options) override {
+      const bool first = measured.empty();
+      std::vector<Measurement> measurements = RecordedRunner::Run(candidates, options);
+      for (size_t i = 0; i < candidates.size(); ++i) {
+        const bool preferred = measured[measured.size() - candidates.size() + i] == measured[0];
+        measurements[i].seconds = {preferred ? (first ? 20e-3 : 3e-3) : 13.9e-3};
+      }
+      return measurements;
+    }
+  } runner;
+  runner.fails = false;
+  std::set<uint64_t> finalists;
+  SearchOptions options{.seconds = 1000, .trials = 60, .seed = 1, .population = 16};
+  options.on_final = [&](const Candidate& candidate, const Measurement&) { finalists.insert(candidate.hash); };
+  const SearchResult result = Run(runner, options);
+  ASSERT_TRUE(result.best);
+  EXPECT_EQ(result.best->hash, runner.measured[0]);
+  EXPECT_TRUE(finalists.contains(runner.measured[0]));
 }
 
 }  // namespace

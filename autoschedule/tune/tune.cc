@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "autoschedule/cost/learned.h"
 #include "autoschedule/cost/projected.h"
+#include "autoschedule/measure/executor/machine_load.h"
 #include "autoschedule/measure/executor/machine_lock.h"
 #include "autoschedule/measure/runner.h"
 #include "autoschedule/measure/sizes_runner.h"
@@ -39,8 +40,9 @@ double SecondsSince(Instant start) {
 // between its measurements it holds the lock, shared.
 class SharingRunner : public Runner {
  public:
-  SharingRunner(Runner& runner, MachineLock lock, Caches caches)
+  SharingRunner(Runner& runner, MachineLock lock, Caches caches, double most_wait_seconds)
       : runner_(runner), lock_(std::move(lock)), caches_(caches) {
+    lock_.LimitWaiting(most_wait_seconds);
     computing_.emplace(lock_.Shared());
   }
 
@@ -49,9 +51,11 @@ class SharingRunner : public Runner {
     RunOptions run = options;
     run.caches = caches_;
     std::vector<Measurement> measurements = runner_.Run(candidates, run);
+    lock_.LimitWaiting(options.most_wait_seconds);
     computing_.emplace(lock_.Shared());
     return measurements;
   }
+  double WaitedSeconds() const override { return runner_.WaitedSeconds() + lock_.waited_seconds(); }
 
  private:
   Runner& runner_;
@@ -116,7 +120,7 @@ absl::StatusOr<TuneResult> Tune(const Module& program, const Target& given, Intr
   const Space space(module, target, intrins);
   TW_ASSIGN_OR_RETURN(auto runner, StartAtSizes(module, target, sizes, measuring));
   TW_ASSIGN_OR_RETURN(MachineLock lock, MachineLock::Open());
-  SharingRunner sharing(*runner, std::move(lock), caches);
+  SharingRunner sharing(*runner, std::move(lock), caches, options.seconds - SecondsSince(start));
 
   const RecordQuery query{.workload = StructuralHash(module),
                           .target = TargetKey(target, emulated),
@@ -138,7 +142,7 @@ absl::StatusOr<TuneResult> Tune(const Module& program, const Target& given, Intr
     search.prepare_model = [&learned, before = std::move(measured)] { learned.LearnPrior(before); };
   }
   const auto put = [&](const Candidate& candidate, const Measurement& measurement, bool final) {
-    if (options.database == nullptr || !stored.ok()) return;
+    if (options.database == nullptr || !stored.ok() || measurement.failure == MeasureFailure::kBusy) return;
     TuningRecord record = RecordOf(module, target, query.threads, candidate.schedule, measurement);
     record.final = final;
     record.target = query.target;
@@ -161,7 +165,9 @@ absl::StatusOr<TuneResult> Tune(const Module& program, const Target& given, Intr
     put(candidate, measurement, true);
   };
   search.seconds = options.seconds - SecondsSince(start);
+  const MachineLoad load;
   SearchResult found = Search(space, learned, sharing, search);
+  const double others_share = load.OthersShare();
   if (!stored.ok()) return stored;
   if (!found.best) {
     std::vector<std::string> reasons = std::move(found.failures);
@@ -179,6 +185,7 @@ absl::StatusOr<TuneResult> Tune(const Module& program, const Target& given, Intr
                     .seconds = found.best_seconds,
                     .bound = SpeedOfLightOf(main, target),
                     .statistics = std::move(found.statistics),
+                    .others_share = others_share,
                     .failures = std::move(found.failures),
                     .left_alone = space.left_alone(),
                     .caution = runner->caution(),

@@ -54,6 +54,7 @@ struct TuneResult {
   double seconds = 0;  // median of one call; of several sizes their geometric mean
   SpeedOfLight bound;  // at the largest sizes
   SearchStatistics statistics;
+  double others_share = 0;            // of the CPU time during the search that other processes took
   std::vector<std::string> failures;  // the first message of each kind
   std::vector<RuleRefusal> left_alone;
   std::string caution;    // Runner::caution

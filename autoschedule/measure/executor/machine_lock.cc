@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <cmath>
 #include <cstring>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "autoschedule/measure/protocol/run_folder.h"
@@ -14,10 +17,16 @@
 namespace tilewright {
 namespace {
 
-int Hold(int fd, int mode) {
-  while (flock(fd, mode) != 0 && errno == EINTR) {
-  }
-  return fd;
+// Between two looks at a lock that is not waited for without end.
+constexpr auto kLook = std::chrono::milliseconds(2);
+
+double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+int Flock(int fd, int mode) {
+  int result;
+  do result = flock(fd, mode);
+  while (result != 0 && errno == EINTR);
+  return result;
 }
 
 }  // namespace
@@ -36,7 +45,25 @@ MachineLock::~MachineLock() {
 MachineLock::Guard::~Guard() {
   if (fd_ >= 0) flock(fd_, LOCK_UN);
 }
-MachineLock::Guard MachineLock::Shared() { return Guard(Hold(fd_, LOCK_SH)); }
-MachineLock::Guard MachineLock::Exclusive() { return Guard(Hold(fd_, LOCK_EX)); }
+MachineLock::Guard MachineLock::Shared() { return Hold(LOCK_SH); }
+MachineLock::Guard MachineLock::Exclusive() { return Hold(LOCK_EX); }
+
+void MachineLock::LimitWaiting(double seconds) { deadline_ = Now() + seconds; }
+
+MachineLock::Guard MachineLock::Hold(int mode) {
+  if (Flock(fd_, mode | LOCK_NB) == 0) return Guard(fd_);
+  const double start = Now();
+  bool held = false;
+  if (std::isinf(deadline_)) {
+    held = Flock(fd_, mode) == 0;
+  } else {
+    while (!held && Now() < deadline_) {
+      std::this_thread::sleep_for(kLook);
+      held = Flock(fd_, mode | LOCK_NB) == 0;
+    }
+  }
+  waited_seconds_ += Now() - start;
+  return Guard(held ? fd_ : -1);
+}
 
 }  // namespace tilewright

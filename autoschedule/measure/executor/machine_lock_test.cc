@@ -31,5 +31,19 @@ TEST(MachineLock, WhoMeasuresIsAlone) {
   EXPECT_TRUE(measured);
 }
 
+TEST(MachineLock, WaitingIsCountedAndEnds) {
+  auto a = MachineLock::Open(), b = MachineLock::Open();
+  ASSERT_TRUE(a.ok() && b.ok()) << a.status();
+  EXPECT_TRUE(b->Exclusive().held());
+  EXPECT_EQ(b->waited_seconds(), 0);
+  const MachineLock::Guard working = a->Shared();
+  b->LimitWaiting(0.05);
+  EXPECT_FALSE(b->Exclusive().held());
+  EXPECT_GE(b->waited_seconds(), 0.04);
+  EXPECT_TRUE(b->Shared().held());
+  b->LimitWaiting(0);
+  EXPECT_FALSE(b->Exclusive().held());
+}
+
 }  // namespace
 }  // namespace tilewright

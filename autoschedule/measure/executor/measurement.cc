@@ -39,6 +39,8 @@ std::string_view FailureName(MeasureFailure failure) {
       return "crash";
     case MeasureFailure::kTimeout:
       return "timeout";
+    case MeasureFailure::kBusy:
+      return "busy machine";
     case MeasureFailure::kMemory:
       return "out of memory";
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +26,7 @@ enum class MeasureFailure : uint8_t {
   kCrash,    // the measuring worker ended
   kTimeout,  // ... or was ended
   kMemory,   // the candidate wanted more memory than a worker may have
+  kBusy,     // others measured for as long as RunOptions let it wait: says nothing about the candidate
 };
 // "compile error", "crash", "wrong result", ...; "" for kNone.
 std::string_view FailureName(MeasureFailure failure);
@@ -70,6 +72,8 @@ struct RunOptions {
   // longer than this and than `seconds`, that is its only sample. 0: no such limit.
   double give_up_seconds = 0;
   Caches caches = Caches::kRotating;
+  // Waiting for others who measure (machine_lock.h) ends after this time.
+  double most_wait_seconds = std::numeric_limits<double>::infinity();
   // The most that counters of main's code may be; candidates above are not run.
   Counters limits = {};
 };

@@ -134,7 +134,14 @@ void ProcessExecutor::MeasureOnce(std::span<const BuiltCandidate> candidates, co
   const double timeout = options_.run_timeout + options.seconds;
   for (size_t begin = 0; begin < requests.size(); begin += kMeasureInOnePiece) {
     const size_t count = std::min(kMeasureInOnePiece, requests.size() - begin);
-    MachineLock::Guard alone = lock_.Exclusive();
+    const MachineLock::Guard alone = lock_.Exclusive();
+    if (!alone.held()) {
+      for (size_t k = 0; k < count; ++k) {
+        results[measured[begin + k]] =
+            FailedMeasurement(MeasureFailure::kBusy, "other processes measured all the time");
+      }
+      continue;
+    }
     const std::vector<WorkerReply> replies =
         measurer_.Run(std::span<const std::string>(requests).subspan(begin, count), timeout);
     for (size_t k = 0; k < count; ++k) {
