@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "bench/harness/feature_cap.h"
 #include "codegen/runtime/available_cpus.h"
 
 namespace tilewright::bench {
@@ -46,6 +47,7 @@ absl::Status StartAgain(std::vector<int> cpus, char** argv) {
   // first, because its others start with the affinity of the moment.
   Set("OPENBLAS_THREAD_TIMEOUT", "22");
   Set("OPENBLAS_NUM_THREADS", "1");
+  for (const auto& [name, value] : PeerSwitches()) Set(name.c_str(), value);
   execv("/proc/self/exe", argv);
   return absl::InternalError(absl::StrCat("cannot start the program again: ", std::strerror(errno)));
 }

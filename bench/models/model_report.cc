@@ -16,10 +16,11 @@ namespace {
 double RatioToBest(const std::vector<ModelResult>& results, const ModelResult& result) {
   double best = 0;
   for (const ModelResult& other : results) {
-    if (other.model != result.model || other.implementation == result.implementation || !other.ok()) continue;
+    if (other.model != result.model || other.implementation == result.implementation) continue;
+    if (!other.comparable()) continue;
     if (best == 0 || other.timing.median_ms < best) best = other.timing.median_ms;
   }
-  return result.ok() && result.timing.median_ms > 0 ? best / result.timing.median_ms : 0;
+  return result.comparable() && result.timing.median_ms > 0 ? best / result.timing.median_ms : 0;
 }
 
 std::string DimsText(const std::map<std::string, int64_t>& dims) {
@@ -44,9 +45,10 @@ nlohmann::ordered_json ToJson(const ModelResult& result, const Peak& peak) {
   json["p10_ms"] = result.timing.p10_ms;
   json["p90_ms"] = result.timing.p90_ms;
   json["samples"] = result.timing.samples;
-  const double gflops = result.flops / result.timing.median_ms * 1e-6;
-  json["gflops"] = gflops;
-  json["percent_of_peak"] = peak.f32_gflops > 0 ? 100 * gflops / peak.f32_gflops : 0;
+  if (result.wrong) json["inexact"] = result.max_rel_error;
+  if (!result.not_compared.empty()) json["not_compared"] = result.not_compared;
+  json["gflops"] = result.flops / result.timing.median_ms * 1e-6;
+  json["percent_of_peak"] = PercentOfPeak(result, peak);
   json["load_ms"] = result.load_ms;
   json["peak_mib"] = result.peak_mib;
   json["max_rel_error"] = result.max_rel_error;
@@ -105,6 +107,11 @@ std::string KernelTable(const std::vector<KernelTime>& profile) {
 
 }  // namespace
 
+double PercentOfPeak(const ModelResult& result, const Peak& peak) {
+  const double most = peak.f32_gflops * result.timing.median_ms * 1e6;
+  return result.ok() && most > 0 ? 100 * result.flops / most : 0;
+}
+
 std::string ModelsToText(const Report& head, const std::vector<ModelResult>& results) {
   std::string text = HeadText(head);
   absl::StrAppendFormat(&text, "  %-14s %10s %10s %10s %8s %8s %10s %10s %9s %7s %6s\n", "", "median ms", "10th",
@@ -120,13 +127,15 @@ std::string ModelsToText(const Report& head, const std::vector<ModelResult>& res
     }
     const double ratio = RatioToBest(results, r);
     if (ratio > 0) ratios[r.implementation].push_back(ratio);
-    const double peak = head.peak.f32_gflops * r.timing.median_ms * 1e6;
-    absl::StrAppendFormat(&text, "  %-14s %10.3f %10.3f %10.3f %8d %7.1f%% %10.1f %10.1f %9.1e %7s %6.3f\n",
+    absl::StrAppendFormat(&text, "  %-14s %10.3f %10.3f %10.3f %8d %7.1f%% %10.1f %10.1f %9.1e %7s %6.3f%s%s\n",
                           r.implementation, r.timing.median_ms, r.timing.p10_ms, r.timing.p90_ms, r.timing.samples,
-                          peak > 0 ? 100 * r.flops / peak : 0, r.load_ms, r.peak_mib, r.max_rel_error,
-                          r.kernels > 0 ? absl::StrCat(r.kernels) : "", ratio);
+                          PercentOfPeak(r, head.peak), r.load_ms, r.peak_mib, r.max_rel_error,
+                          r.kernels > 0 ? absl::StrCat(r.kernels) : "", ratio, r.wrong ? "  inexact" : "",
+                          r.not_compared.empty() ? "" : absl::StrCat("  ", r.not_compared));
   }
-  absl::StrAppend(&text, "\nRatio: time of the fastest other implementation over the time of the line.\n");
+  absl::StrAppend(&text,
+                  "\nRatio: time of the fastest other implementation over the time of the line; "
+                  "inexact ones do not count.\n");
   for (const auto& [name, all] : ratios) {
     absl::StrAppendFormat(&text, "Geometric mean of %s: %.3f over %d models\n", name, GeometricMean(all), all.size());
   }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <variant>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -88,6 +89,25 @@ absl::StatusOr<Operands> MakeOperands(const Workload& workload) {
   if (const auto* conv = std::get_if<ConvolutionProblem>(&workload.problem); conv != nullptr && conv->normalized) {
     ScaleParameters(*parameters, IsInteger(workload.dtype) ? SumDeviation(workload) : 1);
     if (workload.dtype == DType::kF16) RoundToFloat16(*parameters);
+  }
+  return Operands{
+      .activation = *std::move(activation), .weight = *std::move(weight), .parameters = *std::move(parameters)};
+}
+
+bool HasWeightsOf8Bits(const Workload& workload) {
+  return WeightType(workload.dtype).code == kTwInt && WeightType(workload.dtype).bits == 8 &&
+         !std::holds_alternative<RowProblem>(workload.problem);
+}
+
+absl::StatusOr<Operands> WithWeightsOf7Bits(const Operands& operands, SevenBits bits) {
+  absl::StatusOr<Tensor> activation = Copy(operands.activation), weight = Copy(operands.weight),
+                         parameters = Copy(operands.parameters);
+  for (const auto* copy : {&activation, &weight, &parameters}) {
+    if (!copy->ok()) return copy->status();
+  }
+  auto* elements = weight->data<int8_t>();
+  for (int64_t i = 0; i < weight->num_elements(); ++i) {
+    elements[i] = static_cast<int8_t>(bits == SevenBits::kLower ? elements[i] >> 1 : elements[i] & ~1);
   }
   return Operands{
       .activation = *std::move(activation), .weight = *std::move(weight), .parameters = *std::move(parameters)};

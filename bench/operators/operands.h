@@ -24,6 +24,16 @@ struct Operands {
 
 absl::StatusOr<Operands> MakeOperands(const Workload& workload);
 
+// Weights of 8 bits that have seven, as libraries advise whose sums of two products saturate in 16 bits on CPUs without
+// VNNI: either the lower seven, or the upper seven for those that halve the weights first.
+enum class SevenBits { kLower, kUpper };
+inline constexpr const char* kSevenBitsNames[] = {"weights of 7 bits, -64 to 63", "weights of 7 bits, even"};
+
+// Whether the workload has weights that can be made so.
+bool HasWeightsOf8Bits(const Workload& workload);
+// The operands with such weights: halved, or made even.
+absl::StatusOr<Operands> WithWeightsOf7Bits(const Operands& operands, SevenBits bits);
+
 // The root mean square of 8-bit activations.
 double ActivationDeviation(DType dtype);
 // The standard deviation of sums of products of 8-bit integers.

@@ -281,6 +281,7 @@ int Main(const std::vector<std::string>& arguments, char** argv) {
                    .peak = *place == RunsOn::kThisMachine ? MeasurePeak(pool) : NominalPeak(*target, num_threads),
                    .commit = CurrentCommit(),
                    .command = absl::StrJoin(arguments, " ")};
+  if (*place != RunsOn::kThisMachine) report.peak_source = absl::StrCat("by the description of ", target->name);
   if (emulated) report.machine.cpu = absl::StrCat(target->name, ", emulated on ", report.machine.cpu);
   if (elsewhere) report.machine.cpu = absl::StrCat(target->name, " by ", absl::GetFlag(FLAGS_launcher));
   if (*place == RunsOn::kGpu) report.machine.cpu = cuda::DeviceName();
@@ -308,9 +309,16 @@ int Main(const std::vector<std::string>& arguments, char** argv) {
   // Ends the processes of peers: what they took is not that of others.
   implementations.clear();
   report.other_load = other_load.Share();
+  std::string over_peak;
+  if (*place == RunsOn::kThisMachine && !OverPeak(report.results, report.peak).empty()) {
+    report.peak = Highest(report.peak, MeasurePeak(pool));
+    report.peak_source = "measured on all threads before and after the results";
+    over_peak = OverPeak(report.results, report.peak);
+  }
   std::fputs(ToText(report).c_str(), stdout);
   const absl::Status written = WriteReports(report);
   if (!written.ok()) return Fail(kFailed, std::string(written.message()));
+  if (!over_peak.empty()) return Fail(kFailed, absl::StrCat("the peak was measured too low: ", over_peak));
   return wrong ? Fail(kFailed, "results were wrong; see the report") : kDone;
 }
 

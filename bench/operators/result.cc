@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <variant>
+
+#include "absl/strings/str_format.h"
 
 namespace tilewright::bench {
 
@@ -11,6 +14,26 @@ double PercentOfPeak(const Result& result, const Peak& peak) {
   const double top = arithmetic ? ArithmeticPeak(peak, result.workload.dtype) : peak.read_gbs;
   if (top == 0) return 0;
   return 100 * (arithmetic ? result.gflops() : result.gigabytes_per_second()) / top;
+}
+
+bool MayComputeLess(const Workload& workload) {
+  const auto* conv = std::get_if<ConvolutionProblem>(&workload.problem);
+  if (conv == nullptr) return false;
+  return std::ranges::any_of(conv->kernel, [](int64_t extent) { return extent > 1; });
+}
+
+std::string OverPeak(const std::vector<Result>& results, const Peak& peak) {
+  std::string over;
+  for (const Result& result : results) {
+    if (!result.ok() || result.best().emulated || result.inexact()) continue;
+    if (Flops(result.workload.problem) == 0 || MayComputeLess(result.workload)) continue;
+    const double percent = PercentOfPeak(result, peak);
+    if (percent <= kOverPeak) continue;
+    absl::StrAppendFormat(&over, "%s%s:%s %s by %s is at %.0f%% of the peak", over.empty() ? "" : "; ",
+                          Name(result.workload.shape.op), NumbersText(result.workload.shape),
+                          Name(result.workload.dtype), result.implementation, percent);
+  }
+  return over;
 }
 
 bool SameWorkload(const Result& a, const Result& b) {
@@ -23,9 +46,9 @@ double RatioToBestPeer(const std::vector<Result>& results, const Result& result)
   double least = INFINITY;
   for (const Result& peer : results) {
     if (IsOwn(peer) || peer.implementation == result.implementation) continue;
-    if (peer.ok() && SameWorkload(peer, result)) least = std::min(least, peer.cost());
+    if (peer.comparable() && SameWorkload(peer, result)) least = std::min(least, peer.cost());
   }
-  return std::isinf(least) || !result.ok() ? 0 : least / result.cost();
+  return std::isinf(least) || !result.comparable() ? 0 : least / result.cost();
 }
 
 double RatioToConstant(const std::vector<Result>& results, const Result& result) {

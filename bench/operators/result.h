@@ -18,6 +18,8 @@ struct VariantResult {
   Timing timing;
   double max_relative_error = 0;
   std::optional<EmulatedRun> emulated;  // in place of the timing
+  // A peer's result that is not the specified one: `max_relative_error` stands beside its time, and it is not compared.
+  bool inexact = false;
 };
 
 struct Result {
@@ -28,15 +30,21 @@ struct Result {
   std::string version;
   // Why there are no times; empty when there are.
   std::string error;
-  // The implementation ran and was wrong, which is an error of the whole run.
+  // This compiler ran and was wrong, which is an error of the whole run. Peers are inexact.
   bool wrong = false;
-  // All that were measured, the fastest first. Not empty unless there is an error.
+  // All that were measured, the fastest first, inexact ones last. Not empty unless there is an error.
   std::vector<VariantResult> variants;
+  // What is particular to the operands, where they are those in which a saturating peer is exact.
+  std::string operands;
+  // Why the times of a peer are compared with nobody's; empty where they are.
+  std::string not_compared;
   double tolerance = 0;
   double tune_seconds = 0;
   int64_t trials = 0;
 
   bool ok() const { return error.empty(); }
+  bool inexact() const { return ok() && best().inexact; }
+  bool comparable() const { return ok() && !best().inexact && not_compared.empty(); }
   const VariantResult& best() const { return variants.front(); }
   // Measured, or projected; 0 where nothing is.
   double milliseconds() const { return best().emulated ? best().emulated->projected_ms : best().timing.median_ms; }
@@ -59,6 +67,15 @@ bool IsOwn(const Result& result);
 
 // Percent of the machine's peak: arithmetic where there are products, otherwise bandwidth; 0 when it is not known.
 double PercentOfPeak(const Result& result, const Peak& peak);
+
+// Whether there are algorithms that need fewer operations than are counted: Winograd's, or padding that is left out.
+bool MayComputeLess(const Workload& workload);
+
+// The results that do more than the peak allows (kOverPeak), which no right result does where nothing can be saved: the
+// peak was measured too low. Nothing where all are below.
+std::string OverPeak(const std::vector<Result>& results, const Peak& peak);
+// Times and peaks are known to some percent.
+inline constexpr double kOverPeak = 105;
 
 bool SameWorkload(const Result& a, const Result& b);
 

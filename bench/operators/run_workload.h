@@ -1,5 +1,7 @@
-// One workload from inputs to results: every implementation is prepared and checked, those that are right are timed
-// against each other, and the output of the timed runs is checked again.
+// One workload from inputs to results: every implementation is prepared and checked, timed against the others, and the
+// output of the timed runs is checked again. This compiler is not timed where it is wrong. A peer that is wrong is
+// inexact: its error stands beside its time, and nobody is compared with it. One that saturates sums of 8-bit products
+// gets weights of seven bits where these make it exact.
 #pragma once
 
 #include <memory>

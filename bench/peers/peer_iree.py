@@ -1,6 +1,7 @@
 """IREE, in f32: a module of named linalg operators, weights as its constants, compiled for this CPU."""
 
 import importlib.metadata
+import os
 
 import iree.compiler
 import iree.runtime
@@ -9,7 +10,8 @@ import numpy as np
 from array_variant import ArrayVariant
 from serve import Refused
 
-FLAGS = ["--iree-llvmcpu-target-cpu=host", "--iree-opt-level=O3", "--iree-opt-data-tiling=true"]
+FLAGS = ["--iree-llvmcpu-target-cpu=" + os.environ.get("TILEWRIGHT_IREE_CPU", "host"), "--iree-opt-level=O3",
+         "--iree-opt-data-tiling=true"]
 
 
 def type_of(shape):

@@ -17,7 +17,6 @@ namespace tilewright::bench {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 Workload MakeWorkload(const char* text, DType dtype) {
   const Shape shape = ParseShapes(text)->front();
@@ -91,8 +90,9 @@ TEST(WorkerPeer, WrongOutputsAreFound) {
   const NDArray wrong = Product();
   wrong.SetInt(5, wrong.GetInt(5) + 1);
   const Result result = RunWorker("right", wrong, workload);
-  EXPECT_TRUE(result.wrong);
-  EXPECT_THAT(result.error, StartsWith("wrong result (slow): element 5 of the output is "));
+  EXPECT_TRUE(result.inexact());
+  EXPECT_FALSE(result.wrong) << "a peer's wrong result is no error of the run";
+  EXPECT_GT(result.best().timing.samples, 0);
   EXPECT_EQ(RunWorker("right", NDArray(DataType::Float(32), {1, 2, 3}), workload).error,
             "the peer's output has another shape or type");
   EXPECT_EQ(RunWorker("right", NDArray(DataType::Int(32), {3, 2}), workload).error,

@@ -1,6 +1,7 @@
 #include "bench/report/report.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -35,6 +36,16 @@ std::string EmulatedLine(const Report& report, const Result& result, const Emula
   return line;
 }
 
+std::string InexactText(const VariantResult& variant) {
+  return absl::StrFormat("  inexact by %.2g", variant.max_relative_error);
+}
+
+// JSON has no number for the error of a result that is none.
+nlohmann::ordered_json ErrorJson(double error) {
+  if (std::isfinite(error)) return error;
+  return "not a number";
+}
+
 // The line of one variant. Only the first variant, which stands for the implementation, is compared.
 std::string VariantLine(const Report& report, const Result& result, size_t index) {
   const VariantResult& variant = result.variants[index];
@@ -47,7 +58,9 @@ std::string VariantLine(const Report& report, const Result& result, size_t index
   std::string line = absl::StrFormat("  %-24s %10.5f %10.5f %10.5f %8d %9.1f %s", name, variant.timing.median_ms,
                                      variant.timing.p10_ms, variant.timing.p90_ms, variant.timing.samples, rate,
                                      has_products ? "GFLOP/s" : "GB/s   ");
-  if (index > 0) return IsDisturbed(variant.timing) ? line + "  disturbed" : line;
+  const std::string remarks =
+      absl::StrCat(variant.inexact ? InexactText(variant) : "", IsDisturbed(variant.timing) ? "  disturbed" : "");
+  if (index > 0) return line + remarks;
   if (const double percent = PercentOfPeak(result, report.peak); percent > 0) {
     absl::StrAppendFormat(&line, " %6.1f%%", percent);
   } else {
@@ -59,8 +72,10 @@ std::string VariantLine(const Report& report, const Result& result, size_t index
   if (const double ratio = RatioToConstant(report.results, result); ratio > 0) {
     absl::StrAppendFormat(&line, "  %.3f times the time of constant extents", ratio);
   }
-  if (IsDisturbed(variant.timing)) line += "  disturbed";
-  return line;
+  for (const std::string& remark : {result.operands, result.not_compared}) {
+    if (!remark.empty()) absl::StrAppend(&line, "  ", remark);
+  }
+  return line + remarks;
 }
 
 nlohmann::ordered_json TimingJson(const Timing& timing) {
@@ -91,7 +106,10 @@ nlohmann::ordered_json ResultJson(const Report& report, const Result& result) {
   json["gflops"] = result.gflops();
   json["percent_of_peak"] = PercentOfPeak(result, report.peak);
   if (const double ratio = RatioToConstant(report.results, result); ratio > 0) json["ratio_to_constant"] = ratio;
-  json["max_rel_error"] = result.best().max_relative_error;
+  json["max_rel_error"] = ErrorJson(result.best().max_relative_error);
+  if (result.inexact()) json["inexact"] = ErrorJson(result.best().max_relative_error);
+  if (!result.operands.empty()) json["operands"] = result.operands;
+  if (!result.not_compared.empty()) json["not_compared"] = result.not_compared;
   json["tolerance"] = result.tolerance;
   json["checked"] = true;
   json["tune_seconds"] = result.tune_seconds;
@@ -102,7 +120,8 @@ nlohmann::ordered_json ResultJson(const Report& report, const Result& result) {
   for (const VariantResult& variant : result.variants) {
     nlohmann::ordered_json entry = {{"variant", variant.variant}};
     entry.update(TimingJson(variant.timing));
-    entry["max_rel_error"] = variant.max_relative_error;
+    entry["max_rel_error"] = ErrorJson(variant.max_relative_error);
+    if (variant.inexact) entry["inexact"] = ErrorJson(variant.max_relative_error);
     json["variants"].push_back(std::move(entry));
   }
   return json;
@@ -143,7 +162,8 @@ std::string PeakText(const Peak& peak) {
 std::string HeadText(const Report& report) {
   std::string text;
   absl::StrAppend(&text, report.machine.cpu, ", ", report.machine.threads, " of ", report.machine.cpus, " CPUs, ",
-                  report.machine.system, "\n", PeakText(report.peak), "\nCommit ", report.commit, "\n");
+                  report.machine.system, "\n", PeakText(report.peak), "; ", report.peak_source, "\nCommit ",
+                  report.commit, "\n");
   absl::StrAppendFormat(&text, "Other processes took %.1f%% of the CPU time\n\n", 100 * report.other_load);
   return text;
 }
@@ -165,6 +185,14 @@ std::string ToText(const Report& report) {
   }
   absl::StrAppend(&text, "\nRatio: time of the fastest other peer over the time of the line; above 1 is faster.\n");
   absl::StrAppend(&text, "Disturbed: other processes left less than a tenth of the blocks alone; measure again.\n");
+  const auto any = [&](const auto& has) { return std::ranges::any_of(report.results, has); };
+  if (any([](const Result& r) { return std::ranges::any_of(r.variants, &VariantResult::inexact); })) {
+    absl::StrAppend(&text,
+                    "Inexact: the result is off by that part of its greatest element; nobody is compared with it.\n");
+  }
+  if (any([](const Result& r) { return !r.operands.empty(); })) {
+    absl::StrAppend(&text, "Weights of 7 bits: sums of two products of 8 bits saturate in this peer on this CPU.\n");
+  }
   for (const Comparison& comparison : Compare(report.results)) {
     if (comparison.workloads == 0) continue;
     absl::StrAppendFormat(&text, "Geometric mean of %s against the fastest other peer: %.3f over %d workloads\n",
@@ -191,7 +219,8 @@ nlohmann::ordered_json HeadJson(const Report& report) {
             {"int8", report.peak.int8_gops},
             {"f16", report.peak.f16_gflops},
             {"fp8", report.peak.fp8_gflops},
-            {"read_gbs", report.peak.read_gbs}}},
+            {"read_gbs", report.peak.read_gbs},
+            {"source", report.peak_source}}},
           {"commit", report.commit},
           {"command", report.command},
           {"other_load", report.other_load}};

@@ -13,6 +13,7 @@ namespace tilewright::bench {
 struct Report {
   Machine machine;
   Peak peak;
+  std::string peak_source = "measured on all threads before the results";
   std::string commit;
   std::string command;
   double other_load = 0;  // See OtherLoad::Share().

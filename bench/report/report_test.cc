@@ -1,5 +1,6 @@
 #include "bench/report/report.h"
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -93,8 +94,8 @@ TEST(Report, JsonListsVariantsAndErrors) {
 
 TEST(Report, TextHasEveryLineAndTheMeans) {
   const std::string text = ToText(MakeReport());
-  EXPECT_THAT(text,
-              HasSubstr("Peak: f32 16 GFLOP/s, bf16 dot not on this CPU, int8 dot not on this CPU, read 20 GB/s"));
+  EXPECT_THAT(text, HasSubstr("Peak: f32 16 GFLOP/s, bf16 dot not on this CPU, int8 dot not on this CPU, read 20 GB/s; "
+                              "measured on all threads before the results\n"));
   EXPECT_THAT(text, HasSubstr("GMM 1,100,100,100 f32\n"));
   EXPECT_THAT(text,
               ::testing::ContainsRegex("  tilewright +0.25000 +0.22500 +0.27500 +12 +8.0 GFLOP/s +50.0% +2.000\n"));
@@ -103,6 +104,27 @@ TEST(Report, TextHasEveryLineAndTheMeans) {
   // The mean of 2 and 0.5.
   EXPECT_THAT(text, HasSubstr("Geometric mean of tilewright against the fastest other peer: 1.000 over 2 workloads"));
   EXPECT_THAT(text, Not(HasSubstr("mean of openblas")));
+}
+
+TEST(Report, InexactPeersAreLinesWithTheirError) {
+  Report report = MakeReport();
+  report.results[1].variants[0].inexact = true;
+  report.results[1].variants[0].max_relative_error = 0.25;
+  report.results[4].operands = "weights of 7 bits, even";
+  const std::string text = ToText(report);
+  EXPECT_THAT(text, ::testing::ContainsRegex("  onednn any +0.50000 [^\n]*  inexact by 0.25\n"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("  onednn plain +0.00050 [^\n]*  weights of 7 bits, even\n"));
+  EXPECT_THAT(text, HasSubstr("Inexact: "));
+  EXPECT_THAT(text, HasSubstr("Weights of 7 bits: "));
+  // The mean is that of the second workload alone.
+  EXPECT_THAT(text, HasSubstr("Geometric mean of tilewright against the fastest other peer: 0.500 over 1 workloads"));
+  report.results[1].variants[1].max_relative_error = INFINITY;
+  const auto json = nlohmann::json::parse(ToJson(report));
+  EXPECT_EQ(json["results"][1]["inexact"], 0.25);
+  EXPECT_EQ(json["results"][1]["median_ms"], 0.5);
+  EXPECT_EQ(json["results"][1]["variants"][1]["max_rel_error"], "not a number");
+  EXPECT_EQ(json["results"][4]["operands"], "weights of 7 bits, even");
+  EXPECT_FALSE(json["results"][0].contains("inexact"));
 }
 
 TEST(Report, SaysWhatOtherProcessesDisturbed) {

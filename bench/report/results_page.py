@@ -27,10 +27,12 @@ def GeometricMean(ratios):
 
 
 def Fastest(entries):
-    """Median of the fastest variant of each implementation that ran and was right."""
+    """Median of the fastest variant of each implementation that ran, was right, and is to be compared."""
     times = {}
     for entry in entries:
-        if "error" not in entry and entry.get("checked") and entry.get("median_ms"):
+        if any(reason in entry for reason in ("error", "inexact", "not_compared")):
+            continue
+        if entry.get("checked") and entry.get("median_ms"):
             impl = entry["impl"]
             times[impl] = min(times.get(impl, math.inf), entry["median_ms"])
     return times
