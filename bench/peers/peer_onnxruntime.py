@@ -197,9 +197,7 @@ class Peer:
     def prepare_model(self, path, folder, optimize):
         levels = onnxruntime.GraphOptimizationLevel
         self.options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimize else levels.ORT_DISABLE_ALL
-        os.sched_setaffinity(0, self.cpus)
         session = onnxruntime.InferenceSession(path, self.options, providers=["CPUExecutionProvider"])
-        os.sched_setaffinity(0, self.cpus[:1])
         return Model(session, folder), ""
 
     def prepare(self, w):

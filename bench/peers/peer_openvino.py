@@ -1,7 +1,5 @@
 """OpenVINO: whole models only. It computes in f32, as the others do; by itself it would take bf16 where the CPU has it."""
 
-import os
-
 import openvino
 
 import file_inputs
@@ -25,19 +23,17 @@ class Peer:
     version = openvino.__version__
 
     def __init__(self, threads, cpus):
-        self.threads, self.cpus = threads, cpus
+        self.threads = threads
 
     def prepare(self, w):
         raise Refused("OpenVINO is measured on whole models")
 
     def prepare_model(self, path, folder, optimize):
         core = openvino.Core()
-        os.sched_setaffinity(0, self.cpus)
         model = core.read_model(path)
         pairs = file_inputs.load(folder, [i.get_any_name() for i in model.inputs])
         model.reshape({name: array.shape for array, name in pairs})
         compiled = core.compile_model(model, "CPU", {
             "INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": self.threads, "NUM_STREAMS": 1,
             "PERFORMANCE_HINT": "LATENCY"})
-        os.sched_setaffinity(0, self.cpus[:1])
         return Model(compiled.create_infer_request(), pairs), "INFERENCE_PRECISION_HINT=f32"

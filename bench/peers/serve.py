@@ -60,9 +60,15 @@ class Session:
     """The requests. `peer.prepare(workload)` gives variants, each with `name`, `runs` (a function for each set),
     `spoil(set)` and `output(set)`: an array in the layout of the workload, or None before the set has run."""
 
-    def __init__(self, peer):
-        self.peer = peer
+    def __init__(self, peer, cpus=None):
+        """`cpus` of the threads, the calling thread's first; None changes no affinity."""
+        self.peer, self.cpus = peer, cpus
         self.variants = []
+
+    @staticmethod
+    def bind(cpus):
+        if cpus:
+            os.sched_setaffinity(0, cpus)
 
     def hello(self, request):
         return {"version": self.peer.version, "pid": os.getpid()}
@@ -76,14 +82,19 @@ class Session:
                 "tune_seconds": getattr(self.peer, "tune_seconds", 0), "trials": getattr(self.peer, "trials", 0)}
 
     def prepare_model(self, request):
-        """An ONNX file and a folder with INPUT.npy for each input; `optimize` false asks for the plain graph."""
+        """An ONNX file and a folder with INPUT.npy for each input; `optimize` false asks for the plain graph.
+
+        Packages start threads when a model is loaded or when it first runs (OpenVINO), and threads begin with the affinity
+        of who starts them. So the calling thread is bound to its CPU only after the first run."""
         if not hasattr(self.peer, "prepare_model"):
             raise Refused("this peer does not read ONNX files")
         self.variants = []
+        self.bind(self.cpus)
         start = time.perf_counter_ns()
         variant, versions = self.peer.prepare_model(request["file"], request["inputs"], request["optimize"])
         loaded = time.perf_counter_ns()
         variant.runs[0]()
+        self.bind(self.cpus and self.cpus[:1])
         self.variants, self.next = [variant], [0]
         return {"load_ns": loaded - start, "peak_kib": peak_kib(), "outputs": variant.output_names, "note": versions}
 
@@ -130,7 +141,7 @@ def answer(session, line):
 
 def make_session(name, threads, cpus):
     try:
-        return Session(importlib.import_module("peer_" + name).Peer(threads, cpus))
+        return Session(importlib.import_module("peer_" + name).Peer(threads, cpus), cpus)
     except ImportError as error:
         reason = f"not installed: {error}"
     except Exception as error:

@@ -67,6 +67,28 @@ def test_models():
     check(serve.answer(session, '{"do": "run", "variant": 0, "set": 0}') == {}, "a model runs")
 
 
+def test_caller_is_bound_after_the_first_run():
+    """Threads that a package starts in its first run have all CPUs."""
+    before = os.sched_getaffinity(0)
+    seen = []
+
+    class Threaded(Peer):
+        def prepare_model(self, path, folder, optimize):
+            class Model:
+                output_names = ["y"]
+                runs = [lambda: seen.append(os.sched_getaffinity(0))]
+            return Model, ""
+
+    cpus = sorted(before)
+    session = serve.Session(Threaded(), cpus)
+    request = '{"do": "prepare_model", "file": "f", "inputs": "i", "optimize": true}'
+    for _ in range(2):
+        serve.answer(session, request)
+        check(os.sched_getaffinity(0) == {cpus[0]}, "the caller is bound to the first CPU")
+    os.sched_setaffinity(0, before)
+    check(seen == [before, before], f"the first run may start threads on all CPUs: {seen}")
+
+
 def test_process():
     """A peer that prints, and is missing a package."""
     with tempfile.TemporaryDirectory() as folder:
@@ -89,4 +111,5 @@ if __name__ == "__main__":
     test_block_drops_the_first_runs_and_goes_on_with_the_next_set()
     test_answers()
     test_models()
+    test_caller_is_bound_after_the_first_run()
     test_process()
