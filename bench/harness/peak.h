@@ -1,8 +1,9 @@
 // The most that this machine can do, measured: what results are a percentage of.
 //
 // Arithmetic peaks come from loops of independent multiply-add instructions that touch no memory, on all threads at
-// once; a kernel cannot be faster unless it needs fewer operations. The bandwidth is that of reading memory far larger
-// than every cache. Every number is the best of several short runs, because a disturbed run says nothing.
+// once: the sum of what each core does in its best moment, so that other processes do not lower it. A kernel cannot be
+// faster unless it needs fewer operations. The bandwidth is that of reading memory far larger than every cache, the best
+// of several short runs, because a disturbed run says nothing.
 #pragma once
 
 #include "bench/harness/dtype.h"
