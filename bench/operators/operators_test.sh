@@ -60,6 +60,13 @@ expect 0 "oneDNN has no GMM in f16" --seconds=0 --notune --peers=onednn --dtype=
 expect 0 "oneDNN has no LN in int8" --seconds=0 --notune --peers=onednn --dtype=int8 --shape=LN:5,37
 expect 0 "XNNPACK has no bf16" --seconds=0 --notune --peers=xnnpack --dtype=bf16 --shape=GMM:1,8,8,8
 expect 0 "XNNPACK has no norms of rows" --seconds=0 --notune --peers=xnnpack --shape=LN:5,37
+# A CPU without VNNI: sums of two products saturate in oneDNN, which is measured where it is exact.
+TILEWRIGHT_HOST_FEATURES=avx2 expect 0 "weights of 7 bits, -64 to 63" --seconds=0 --notune --peers=onednn,xnnpack \
+  --dtype=int8,s8s8,int8q,s8s8q --shape=GMM:1,17,19,64 --shape=C2D:1,5,6,16,16,3,1,1 --json="$TEST_TMPDIR/avx2.json"
+for text in '"operands": "weights of 7 bits' '"not_compared": "takes features that TILEWRIGHT_HOST_FEATURES=avx2 hides"'; do
+  grep -qF "$text" "$TEST_TMPDIR/avx2.json" || { echo "FAILED: no $text in the JSON"; failures=$((failures + 1)); }
+done
+TILEWRIGHT_HOST_FEATURES=vax expect 2 "TILEWRIGHT_HOST_FEATURES=vax: unknown; known are " --shape=GMM:1,8,8,8
 TILEWRIGHT_PEERS=/nonexistent expect 0 "not installed: there is no /nonexistent/bin/python3" --seconds=0 --notune \
   --peers=onnxruntime,pytorch,tvm,iree,xla --shape=GMM:1,8,8,8
 # Code for another architecture is emulated where that is installed.
