@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -128,6 +129,22 @@ ScheduledKernel FromJson(const json& facts) {
   return kernel;
 }
 
+// What a process left that was ended while it wrote, or that had no more room: nobody writes for an hour.
+void RemoveLeftovers(const std::string& folder) {
+  constexpr auto kWriting = std::chrono::hours(1);
+  std::error_code error;
+  std::vector<fs::path> leftovers;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const fs::path extension = it->path().extension();
+    std::error_code ignored;
+    const bool whole = extension == ".json" ||
+                       (extension == ".so" && fs::exists(fs::path(it->path()).replace_extension(".json"), ignored));
+    const fs::file_time_type written = it->last_write_time(ignored);
+    if (!whole && !ignored && fs::file_time_type::clock::now() - written > kWriting) leftovers.push_back(it->path());
+  }
+  for (const fs::path& path : leftovers) fs::remove(path, error);
+}
+
 }  // namespace
 
 absl::StatusOr<Kernel> OpenKernel(const std::string& path, const ScheduledKernel& facts, bool scheduled) {
@@ -223,6 +240,7 @@ void KernelCache::StoreText(const std::string& key, const std::string& text) con
 }
 
 void KernelCache::Thin() const {
+  RemoveLeftovers(folder_);
   struct Entry {
     fs::file_time_type used;
     int64_t bytes;

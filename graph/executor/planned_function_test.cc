@@ -1,7 +1,15 @@
 #include "graph/executor/planned_function.h"
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <string>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -252,6 +260,56 @@ TEST_F(KernelCacheTest, FolderThatCannotBeWrittenIsNoError) {
   const KernelCache cache("/proc/nothing");
   EXPECT_EQ(Load(cache).first, 0);
   EXPECT_EQ(Load(cache).first, 0);
+}
+
+// Files may not grow beyond half a kernel: what cannot be written whole is not there, and nothing fails.
+TEST_F(KernelCacheTest, AFullFolderIsNoError) {
+  const KernelCache cache(folder_);
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, SIG_IGN);
+  cache.StoreText("key", "a text\n");
+  rlimit full = before;
+  full.rlim_cur = 1000;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &full), 0);
+  cache.StoreText("key", std::string(5000, 'x'));
+  cache.Store("kernel", {}, /*scheduled=*/false, std::string(5000, 'x'));
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_EQ(cache.LoadText("key"), "a text\n") << "what was there before stays";
+  EXPECT_FALSE(cache.Load("kernel"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1) << "nothing is left behind";
+}
+
+TEST_F(KernelCacheTest, TwoProcessesShareIt) {
+  const pid_t other = fork();
+  ASSERT_GE(other, 0);
+  const KernelCache cache(folder_);
+  for (int i = 0; i < 200; ++i) {
+    const std::string key = "key " + std::to_string(i % 5), text(static_cast<size_t>(1000 + i % 5), 'x');
+    cache.StoreText(key, text);
+    const auto read = cache.LoadText(key);
+    if (other == 0 && read && *read != text) _exit(1);
+    if (read) EXPECT_EQ(*read, text);
+    if (i % 20 == 0) KernelCache(folder_, 3000).Thin();
+  }
+  if (other == 0) _exit(0);
+  int status = 0;
+  ASSERT_EQ(waitpid(other, &status, 0), other);
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(KernelCacheTest, WhatEndedProcessesLeftIsRemoved) {
+  const KernelCache cache(folder_);
+  cache.StoreText("key", "a text\n");
+  const auto long_ago = fs::file_time_type::clock::now() - std::chrono::hours(2);
+  for (const char* name : {"a.so.123.0", "b.json.123.1", "c.so", "d.so.124.0"}) {
+    std::ofstream(folder_ / name) << "part";
+    if (name[0] != 'd') fs::last_write_time(folder_ / name, long_ago);
+  }
+  cache.Thin();
+  EXPECT_EQ(cache.LoadText("key"), "a text\n");
+  EXPECT_TRUE(fs::exists(folder_ / "d.so.124.0")) << "it may still be written";
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 2);
 }
 
 TEST_F(KernelCacheTest, TextsAreKeptUntilTheyAreDamaged) {
