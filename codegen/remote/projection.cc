@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <map>
@@ -88,7 +89,11 @@ const Lines& LoopOfProducts(const std::vector<Lines>& loops) {
 // The number after "Total Cycles:" and the like.
 double NumberAfter(const std::string& text, absl::string_view key) {
   const size_t at = text.find(std::string(key));
-  return at == text.npos ? 0 : std::atof(text.c_str() + at + key.size());
+  if (at == text.npos) return 0;
+  const size_t begin = std::min(text.find_first_not_of(" \t", at + key.size()), text.size());
+  double number = 0;
+  std::from_chars(text.data() + begin, text.data() + text.size(), number);  // whatever the locale's decimal point is
+  return number;
 }
 
 // Multiply-adds of vectors that the target's units start per cycle, for the kind of the loop's first product.

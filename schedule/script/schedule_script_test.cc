@@ -2,8 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <clocale>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
 #include "ir/script/parse_or_die.h"
 #include "ir/structural.h"
+#include "schedule/script/trace_text.h"
 #include "schedule/testing/programs.h"
 
 namespace tilewright {
@@ -466,6 +472,29 @@ TEST(ScheduleScript, SaysWhatIsWrongInLoopsAndFunctions) {
   EXPECT_EQ(ErrorOf("assert 1 > 2\n"), "s.py:1:1: error: the assertion does not hold\nassert 1 > 2\n^");
   EXPECT_EQ(ErrorOf("n = {\"a\": 1}[\"b\"]\n"),
             "s.py:1:14: error: the dictionary has no such key\nn = {\"a\": 1}[\"b\"]\n             ^");
+}
+
+// A locale whose decimal point is a comma, made where the system has none by that name; false where that cannot be.
+bool UseDecimalComma() {
+  const std::string folder = ::testing::TempDir();
+  const std::string command = "localedef -i de_DE -f UTF-8 " + folder + "/comma > /dev/null 2>&1";
+  if (std::system(command.c_str()) != 0) return false;
+  setenv("LOCPATH", folder.c_str(), /*overwrite=*/1);
+  return setlocale(LC_ALL, "comma") != nullptr && std::string_view(localeconv()->decimal_point) == ",";
+}
+
+TEST(ScheduleScript, NumbersAreTheSameInEveryLocale) {
+  constexpr std::string_view kScript = "sch.annotate(sch.get_block(\"C\"), \"weight\", 0.1)\n";
+  Schedule schedule(Matmul());
+  ASSERT_EQ(Apply(kScript, &schedule), "");
+  const std::string text = ToText(schedule.trace());
+  ASSERT_NE(text.find("0.1"), std::string::npos) << text;
+  if (!UseDecimalComma()) GTEST_SKIP() << "no locale with a decimal comma can be made";
+  EXPECT_EQ(ToText(schedule.trace()), text);
+  Schedule again(Matmul());
+  EXPECT_EQ(Apply(text, &again), "");
+  setlocale(LC_ALL, "C");
+  EXPECT_EQ(ToText(again.trace()), text);
 }
 
 }  // namespace

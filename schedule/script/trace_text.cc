@@ -1,7 +1,9 @@
 #include "schedule/script/trace_text.h"
 
+#include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -71,14 +73,18 @@ std::string Quoted(const std::string& text) {
   return quoted + "\"";
 }
 
-// With as many digits as it takes to read the same number, and never without a point or exponent.
+// With as many digits as it takes to read the same number, and never without a point or exponent. The same in every
+// locale, where a program that this library is a part of may have chosen one with a decimal comma.
 std::string Number(double value) {
   char text[40];
+  char* end = text;
   for (int digits = 1; digits <= 17; ++digits) {
-    std::snprintf(text, sizeof text, "%.*g", digits, value);
-    if (std::strtod(text, nullptr) == value) break;
+    end = std::to_chars(text, std::end(text), value, std::chars_format::general, digits).ptr;
+    double read = 0;
+    std::from_chars(text, end, read);
+    if (read == value) break;
   }
-  std::string number = text;
+  std::string number(text, end);
   return number.find_first_of(".en") == number.npos ? number + ".0" : number;
 }
 
