@@ -167,6 +167,11 @@ int CheckOnnx(const CommandArguments& args) {
 }
 
 int RunOnnx(const CommandArguments& args) {
+  for (const auto& [flag, here] : {std::pair("--target", "host"), std::pair("--engine", "llvm")}) {
+    const std::string value = args.Get(flag).value_or(here);
+    if (value != here)
+      return RefuseOnnx(args, absl::StrCat("models run on this machine's CPU, not with ", flag, "=", value));
+  }
   const auto dims = DimsOf(args);
   if (!dims.ok()) return RefuseOnnx(args, dims.status().message());
   auto file = graph::ModelFile::Open(args.operands()[0]);

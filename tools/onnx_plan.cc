@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "autoschedule/cost/projected.h"
+#include "autoschedule/program/top_nests.h"
 #include "base/files.h"
 #include "graph/executor/export_model.h"
 #include "graph/executor/kernel_cache.h"
@@ -32,8 +33,9 @@ constexpr char kNoPlan[] =
     "the order of its calls depends on data (If, Loop, or operators whose results' extents do): it has no plan, and "
     "runs by `run` only";
 
-// The model of the first operand, compiled. Reports what is wrong and gives null.
-std::unique_ptr<OnnxModel> LoadOnnx(const CommandArguments& args, const graph::KernelCache* cache,
+// The model of the first operand for a target; compiled where that is the host, else only scheduled. Reports what is wrong
+// and gives null.
+std::unique_ptr<OnnxModel> LoadOnnx(const CommandArguments& args, const graph::KernelCache* cache, const Target& target,
                                     graph::PassTiming* timing = nullptr, graph::FusionReport* report = nullptr) {
   const auto dims = DimsOf(args);
   if (!dims.ok()) return RefuseOnnx(args, dims.status().message()), nullptr;
@@ -42,9 +44,11 @@ std::unique_ptr<OnnxModel> LoadOnnx(const CommandArguments& args, const graph::K
   if (timing != nullptr) passes->instruments.push_back(timing);
   auto file = graph::ModelFile::Open(args.operands()[0]);
   if (!file.ok()) return RefuseOnnx(args, file.status().message()), nullptr;
+  graph::ExecutorOptions executor = ExecutorOptionsOf(args, cache);
+  executor.kernels.load = target.name == executor.kernels.target.name;
+  executor.kernels.target = target;
   auto model =
-      OnnxModel::Load(*std::move(file),
-                      {.dims = *dims, .executor = ExecutorOptionsOf(args, cache), .passes = *passes, .report = report});
+      OnnxModel::Load(*std::move(file), {.dims = *dims, .executor = executor, .passes = *passes, .report = report});
   if (!model.ok()) return RefuseOnnx(args, model.status().message()), nullptr;
   return *std::move(model);
 }
@@ -65,21 +69,23 @@ std::string ShapeOf(const graph::PlanTensor& tensor) {
 
 struct KernelFacts {
   int calls = 0;
+  int nests = 0;
   double seconds = 0;
   std::string limiter;
 };
 
 // What the cost model says about each kernel; extents that are symbols count as it takes them.
-std::vector<KernelFacts> FactsOf(const PlannedFunction& function, const std::string& database) {
+std::vector<KernelFacts> FactsOf(const PlannedFunction& function, const Target& target, const std::string& database) {
   std::vector<KernelFacts> facts(function.plan().programs.size());
-  const Target target = HostTarget();
   for (const graph::PlanStep& step : function.plan().steps) ++facts[static_cast<size_t>(step.program)].calls;
   for (size_t i = 0; i < facts.size(); ++i) {
     const graph::KernelSource& source = function.plan().programs[i];
     const graph::PrimFunc canonical = graph::CanonicalProgram(source.program);
     const auto scheduled = graph::ScheduleKernel(canonical, source.constant, target, database);
     const bool good = scheduled.ok() && function.kernels()[i].scheduled;
-    const Projection projection = Project(good ? scheduled->module.Find(graph::kKernelMain) : canonical, target);
+    const graph::PrimFunc runs = good ? scheduled->module.Find(graph::kKernelMain) : canonical;
+    const Projection projection = Project(runs, target);
+    facts[i].nests = CountTopNests(runs);
     facts[i].seconds = projection.seconds;
     facts[i].limiter = projection.limiter;
   }
@@ -88,8 +94,8 @@ std::vector<KernelFacts> FactsOf(const PlannedFunction& function, const std::str
 
 void PrintPlan(std::ostream& out, const PlannedFunction& function, const std::vector<KernelFacts>& facts) {
   const graph::ExecutablePlan& plan = function.plan();
-  out << absl::StrFormat("%5s  %-9s %-32s %10s  %-12s %s\n", "call", "kernel", "value", "projected", "limiter",
-                         "result");
+  out << absl::StrFormat("%5s  %-9s %5s %-32s %10s  %-12s %s\n", "call", "kernel", "nests", "value", "projected",
+                         "limiter", "result");
   for (size_t s = 0; s < plan.steps.size(); ++s) {
     const graph::PlanStep& step = plan.steps[s];
     const auto kernel = static_cast<size_t>(step.program);
@@ -97,8 +103,9 @@ void PrintPlan(std::ostream& out, const PlannedFunction& function, const std::ve
     for (size_t i = step.num_inputs; i < step.tensors.size(); ++i) {
       results.push_back(ShapeOf(plan.tensors[static_cast<size_t>(step.tensors[i])]));
     }
-    out << absl::StrFormat("%5d  k%-8d %-32s %7.1f us  %-12s %s%s\n", s, kernel, plan.steps[s].name,
-                           facts[kernel].seconds * 1e6, facts[kernel].limiter, absl::StrJoin(results, ", "),
+    out << absl::StrFormat("%5d  k%-8d %5d %-32s %7.1f us  %-12s %s%s\n", s, kernel, facts[kernel].nests,
+                           plan.steps[s].name, facts[kernel].seconds * 1e6, facts[kernel].limiter,
+                           absl::StrJoin(results, ", "),
                            function.kernels()[kernel].scheduled ? "" : "  (as written: its schedule does not compile)");
   }
 }
@@ -124,7 +131,7 @@ absl::Status WritePrograms(const std::string& folder, const PlannedFunction& fun
 
 int CompileOnnx(const CommandArguments& args, const std::string& path) {
   const std::unique_ptr<graph::KernelCache> cache = graph::KernelCache::Default();
-  const std::unique_ptr<OnnxModel> model = LoadOnnx(args, cache.get());
+  const std::unique_ptr<OnnxModel> model = LoadOnnx(args, cache.get(), HostTarget());
   if (model == nullptr) return kRefused;
   const PlannedFunction* planned = model->executor().planned();
   if (planned == nullptr) return RefuseOnnx(args, kNoPlan);
@@ -137,10 +144,12 @@ int CompileOnnx(const CommandArguments& args, const std::string& path) {
 }
 
 int ExplainOnnx(const CommandArguments& args) {
+  const auto target = NamedTarget(args.Get("--target").value_or("host"));
+  if (!target.ok()) return RefuseOnnx(args, target.status().message());
   const std::unique_ptr<graph::KernelCache> cache = graph::KernelCache::Default();
   graph::PassTiming timing;
   graph::FusionReport report;
-  const std::unique_ptr<OnnxModel> model = LoadOnnx(args, cache.get(), &timing, &report);
+  const std::unique_ptr<OnnxModel> model = LoadOnnx(args, cache.get(), *target, &timing, &report);
   if (model == nullptr) return kRefused;
   if (args.Has("--passes")) args.out() << timing.ToString();
   const PlannedFunction* planned = model->executor().planned();
@@ -149,15 +158,18 @@ int ExplainOnnx(const CommandArguments& args) {
     const absl::Status written = WritePrograms(*folder, *planned);
     if (!written.ok()) return RefuseOnnx(args, written.message());
   }
-  const std::vector<KernelFacts> facts = FactsOf(*planned, args.Get("--db").value_or(""));
+  const std::vector<KernelFacts> facts = FactsOf(*planned, *target, args.Get("--db").value_or(""));
   double seconds = 0;
+  int nests = 0;
   std::map<std::string, double> by_limiter;
   for (const KernelFacts& kernel : facts) {
     seconds += kernel.calls * kernel.seconds;
+    nests += kernel.calls * kernel.nests;
     by_limiter[kernel.limiter] += kernel.calls * kernel.seconds;
   }
-  args.out() << planned->plan().steps.size() << " calls of " << facts.size() << " kernels, projected "
-             << absl::StrFormat("%.3g ms", seconds * 1e3) << "\n";
+  args.out() << planned->plan().steps.size() << " calls of " << facts.size() << " kernels, " << nests
+             << (target->is_gpu() ? " launches" : " loop nests") << ", projected "
+             << absl::StrFormat("%.3g ms", seconds * 1e3) << " on " << target->name << "\n";
   for (const auto& [limiter, part] : by_limiter) {
     args.out() << absl::StrFormat("  limited by %-14s %5.1f%%\n", limiter, seconds > 0 ? 100 * part / seconds : 0);
   }

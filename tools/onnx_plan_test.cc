@@ -103,10 +103,10 @@ TEST_F(OnnxPlan, ExplainPrintsCallsAndPasses) {
   const std::string model = Layer();
   const Result plain = RunTool({"explain", model, "--dim=n=3", "--opt-level=0"});
   EXPECT_EQ(plain.status, kDone) << plain.err;
-  EXPECT_THAT(plain.out, HasSubstr("3 calls of 3 kernels, projected "));
+  EXPECT_THAT(plain.out, HasSubstr("3 calls of 3 kernels, "));
   const Result joined = RunTool({"explain", model, "--dim=n=3", "--plan", "--passes"});
   EXPECT_EQ(joined.status, kDone) << joined.err;
-  EXPECT_THAT(joined.out, HasSubstr("1 calls of 1 kernels, projected "));
+  EXPECT_THAT(joined.out, HasSubstr("1 calls of 1 kernels, "));
   EXPECT_THAT(joined.out, HasSubstr("  limited by "));
   EXPECT_THAT(joined.out, HasSubstr("float32[3, 32]"));
   EXPECT_THAT(joined.out, HasSubstr("    joins "));
@@ -120,8 +120,31 @@ TEST_F(OnnxPlan, ExplainPrintsCallsAndPasses) {
   const Result refused = RunTool({"explain", model, "--dim=n=3", "--programs=" + model});
   EXPECT_EQ(refused.status, kRefused);
   EXPECT_THAT(refused.err, HasSubstr(" cannot be written: "));
+  EXPECT_THAT(plain.out, HasSubstr("3 calls of 3 kernels, 3 loop nests, projected "));
+  EXPECT_THAT(joined.out, HasSubstr("1 calls of 1 kernels, 1 loop nests, projected "));
   // Symbolic extents stay as they are.
   EXPECT_EQ(RunTool({"explain", model, "--plan"}).status, kDone);
+}
+
+// Nothing runs: kernels are scheduled for the target.
+TEST_F(OnnxPlan, ExplainsForOtherTargets) {
+  for (const char* target : {"cuda-sm90a", "cuda-sm80", "arm-neoverse-n1"}) {
+    const Result result = RunTool({"explain", Layer(), "--dim=n=64", absl::StrCat("--target=", target)});
+    EXPECT_EQ(result.status, kDone) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("1 calls of 1 kernels, 1 "));
+    EXPECT_THAT(result.out, HasSubstr(target));
+    EXPECT_THAT(result.out, HasSubstr(target[0] == 'c' ? " launches, " : " loop nests, "));
+  }
+  const Result unknown = RunTool({"explain", Layer(), "--target=gpu"});
+  EXPECT_EQ(unknown.status, kRefused);
+}
+
+TEST_F(OnnxPlan, ModelsRunOnTheHostOnly) {
+  for (const char* flag : {"--target=cuda-sm90a", "--engine=cuda"}) {
+    const Result result = RunTool({"run", Layer(), "--dim=n=3", flag});
+    EXPECT_EQ(result.status, kRefused);
+    EXPECT_THAT(result.err, HasSubstr(flag));
+  }
 }
 
 }  // namespace

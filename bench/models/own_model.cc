@@ -25,15 +25,17 @@ absl::StatusOr<std::unique_ptr<OwnModel>> OwnModel::Load(const ModelCase& model,
   const int64_t start = runtime::NowNanoseconds();
   const std::unique_ptr<graph::KernelCache> cache = graph::KernelCache::Default();
   TW_ASSIGN_OR_RETURN(auto file, graph::ModelFile::Open(model.file));
+  own->target_ = HostTarget();
   graph::PassContext passes;
   passes.opt_level = opt_level;
   TW_ASSIGN_OR_RETURN(
       auto loaded,
-      OnnxModel::Load(std::move(file), {.dims = model.dims,
-                                        .inputs = &inputs,
-                                        .executor = {.kernels = {.database = database, .cache = cache.get()},
-                                                     .num_threads = pool.num_threads()},
-                                        .passes = std::move(passes)}));
+      OnnxModel::Load(std::move(file),
+                      {.dims = model.dims,
+                       .inputs = &inputs,
+                       .executor = {.kernels = {.target = own->target_, .database = database, .cache = cache.get()},
+                                    .num_threads = pool.num_threads()},
+                       .passes = std::move(passes)}));
   own->model_ = std::move(loaded);
   own->inputs_ = inputs;
   own->hook_ = pool.hook();
@@ -72,7 +74,6 @@ double OwnModel::Flops() const {
   if (planned == nullptr) return 0;
   const auto shapes = planned->ShapesOf(arguments_, {});
   if (!shapes.ok()) return 0;
-  const Target target = HostTarget();
   double flops = 0;
   for (const graph::PlanStep& step : planned->plan().steps) {
     const Function& program = planned->plan().programs[static_cast<size_t>(step.program)].program;
@@ -84,7 +85,7 @@ double OwnModel::Flops() const {
         if (const auto* symbol = dyn_cast<VarNode>(extents[d])) sizes[symbol->name] = shape[d];
       }
     }
-    flops += 2 * SpeedOfLightOf(AtSizes(program, sizes), target).multiply_adds;
+    flops += 2 * SpeedOfLightOf(AtSizes(program, sizes), target_).multiply_adds;
   }
   return flops;
 }

@@ -19,7 +19,7 @@ struct KernelTime {
 
 class OwnModel : public Runner {
  public:
-  // `opt_level`, database: as `tilewright run` takes them. `pool` must outlive the model. The model is compiled for
+  // `opt_level`, database: as `tilewright run` takes them; the target is this machine. `pool` must outlive the model. The model is compiled for
   // `cpus`, whatever the calling thread is bound to; none: for those that it may use.
   static absl::StatusOr<std::unique_ptr<OwnModel>> Load(const ModelCase& model, const graph::OnnxModel::Inputs& inputs,
                                                         int opt_level, const std::string& database,
@@ -50,6 +50,7 @@ class OwnModel : public Runner {
   std::unique_ptr<graph::OnnxModel> model_;
   graph::OnnxModel::Inputs inputs_;
   graph::Arrays arguments_, results_;  // of a plan
+  Target target_;
   TwParallelHook hook_ = {};
   double load_ms_ = 0;
   absl::Status status_;

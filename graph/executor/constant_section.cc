@@ -122,7 +122,7 @@ class Builder {
           keep(step.tensors[static_cast<size_t>(param)]);
         }
       }
-      if (kernel.pack.run != nullptr) (*packed)[s] = PackingOf(step, kernel).offsets;
+      if (!kernel.packed.empty()) (*packed)[s] = PackingOf(step, kernel).offsets;
     }
   }
 
@@ -229,6 +229,8 @@ absl::StatusOr<ConstantSection> ConstantSection::Make(const ExecutablePlan& plan
   ConstantSection section;
   Builder builder(plan, kernels);
   builder.LayOut(&section.constants_, &section.packed_);
+  section.bytes_ = builder.bytes();
+  if (std::ranges::any_of(kernels, [](const Kernel& kernel) { return kernel.main.run == nullptr; })) return section;
   TW_ASSIGN_OR_RETURN(section.memory_, ReadOnlyMemory::Reserve(builder.bytes()));
   TW_RETURN_IF_ERROR(builder.Fill(section.memory_.data(), section.constants_, parallel, release));
   section.memory_.Seal();

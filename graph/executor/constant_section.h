@@ -23,11 +23,12 @@ namespace tilewright::graph {
 
 class ConstantSection {
  public:
-  // kernels[i] is plan.programs[i]. `release`, which may be null: see PlannedFunctionOptions.
+  // kernels[i] is plan.programs[i]. `release`, which may be null: see PlannedFunctionOptions. Where kernels are not loaded
+  // the section has offsets and no elements.
   static absl::StatusOr<ConstantSection> Make(const ExecutablePlan& plan, absl::Span<const Kernel> kernels,
                                               const TwParallelHook* parallel, const std::function<void()>& release);
 
-  int64_t bytes() const { return memory_.bytes(); }
+  int64_t bytes() const { return bytes_; }
   const std::byte* data() const { return memory_.data(); }
   // Offsets in the section; -1 for a constant that nobody reads as it is.
   int64_t ConstantOffset(int constant) const { return constants_[static_cast<size_t>(constant)]; }
@@ -37,6 +38,7 @@ class ConstantSection {
 
  private:
   ReadOnlyMemory memory_;
+  int64_t bytes_ = 0;
   std::vector<int64_t> constants_;
   std::vector<std::vector<int64_t>> packed_;  // by step
 };

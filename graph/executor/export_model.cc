@@ -12,7 +12,6 @@
 #include "codegen/backend.h"
 #include "graph/executor/bound_plan.h"
 #include "graph/executor/scheduled_kernel.h"
-#include "target/target.h"
 
 namespace tilewright::graph {
 namespace {
@@ -67,7 +66,7 @@ class Exporter {
     sequence_.workspace_bytes = bound_.arena_bytes();
     const bool is_library = options_.path.ends_with(".so");
     TW_ASSIGN_OR_RETURN(const auto artifact,
-                        Compile(module_, HostTarget(), {.format = is_library ? "so" : "o", .sequence = &sequence_}));
+                        Compile(module_, options_.target, {.format = is_library ? "so" : "o", .sequence = &sequence_}));
     TW_RETURN_IF_ERROR(WriteFile(options_.path, artifact.bytes));
     const PrimFunc exported(
         {.name = options_.name, .params = sequence_.params, .body = tilewright::Evaluate(Const(DataType::Int(32), 0))});
@@ -85,7 +84,7 @@ class Exporter {
       ScheduledKernel scheduled = AsWritten(canonical);
       if (kernel.scheduled) {
         TW_ASSIGN_OR_RETURN(scheduled,
-                            ScheduleKernel(canonical, programs[i].constant, HostTarget(), options_.database));
+                            ScheduleKernel(canonical, programs[i].constant, options_.target, options_.database));
       }
       if (scheduled.main_params != kernel.main.params || !SamePacking(scheduled.packed, kernel.packed)) {
         return absl::InternalError(absl::StrCat("kernel ", i, " was packed for another schedule"));

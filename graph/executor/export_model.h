@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "base/status_macros.h"
 #include "graph/executor/planned_function.h"
+#include "target/target.h"
 
 namespace tilewright::graph {
 
@@ -22,6 +23,7 @@ struct ExportOptions {
   std::string path;                  // OUT.so or OUT.o; OUT.h is written beside it
   std::vector<std::string> results;  // names of the results, in the header
   std::string database = {};         // as the kernels were scheduled
+  Target target = HostTarget();      // as the kernels were scheduled
 };
 
 // The extents must be numbers: of a function with symbols the error names one.

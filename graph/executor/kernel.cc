@@ -15,7 +15,6 @@
 #include "graph/executor/scheduled_kernel.h"
 #include "graph/ir/symbols.h"
 #include "ir/structural.h"
-#include "target/target.h"
 
 namespace tilewright::graph {
 namespace {
@@ -33,8 +32,17 @@ absl::StatusOr<Kernel> LoadHere(const ScheduledKernel& facts, const Target& targ
   return kernel;
 }
 
-absl::StatusOr<Kernel> CompileAs(const ScheduledKernel& facts, bool scheduled, const Target& target,
-                                 const std::string& key, const KernelOptions& options) {
+Kernel NotLoaded(const ScheduledKernel& facts, bool scheduled) {
+  return {.main = {.params = facts.main_params},
+          .packed = facts.packed,
+          .pack = {.params = facts.pack_params},
+          .scheduled = scheduled,
+          .code = std::make_shared<ScheduledKernel>(facts)};
+}
+
+absl::StatusOr<Kernel> CompileAs(const ScheduledKernel& facts, bool scheduled, const std::string& key,
+                                 const KernelOptions& options) {
+  const Target& target = options.target;
   if (options.cache == nullptr) return LoadHere(facts, target, scheduled, options.quick);
   TW_ASSIGN_OR_RETURN(const auto library, Compile(facts.module, target, {.format = "so", .quick = options.quick}));
   options.cache->Store(key, facts, scheduled, library.bytes);
@@ -45,20 +53,27 @@ absl::StatusOr<Kernel> CompileAs(const ScheduledKernel& facts, bool scheduled, c
   return LoadHere(facts, target, scheduled, options.quick);  // the folder cannot be written
 }
 
-absl::StatusOr<Kernel> CompileKernel(const KernelSource& source, const Target& target, const KernelOptions& options) {
+absl::StatusOr<Kernel> CompileKernel(const KernelSource& source, const KernelOptions& options) {
   const PrimFunc canonical = CanonicalProgram(source.program);
+  if (!options.load) {
+    ScheduledKernel scheduled = AsWritten(canonical);
+    if (options.schedule) {
+      TW_ASSIGN_OR_RETURN(scheduled, ScheduleKernel(canonical, source.constant, options.target, options.database));
+    }
+    return NotLoaded(scheduled, options.schedule);
+  }
   std::string key;
   if (options.cache != nullptr) {
-    key = KernelKey(canonical, source.constant, target, options);
+    key = KernelKey(canonical, source.constant, options);
     if (std::optional<Kernel> kernel = options.cache->Load(key)) return *std::move(kernel);
   }
   if (options.schedule) {
     TW_ASSIGN_OR_RETURN(const ScheduledKernel scheduled,
-                        ScheduleKernel(canonical, source.constant, target, options.database));
-    absl::StatusOr<Kernel> kernel = CompileAs(scheduled, true, target, key, options);
+                        ScheduleKernel(canonical, source.constant, options.target, options.database));
+    absl::StatusOr<Kernel> kernel = CompileAs(scheduled, true, key, options);
     if (kernel.ok()) return kernel;
   }
-  return CompileAs(AsWritten(canonical), false, target, key, options);
+  return CompileAs(AsWritten(canonical), false, key, options);
 }
 
 // Each program once, and for each source its number among those.
@@ -87,7 +102,6 @@ absl::StatusOr<std::vector<Kernel>> CompileKernels(absl::Span<const KernelSource
   const std::vector<KernelSource> sources = Distinct(all, &of_source);
   std::vector<Kernel> kernels(sources.size());
   if (sources.empty()) return kernels;
-  const Target target = HostTarget();
   std::atomic<size_t> next = 0;
   std::mutex mutex;
   absl::Status status;
@@ -95,7 +109,7 @@ absl::StatusOr<std::vector<Kernel>> CompileKernels(absl::Span<const KernelSource
   bool compiled = false;
   const auto work = [&] {
     for (size_t i = next++; i < sources.size(); i = next++) {
-      absl::StatusOr<Kernel> kernel = CompileKernel(sources[i], target, options);
+      absl::StatusOr<Kernel> kernel = CompileKernel(sources[i], options);
       const std::lock_guard<std::mutex> lock(mutex);
       if (!kernel.ok()) {
         status.Update(absl::Status(kernel.status().code(), absl::StrCat("program ", sources[i].program->name, ": ",

@@ -20,6 +20,7 @@
 #include "graph/ir/kinds.h"
 #include "ir/data_type.h"
 #include "ir/function.h"
+#include "target/target.h"
 
 namespace tilewright::graph {
 
@@ -41,7 +42,7 @@ struct KernelFunction {
 struct Kernel {
   KernelFunction main;
   std::vector<KernelTensor> packed;
-  KernelFunction pack;    // of constants into packed ones; run is null where nothing is packed
+  KernelFunction pack;    // of constants into packed ones, where there are any
   bool scheduled = true;  // false: as it was written
   bool from_cache = false;
   std::shared_ptr<const void> code;  // keeps the functions in memory
@@ -54,6 +55,8 @@ struct KernelSource {
 };
 
 struct KernelOptions {
+  Target target = HostTarget();  // the machine that the code is for
+  bool load = true;              // false: kernels are scheduled, not compiled, and do not run
   bool schedule = true;
   bool quick = false;                  // as CompileOptions::quick
   int num_threads = 0;                 // that compile; 0: one for each processor

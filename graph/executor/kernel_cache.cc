@@ -22,6 +22,7 @@
 #include "codegen/runtime/loaded_module.h"
 #include "ir/script/printer.h"
 #include "nlohmann/json.hpp"
+#include "target/target_json.h"
 
 namespace tilewright::graph {
 namespace {
@@ -270,18 +271,19 @@ void KernelCache::Thin() const {
 std::string CompilerAndTarget(const Target& target) {
   std::string caches;
   for (const MemoryLevel& level : target.levels) absl::StrAppend(&caches, " ", level.bytes, "/", level.shared_by);
-  return absl::StrCat("compiler ", ProgramIdentity(), "\ntarget ", target.triple, " ", target.cpu, " ",
-                      absl::StrJoin(target.features, ","), " cores ", target.cores, " vectors ",
-                      target.cpu_part().vector_bits, " caches", caches);
+  const std::string text = absl::StrCat("compiler ", ProgramIdentity(), "\ntarget ", target.triple, " ", target.cpu,
+                                        " ", absl::StrJoin(target.features, ","), " cores ", target.cores);
+  // A CPU's speeds, which are measured anew in each process, decide little, and code would be lost with them.
+  return target.is_gpu() ? absl::StrCat(text, " ", TargetToJson(target))
+                         : absl::StrCat(text, " vectors ", target.cpu_part().vector_bits, " caches", caches);
 }
 
-std::string KernelKey(const PrimFunc& canonical, const std::vector<bool>& constant, const Target& target,
-                      const KernelOptions& options) {
+std::string KernelKey(const PrimFunc& canonical, const std::vector<bool>& constant, const KernelOptions& options) {
   std::string constants;
   for (size_t i = 0; i < constant.size(); ++i) {
     if (constant[i]) absl::StrAppend(&constants, " ", i);
   }
-  return absl::StrCat(CompilerAndTarget(target), "\nscheduled ", options.schedule, "\nquick ", options.quick,
+  return absl::StrCat(CompilerAndTarget(options.target), "\nscheduled ", options.schedule, "\nquick ", options.quick,
                       "\ndatabase ", options.database.empty() ? "none" : FileIdentity(options.database), "\nconstants",
                       constants, "\n", Print(canonical));
 }

@@ -51,8 +51,7 @@ class KernelCache {
 std::string CompilerAndTarget(const Target& target);
 
 // `canonical`: CanonicalProgram of the program.
-std::string KernelKey(const PrimFunc& canonical, const std::vector<bool>& constant, const Target& target,
-                      const KernelOptions& options);
+std::string KernelKey(const PrimFunc& canonical, const std::vector<bool>& constant, const KernelOptions& options);
 
 // The functions of a library that was made of the module.
 absl::StatusOr<Kernel> OpenKernel(const std::string& path, const ScheduledKernel& facts, bool scheduled);

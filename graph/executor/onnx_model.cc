@@ -70,8 +70,10 @@ absl::StatusOr<std::unique_ptr<OnnxModel>> OnnxModel::Load(std::unique_ptr<Model
     if (import.values.size() + import.dims.size() == before) return UnsupportedError(model->imported_);
   }
   model->bound_ = std::move(import.values);
-  TW_ASSIGN_OR_RETURN(model->optimized_, OptimizeGraph(model->imported_.module, model->ops_, options.passes,
-                                                       options.report, options.executor.kernels.cache));
+  const KernelOptions& kernels = options.executor.kernels;
+  TW_ASSIGN_OR_RETURN(model->optimized_,
+                      OptimizeGraph(model->imported_.module, model->ops_, options.passes,
+                                    {.target = kernels.target, .report = options.report, .cache = kernels.cache}));
   ExecutorOptions executor = options.executor;
   executor.release_constants = [file = model->file_.get()] { file->Release(); };
   executor.release_constants();

@@ -3,17 +3,15 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "graph/executor/kernels.h"
-#include "graph/fusion/fold_scales.h"
-#include "graph/fusion/layout.h"
-#include "graph/fusion/specialize.h"
 #include "graph/ir/call_types.h"
 #include "graph/ir/functor.h"
+#include "graph/pipeline.h"
 #include "ir/structural.h"
-#include "target/target.h"
 
 namespace tilewright::graph {
 namespace {
@@ -122,35 +120,6 @@ DecisionStore StoreIn(const KernelCache& cache, const Target& target) {
 
 }  // namespace
 
-std::vector<Pass> GraphPasses(const OpTable* ops, FusionReport* report, const KernelCache* cache) {
-  const ConstantFolder folder = HostFolder(ops);
-  const auto fold = [=](const GraphModule& m) { return FoldConstants(m, *ops, folder); };
-  const auto cse = [=](const GraphModule& m) { return EliminateCommonSubexpressions(m, *ops); };
-  const auto dce = [=](const GraphModule& m) { return EliminateDeadCode(m, *ops); };
-  const auto scales = [=](const GraphModule& m) { return FoldScales(m, *ops); };
-  const auto layouts = [=](const GraphModule& m) { return AssignLayouts(m, *ops); };
-  const auto specialize = [=](const GraphModule& m) { return SpecializePrograms(m, *ops); };
-  const auto fuse = [=](const GraphModule& m) {
-    const Target target = HostTarget();
-    KernelCosts costs(target);
-    std::optional<DecisionStore> kept;
-    if (cache != nullptr) kept = StoreIn(*cache, target);
-    return FuseKernels(m, *ops, costs, report, kept ? &*kept : nullptr);
-  };
-  return {
-      {.name = "FoldConstants", .opt_level = 1, .run = fold},
-      {.name = "EliminateCommonSubexpressions", .opt_level = 1, .run = cse},
-      {.name = "EliminateDeadCode", .opt_level = 1, .run = dce},
-      {.name = "FoldScales", .opt_level = 2, .run = scales},
-      {.name = "FoldConstants", .opt_level = 2, .run = fold},
-      {.name = "AssignLayouts", .opt_level = 2, .run = layouts},
-      {.name = "SpecializePrograms", .opt_level = 2, .run = specialize},
-      {.name = "EliminateDeadCode", .opt_level = 1, .run = dce},  // what is dead is no reader that fusion has to serve
-      {.name = "FuseKernels", .opt_level = 2, .run = fuse},
-      {.name = "EliminateDeadCode", .opt_level = 1, .run = dce},
-  };
-}
-
 int CountProgramCalls(const GraphModule& module) {
   class Counter : public Visitor {
    public:
@@ -167,8 +136,15 @@ int CountProgramCalls(const GraphModule& module) {
 }
 
 absl::StatusOr<GraphModule> OptimizeGraph(const GraphModule& module, const OpTable& ops, const PassContext& context,
-                                          FusionReport* report, const KernelCache* cache) {
-  return RunPasses(GraphPasses(&ops, report, cache), module, context);
+                                          const OptimizeOptions& options) {
+  std::optional<DecisionStore> kept;
+  if (options.cache != nullptr) kept = StoreIn(*options.cache, options.target);
+  const PassEnvironment environment{.ops = &ops,
+                                    .folder = HostFolder(&ops),
+                                    .target = options.target,
+                                    .report = options.report,
+                                    .kept = kept ? &*kept : nullptr};
+  return RunPasses(GraphPasses(environment), module, context);
 }
 
 }  // namespace tilewright::graph

@@ -1,12 +1,9 @@
-// The passes that a graph of programs goes through before it runs, and what they need of this machine.
+// The passes of graph/pipeline.h on a graph of programs, with what they need of this machine: constants are folded here,
+// whatever the target is.
 //
 //   PassContext context{.opt_level = 2, .disabled = {"FoldConstants"}};
-//   TW_ASSIGN_OR_RETURN(GraphModule optimized, OptimizeGraph(imported.module, ops, context));
-//
-// opt_level 0 changes nothing: what it computes is what the others are compared with.
+//   TW_ASSIGN_OR_RETURN(GraphModule optimized, OptimizeGraph(imported.module, ops, context, {.target = target}));
 #pragma once
-
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/status_macros.h"
@@ -16,20 +13,23 @@
 #include "graph/ir/op.h"
 #include "graph/rewrite/pass.h"
 #include "graph/rewrite/passes.h"
+#include "target/target.h"
 
 namespace tilewright::graph {
 
 // Small calls are interpreted, large ones compiled for this machine; equal programs are compiled once.
 ConstantFolder HostFolder(const OpTable* ops);
 
-// In the order in which they run. `ops`, `report` and `cache`, of which the last two may be null, must outlive them.
-// What fusion decides is kept in `cache`.
-std::vector<Pass> GraphPasses(const OpTable* ops, FusionReport* report = nullptr, const KernelCache* cache = nullptr);
+struct OptimizeOptions {
+  Target target = HostTarget();
+  FusionReport* report = nullptr;      // receives what fusion decided
+  const KernelCache* cache = nullptr;  // keeps what fusion decided
+};
 
 // How many bindings of its functions call programs, those in branches included.
 int CountProgramCalls(const GraphModule& module);
 
 absl::StatusOr<GraphModule> OptimizeGraph(const GraphModule& module, const OpTable& ops, const PassContext& context,
-                                          FusionReport* report = nullptr, const KernelCache* cache = nullptr);
+                                          const OptimizeOptions& options = {});
 
 }  // namespace tilewright::graph

@@ -78,6 +78,7 @@ class BlockFuser {
   const std::vector<std::string>& Apart(int group) { return apart_[group]; }
   double Seconds(int group) { return CostOf(group).seconds; }
   const std::string& Limiter(int group) { return CostOf(group).limiter; }
+  int Nests(int group) { return CostOf(group).nests; }
 
   std::optional<JoinedKernel> Join(const std::vector<int>& members) const {
     JoinedKernel joined;
@@ -337,6 +338,7 @@ class FunctionFuser {
     if (report_ == nullptr) return;
     line.seconds = fuser.Seconds(group);
     line.limiter = fuser.Limiter(group);
+    line.nests = fuser.Nests(group);
     line.apart = fuser.Apart(group);
     report_->kernels.push_back(std::move(line));
   }
@@ -416,15 +418,18 @@ absl::StatusOr<GraphModule> FuseKernels(const GraphModule& module, const OpTable
 std::string ToString(const FusionReport& report) {
   std::string text;
   double total = 0;
+  int nests = 0;
   for (size_t i = 0; i < report.kernels.size(); ++i) {
     const FusionReport::Kernel& kernel = report.kernels[i];
     total += kernel.seconds;
+    nests += kernel.nests;
     absl::StrAppendFormat(&text, "%zu %s (%s): %.1f us, limited by %s\n", i, kernel.program, kernel.function,
                           kernel.seconds * 1e6, kernel.limiter);
     if (kernel.parts.size() > 1) absl::StrAppend(&text, "    joins ", absl::StrJoin(kernel.parts, ", "), "\n");
     for (const std::string& why : kernel.apart) absl::StrAppend(&text, "    apart from ", why, "\n");
   }
-  absl::StrAppendFormat(&text, "%zu kernels, projected %.1f us\n", report.kernels.size(), total * 1e6);
+  absl::StrAppendFormat(&text, "%zu kernels, %d loop nests, projected %.1f us\n", report.kernels.size(), nests,
+                        total * 1e6);
   return text;
 }
 

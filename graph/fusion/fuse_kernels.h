@@ -35,6 +35,7 @@ struct FusionReport {
     std::vector<std::string> parts;  // programs that it was made of
     double seconds = 0;
     std::string limiter;
+    int nests = 0;                   // KernelCost::nests
     std::vector<std::string> apart;  // what it was not joined with, and why
   };
   std::vector<Kernel> kernels;  // in the order in which they run

@@ -4,6 +4,7 @@
 
 #include "autoschedule/cost/projected.h"
 #include "autoschedule/program/contraction.h"
+#include "autoschedule/program/top_nests.h"
 #include "autoschedule/sketch/auto_schedule.h"
 #include "graph/fusion/program_form.h"
 #include "ir/functor.h"
@@ -92,6 +93,7 @@ KernelCost KernelCosts::Compute(const PrimFunc& program) {
   const Projection projection = Project(function, target_);
   cost.seconds = projection.seconds + kCallSeconds;
   cost.limiter = projection.limiter;
+  cost.nests = CountTopNests(function);
   if (!scheduled.left_alone.empty()) {
     cost.why_not = scheduled.left_alone.front().ToString();
     return cost;

@@ -17,6 +17,7 @@ namespace tilewright::graph {
 struct KernelCost {
   double seconds = 0;   // of one call, with what calling costs
   std::string limiter;  // "arithmetic", "L2", ...
+  int nests = 0;        // at the top of its schedule: on a GPU each of them is a launch
   // Whether all blocks are scheduled and the scheduled program is not refuted (verify/).
   bool good = false;
   std::string why_not;  // where it is not

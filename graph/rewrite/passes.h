@@ -1,4 +1,4 @@
-// The standard passes, and the list of them that modules go through.
+// The passes that change no program. graph/pipeline.h has the list that modules go through.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,6 @@
 #include "graph/ir/block_builder.h"
 #include "graph/ir/graph_module.h"
 #include "graph/rewrite/lowering.h"
-#include "graph/rewrite/pass.h"
 #include "ir/ndarray.h"
 
 namespace tilewright::graph {
@@ -35,13 +34,5 @@ absl::StatusOr<GraphModule> FoldConstants(const GraphModule& module, const OpTab
 // Folds by running the lowered call, or the program, with the interpreter, up to `max_steps` loop iterations. Without
 // `lowerings` calls of programs only.
 ConstantFolder InterpreterFolder(const OpTable* ops, const LoweringTable* lowerings, uint64_t max_steps = 1000000);
-
-// What the standard passes need; all of it must outlive them.
-struct PassEnvironment {
-  const OpTable* ops = nullptr;
-  const LoweringTable* lowerings = nullptr;
-  ConstantFolder folder;
-};
-std::vector<Pass> StandardPasses(const PassEnvironment& environment);
 
 }  // namespace tilewright::graph

@@ -1,5 +1,6 @@
-// How many kernels the models are. The schedules that fusion asks for depend on sizes, so that these are the sizes of
-// the models; transformers have two layers of theirs, and each further layer adds what the second one does.
+// How many kernels the models are, and how many loop nests: on a GPU each of these is a launch. The schedules that fusion
+// asks for depend on sizes, so that these are the sizes of the models; transformers have two layers of theirs, and each
+// further layer adds what the second one does.
 #include "bench/models/generator/families.h"
 #include "graph/executor/onnx_model.h"
 #include "graph/executor/optimize.h"
@@ -8,41 +9,94 @@
 namespace tilewright::bench {
 namespace {
 
+struct Counts {
+  int kernels = 0, nests = 0;
+};
+
 // Nothing is compiled.
-int CountKernels(const GeneratedModel& model, graph::FusionReport* report = nullptr) {
+Counts CountKernels(const GeneratedModel& model, const Target& target, graph::FusionReport* report) {
   auto owner = std::make_shared<std::string>(model.proto.SerializeAsString());
   const absl::Span<const std::byte> view(reinterpret_cast<const std::byte*>(owner->data()), owner->size());
   auto file = graph::ModelFile::FromBytes(owner, view, "");
-  if (!file.ok()) return ADD_FAILURE() << file.status(), 0;
-  const auto loaded = graph::OnnxModel::Load(*std::move(file), {.executor = {.interpret = true}, .report = report});
-  if (!loaded.ok()) return ADD_FAILURE() << loaded.status(), 0;
-  return graph::CountProgramCalls((*loaded)->module());
+  if (!file.ok()) return ADD_FAILURE() << file.status(), Counts();
+  const auto loaded = graph::OnnxModel::Load(
+      *std::move(file), {.executor = {.kernels = {.target = target}, .interpret = true}, .report = report});
+  if (!loaded.ok()) return ADD_FAILURE() << loaded.status(), Counts();
+  Counts counts{.kernels = graph::CountProgramCalls((*loaded)->module())};
+  for (const auto& kernel : report->kernels) counts.nests += kernel.nests;
+  return counts;
+}
+
+const Target& Gpu() {
+  static const auto* const target = new Target(*NamedTarget("cuda-sm90a"));
+  return *target;
 }
 
 // Kernels of a transformer with `layers` layers, from what two have.
 template <class Generate>
-int CountOfLayers(const Generate& generate, int64_t layers) {
-  const int one = CountKernels(generate(TransformerSize{.name = "one", .layers = 1}, GeneratorOptions{}));
-  const int two = CountKernels(generate(TransformerSize{.name = "two", .layers = 2}, GeneratorOptions{}));
-  return one + static_cast<int>(layers - 1) * (two - one);
+Counts CountOfLayers(const Generate& generate, const Target& target, int layers) {
+  graph::FusionReport first, second;
+  const Counts one =
+      CountKernels(generate(TransformerSize{.name = "one", .layers = 1}, GeneratorOptions{}), target, &first);
+  const Counts two =
+      CountKernels(generate(TransformerSize{.name = "two", .layers = 2}, GeneratorOptions{}), target, &second);
+  return {one.kernels + (layers - 1) * (two.kernels - one.kernels), one.nests + (layers - 1) * (two.nests - one.nests)};
 }
 
 // A convolution that no rule schedules joins nothing and runs some 30 times as long.
 TEST(KernelCount, ResNet50) {
   graph::FusionReport report;
-  EXPECT_LE(CountKernels(GenerateResNet50({}), &report), 57) << ToString(report);
+  const Counts counts = CountKernels(GenerateResNet50({}), HostTarget(), &report);
+  EXPECT_LE(counts.kernels, 57) << ToString(report);
+  EXPECT_LE(counts.nests, 57) << ToString(report);
   for (const auto& kernel : report.kernels) EXPECT_LT(kernel.seconds, 5e-3) << kernel.program;
 }
 
 TEST(KernelCount, MobileNetV2) {
   graph::FusionReport report;
-  EXPECT_LE(CountKernels(GenerateMobileNetV2({}), &report), 55) << ToString(report);
+  const Counts counts = CountKernels(GenerateMobileNetV2({}), HostTarget(), &report);
+  EXPECT_LE(counts.kernels, 55) << ToString(report);
+  EXPECT_LE(counts.nests, 55) << ToString(report);
   for (const auto& kernel : report.kernels) EXPECT_LT(kernel.seconds, 5e-3) << kernel.program;
 }
 
-TEST(KernelCount, BertBase) { EXPECT_LE(CountOfLayers(GenerateBert, 12), 130); }
+TEST(KernelCount, BertBase) {
+  const Counts counts = CountOfLayers(GenerateBert, HostTarget(), 12);
+  EXPECT_LE(counts.kernels, 130);
+  EXPECT_LE(counts.nests, 130);
+}
 
-TEST(KernelCount, VitB16) { EXPECT_LE(CountOfLayers(GenerateVit, 12), 130); }
+TEST(KernelCount, VitB16) {
+  const Counts counts = CountOfLayers(GenerateVit, HostTarget(), 12);
+  EXPECT_LE(counts.kernels, 130);
+  EXPECT_LE(counts.nests, 130);
+}
+
+TEST(KernelCountOnAGpu, ResNet50) {
+  graph::FusionReport report;
+  const Counts counts = CountKernels(GenerateResNet50({}), Gpu(), &report);
+  EXPECT_LE(counts.kernels, 57) << ToString(report);
+  EXPECT_LE(counts.nests, 57) << ToString(report);
+}
+
+TEST(KernelCountOnAGpu, MobileNetV2) {
+  graph::FusionReport report;
+  const Counts counts = CountKernels(GenerateMobileNetV2({}), Gpu(), &report);
+  EXPECT_LE(counts.kernels, 55) << ToString(report);
+  EXPECT_LE(counts.nests, 55) << ToString(report);
+}
+
+TEST(KernelCountOnAGpu, BertBase) {
+  const Counts counts = CountOfLayers(GenerateBert, Gpu(), 12);
+  EXPECT_LE(counts.kernels, 130);
+  EXPECT_LE(counts.nests, 130);
+}
+
+TEST(KernelCountOnAGpu, VitB16) {
+  const Counts counts = CountOfLayers(GenerateVit, Gpu(), 12);
+  EXPECT_LE(counts.kernels, 130);
+  EXPECT_LE(counts.nests, 130);
+}
 
 }  // namespace
 }  // namespace tilewright::bench

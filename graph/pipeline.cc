@@ -1,0 +1,41 @@
+#include "graph/pipeline.h"
+
+#include "graph/fusion/fold_scales.h"
+#include "graph/fusion/kernel_cost.h"
+#include "graph/fusion/layout.h"
+#include "graph/fusion/specialize.h"
+#include "graph/rewrite/legalize.h"
+
+namespace tilewright::graph {
+
+std::vector<Pass> GraphPasses(const PassEnvironment& environment) {
+  const PassEnvironment e = environment;
+  const auto fold = [e](const GraphModule& m) { return FoldConstants(m, *e.ops, e.folder); };
+  const auto cse = [e](const GraphModule& m) { return EliminateCommonSubexpressions(m, *e.ops); };
+  const auto dce = [e](const GraphModule& m) { return EliminateDeadCode(m, *e.ops); };
+  const auto legalize = [e](const GraphModule& m) -> absl::StatusOr<GraphModule> {
+    return e.lowerings == nullptr ? m : LegalizeOps(m, *e.ops, *e.lowerings);
+  };
+  const auto scales = [e](const GraphModule& m) { return FoldScales(m, *e.ops); };
+  const auto layouts = [e](const GraphModule& m) { return AssignLayouts(m, *e.ops); };
+  const auto specialize = [e](const GraphModule& m) { return SpecializePrograms(m, *e.ops); };
+  const auto fuse = [e](const GraphModule& m) {
+    KernelCosts costs(e.target);
+    return FuseKernels(m, *e.ops, costs, e.report, e.kept);
+  };
+  return {
+      {.name = "FoldConstants", .opt_level = 1, .run = fold},
+      {.name = "EliminateCommonSubexpressions", .opt_level = 1, .run = cse},
+      {.name = "EliminateDeadCode", .opt_level = 1, .run = dce},
+      {.name = "LegalizeOps", .opt_level = 0, .run = legalize},
+      {.name = "FoldScales", .opt_level = 2, .run = scales},
+      {.name = "FoldConstants", .opt_level = 2, .run = fold},
+      {.name = "AssignLayouts", .opt_level = 2, .run = layouts},
+      {.name = "SpecializePrograms", .opt_level = 2, .run = specialize},
+      {.name = "EliminateDeadCode", .opt_level = 1, .run = dce},  // what is dead is no reader that fusion has to serve
+      {.name = "FuseKernels", .opt_level = 2, .run = fuse},
+      {.name = "EliminateDeadCode", .opt_level = 1, .run = dce},
+  };
+}
+
+}  // namespace tilewright::graph
