@@ -1,7 +1,7 @@
 // The list of passes that graphs go through: the same for every machine, for models and for tests.
 //
 //   const PassEnvironment environment{.ops = &ops, .folder = folder, .target = target};
-//   TW_VALUE_OR_RETURN(GraphModule optimized, RunPasses(GraphPasses(environment), module, {.opt_level = 2}));
+//   TW_ASSIGN_OR_RETURN(GraphModule optimized, RunPasses(GraphPasses(environment), module, {.opt_level = 2}));
 //
 // opt_level 0 lowers operators to programs and changes nothing else: what it computes is what the others are compared
 // with. 1 keeps every bit. What a pass asks of hardware it asks of `target`.

@@ -47,9 +47,6 @@ int RunCompile(const CommandArguments& args) {
   }
   if (IsOnnxFile(args.operands()[0])) {
     if (kind != "o" && kind != "so") return UsageError(args, "compile", "of a model -o ends in .so or .o");
-    if (args.Get("--target").value_or("host") != "host") {
-      return UsageError(args, "compile", "models are compiled for this machine only, not with --target");
-    }
     return CompileOnnx(args, *path);
   }
   auto target = NamedTarget(args.Get("--target").value_or("host"));

@@ -10,12 +10,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "codegen/remote/launcher.h"
+#include "graph/device/device.h"
 #include "graph/executor/kernel_cache.h"
 #include "graph/executor/onnx_model.h"
 #include "graph/executor/optimize.h"
 #include "graph/ir/basic_ops.h"
 #include "graph/onnx/model_inputs.h"
 #include "nlohmann/json.hpp"
+#include "target/target.h"
 #include "tools/array_summary.h"
 
 namespace tilewright {
@@ -120,6 +123,30 @@ graph::ExecutorOptions ExecutorOptionsOf(const CommandArguments& args, const gra
   return options;
 }
 
+absl::Status ChooseMachine(const CommandArguments& args, graph::ExecutorOptions* options) {
+  const std::string engine = args.Get("--engine").value_or("");
+  const bool is_cuda = engine == "cuda" || engine == "cuda-emulation";
+  const auto target = NamedTarget(args.Get("--target").value_or(is_cuda ? "cuda-sm90a" : "host"));
+  if (!target.ok()) return target.status();
+  const bool known = engine.empty() || engine == "llvm" || engine == "interp" || is_cuda;
+  if (!known || (!engine.empty() && is_cuda != target->is_gpu())) {
+    return absl::InvalidArgumentError(absl::StrCat("--engine=", engine, " does not run models on ", target->name));
+  }
+  options->kernels.target = *target;
+  options->interpret = engine == "interp";
+  if (target->is_gpu()) {
+    options->kernels.use = graph::KernelUse::kDevice;
+    options->kernels.emulate = engine == "cuda-emulation";
+    auto gpu = options->kernels.emulate ? graph::EmulatedGpu() : graph::Gpu();
+    if (!gpu.ok()) return gpu.status();
+    options->device = *std::move(gpu);
+  } else if (remote::IsForeign(*target) && !options->interpret) {
+    options->kernels.use = graph::KernelUse::kExport;
+    options->worker = graph::WorkerOptions{.target = *target, .database = options->kernels.database};
+  }
+  return absl::OkStatus();
+}
+
 bool IsOnnxFile(const std::string& path) { return path.ends_with(".onnx"); }
 
 int CheckOnnx(const CommandArguments& args) {
@@ -167,11 +194,6 @@ int CheckOnnx(const CommandArguments& args) {
 }
 
 int RunOnnx(const CommandArguments& args) {
-  for (const auto& [flag, here] : {std::pair("--target", "host"), std::pair("--engine", "llvm")}) {
-    const std::string value = args.Get(flag).value_or(here);
-    if (value != here)
-      return RefuseOnnx(args, absl::StrCat("models run on this machine's CPU, not with ", flag, "=", value));
-  }
   const auto dims = DimsOf(args);
   if (!dims.ok()) return RefuseOnnx(args, dims.status().message());
   auto file = graph::ModelFile::Open(args.operands()[0]);
@@ -181,9 +203,10 @@ int RunOnnx(const CommandArguments& args) {
   const auto passes = PassesOf(args);
   if (!passes.ok()) return RefuseOnnx(args, passes.status().message());
   const std::unique_ptr<graph::KernelCache> cache = graph::KernelCache::Default();
+  graph::ExecutorOptions executor = ExecutorOptionsOf(args, cache.get());
+  if (absl::Status status = ChooseMachine(args, &executor); !status.ok()) return RefuseOnnx(args, status.message());
   const auto model = OnnxModel::Load(
-      *std::move(file),
-      {.dims = *dims, .inputs = &*inputs, .executor = ExecutorOptionsOf(args, cache.get()), .passes = *passes});
+      *std::move(file), {.dims = *dims, .inputs = &*inputs, .executor = std::move(executor), .passes = *passes});
   if (!model.ok()) return RefuseOnnx(args, model.status().message());
   const auto results = (*model)->Run(*inputs);
   if (!results.ok()) return RefuseOnnx(args, results.status().message());

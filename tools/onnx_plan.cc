@@ -33,10 +33,11 @@ constexpr char kNoPlan[] =
     "the order of its calls depends on data (If, Loop, or operators whose results' extents do): it has no plan, and "
     "runs by `run` only";
 
-// The model of the first operand for a target; compiled where that is the host, else only scheduled. Reports what is wrong
-// and gives null.
+// The model of the first operand for a target, compiled where that is the host; for other targets `use` says what for.
+// Reports what is wrong and gives null.
 std::unique_ptr<OnnxModel> LoadOnnx(const CommandArguments& args, const graph::KernelCache* cache, const Target& target,
-                                    graph::PassTiming* timing = nullptr, graph::FusionReport* report = nullptr) {
+                                    graph::KernelUse use, graph::PassTiming* timing = nullptr,
+                                    graph::FusionReport* report = nullptr) {
   const auto dims = DimsOf(args);
   if (!dims.ok()) return RefuseOnnx(args, dims.status().message()), nullptr;
   auto passes = PassesOf(args);
@@ -45,7 +46,7 @@ std::unique_ptr<OnnxModel> LoadOnnx(const CommandArguments& args, const graph::K
   auto file = graph::ModelFile::Open(args.operands()[0]);
   if (!file.ok()) return RefuseOnnx(args, file.status().message()), nullptr;
   graph::ExecutorOptions executor = ExecutorOptionsOf(args, cache);
-  executor.kernels.load = target.name == executor.kernels.target.name;
+  if (target.name != executor.kernels.target.name) executor.kernels.use = use;
   executor.kernels.target = target;
   auto model =
       OnnxModel::Load(*std::move(file), {.dims = *dims, .executor = executor, .passes = *passes, .report = report});
@@ -130,14 +131,20 @@ absl::Status WritePrograms(const std::string& folder, const PlannedFunction& fun
 }  // namespace
 
 int CompileOnnx(const CommandArguments& args, const std::string& path) {
+  const auto target = NamedTarget(args.Get("--target").value_or("host"));
+  if (!target.ok()) return RefuseOnnx(args, target.status().message());
+  if (target->is_gpu()) {
+    return RefuseOnnx(args, absl::StrCat("libraries of models are written for CPUs, not for ", target->name));
+  }
   const std::unique_ptr<graph::KernelCache> cache = graph::KernelCache::Default();
-  const std::unique_ptr<OnnxModel> model = LoadOnnx(args, cache.get(), HostTarget());
+  const std::unique_ptr<OnnxModel> model = LoadOnnx(args, cache.get(), *target, graph::KernelUse::kExport);
   if (model == nullptr) return kRefused;
   const PlannedFunction* planned = model->executor().planned();
   if (planned == nullptr) return RefuseOnnx(args, kNoPlan);
   graph::ExportOptions options{.name = graph::CIdentifier(std::filesystem::path(path).stem().string()),
                                .path = path,
-                               .database = args.Get("--db").value_or("")};
+                               .database = args.Get("--db").value_or(""),
+                               .target = *target};
   for (const graph::ModelValue& output : model->imported().outputs) options.results.push_back(output.name);
   const absl::Status status = graph::ExportFunction(*planned, options);
   return status.ok() ? kDone : RefuseOnnx(args, status.message());
@@ -149,7 +156,8 @@ int ExplainOnnx(const CommandArguments& args) {
   const std::unique_ptr<graph::KernelCache> cache = graph::KernelCache::Default();
   graph::PassTiming timing;
   graph::FusionReport report;
-  const std::unique_ptr<OnnxModel> model = LoadOnnx(args, cache.get(), *target, &timing, &report);
+  const std::unique_ptr<OnnxModel> model =
+      LoadOnnx(args, cache.get(), *target, graph::KernelUse::kExplain, &timing, &report);
   if (model == nullptr) return kRefused;
   if (args.Has("--passes")) args.out() << timing.ToString();
   const PlannedFunction* planned = model->executor().planned();

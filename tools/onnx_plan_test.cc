@@ -68,9 +68,8 @@ TEST_F(OnnxPlan, CompileRefuses) {
   const std::string model = Layer();
   EXPECT_EQ(RunTool({"compile", model, "-o", Path("x.ll")}).err,
             "tilewright compile: of a model -o ends in .so or .o; see tilewright compile --help\n");
-  EXPECT_EQ(RunTool({"compile", model, "-o", Path("x.o"), "--target=arm-neoverse-n1"}).err,
-            "tilewright compile: models are compiled for this machine only, not with --target; see tilewright compile "
-            "--help\n");
+  EXPECT_THAT(RunTool({"compile", model, "--dim=n=3", "-o", Path("x.so"), "--target=cuda-sm90a"}).err,
+              HasSubstr("libraries of models are written for CPUs, not for cuda-sm90a"));
   const Result symbolic = RunTool({"compile", model, "-o", Path("x.o")});
   EXPECT_EQ(symbolic.status, kRefused);
   EXPECT_THAT(symbolic.err, HasSubstr("layer.onnx: error: input x has the symbolic extent n; "));
@@ -139,11 +138,33 @@ TEST_F(OnnxPlan, ExplainsForOtherTargets) {
   EXPECT_EQ(unknown.status, kRefused);
 }
 
-TEST_F(OnnxPlan, ModelsRunOnTheHostOnly) {
-  for (const char* flag : {"--target=cuda-sm90a", "--engine=cuda"}) {
-    const Result result = RunTool({"run", Layer(), "--dim=n=3", flag});
+// An object for another CPU, packed constants included.
+TEST_F(OnnxPlan, CompilesForOtherCpus) {
+  const std::string path = Path("arm.so");
+  const Result result = RunTool({"compile", Layer(), "--dim=n=3", "-o", path, "--target=arm-neoverse-n1"});
+  EXPECT_EQ(result.status, kDone) << result.err;
+  std::ostringstream library;
+  library << std::ifstream(path, std::ios::binary).rdbuf();
+  ASSERT_GT(library.str().size(), 20u);
+  EXPECT_EQ(library.str()[18], static_cast<char>(183));  // e_machine: EM_AARCH64
+}
+
+// Every number that a run prints, but for the sums, of which the last digits differ.
+TEST_F(OnnxPlan, RunsInTheEmulatorOfGpus) {
+  const Result here = RunTool({"run", Layer(), "--dim=n=3"});
+  const Result there = RunTool({"run", Layer(), "--dim=n=3", "--target=cuda-sm90a", "--engine=cuda-emulation"});
+  EXPECT_EQ(there.status, kDone) << there.err;
+  EXPECT_EQ(here.out.substr(0, 20), there.out.substr(0, 20));
+}
+
+TEST_F(OnnxPlan, RunRefusesEnginesOfOtherMachines) {
+  const std::string model = Layer();
+  for (const auto& [engine, target] :
+       {std::pair("cuda", "host"), std::pair("llvm", "cuda-sm90a"), std::pair("interp", "cuda-sm80")}) {
+    const Result result =
+        RunTool({"run", model, "--dim=n=3", absl::StrCat("--engine=", engine), absl::StrCat("--target=", target)});
     EXPECT_EQ(result.status, kRefused);
-    EXPECT_THAT(result.err, HasSubstr(flag));
+    EXPECT_THAT(result.err, HasSubstr(absl::StrCat("--engine=", engine, " does not run models on ", target)));
   }
 }
 

@@ -37,4 +37,19 @@ int64_t CudaModule::WorkspaceBytes(std::string_view name) const {
   return found == entries_.end() ? 0 : found->second.runner->workspace_bytes();
 }
 
+absl::StatusOr<std::unique_ptr<PreparedCall>> CudaModule::Prepare(std::string_view name,
+                                                                  std::span<TwTensor* const> args, void* workspace,
+                                                                  int64_t workspace_bytes) const {
+  const auto found = entries_.find(name);
+  if (found == entries_.end()) return absl::NotFoundError("no function " + std::string(name));
+  const TwCall call = {.workspace = workspace, .workspace_bytes = workspace_bytes};
+  return found->second.runner->Prepare(*device_, &call, args.data(), static_cast<int32_t>(args.size()));
+}
+
+absl::StatusOr<std::unique_ptr<PreparedCall>> PrepareCall(const CompiledModule& module, std::string_view name,
+                                                          std::span<TwTensor* const> args, void* workspace,
+                                                          int64_t workspace_bytes) {
+  return static_cast<const CudaModule&>(module).Prepare(name, args, workspace, workspace_bytes);
+}
+
 }  // namespace tilewright::cuda

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -11,6 +12,7 @@
 #include "codegen/backend.h"
 #include "codegen/cuda/device.h"
 #include "codegen/cuda/function_runner.h"
+#include "codegen/cuda/prepared_call.h"
 #include "codegen/cuda/program.h"
 
 namespace tilewright::cuda {
@@ -24,6 +26,9 @@ class CudaModule : public CompiledModule {
   // Null: arguments decide grids and copies, so they are looked at in each call.
   TwUncheckedFunction FindUnchecked(std::string_view) const override { return nullptr; }
   int64_t WorkspaceBytes(std::string_view name) const override;
+  // PrepareCall.
+  absl::StatusOr<std::unique_ptr<PreparedCall>> Prepare(std::string_view name, std::span<TwTensor* const> args,
+                                                        void* workspace, int64_t workspace_bytes) const;
 
  private:
   struct Entry {
@@ -35,5 +40,11 @@ class CudaModule : public CompiledModule {
   const std::unique_ptr<Device> device_;
   std::map<std::string, Entry, std::less<>> entries_;
 };
+
+// A call of a function of `module`, which was loaded for a GPU; it must outlive the call. Arrays lie on the device.
+// `workspace`, of WorkspaceBytes(name), lies there too.
+absl::StatusOr<std::unique_ptr<PreparedCall>> PrepareCall(const CompiledModule& module, std::string_view name,
+                                                          std::span<TwTensor* const> args, void* workspace,
+                                                          int64_t workspace_bytes);
 
 }  // namespace tilewright::cuda

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -195,10 +197,64 @@ absl::Status FunctionRunner::AddSteps(const Stmt& s, std::vector<Step>* steps) {
 }
 
 // One call.
+// Launches with all that they need, in memory of their own.
+class FunctionRunner::Prepared : public PreparedCall {
+ public:
+  explicit Prepared(Device& device) : device_(device) {}
+  ~Prepared() override {
+    for (void* memory : owned_) device_.Free(memory, nullptr);
+  }
+
+  // `params` point to values and maps, which are copied.
+  void Add(const LaunchArguments& arguments, const std::vector<Argument>& kinds,
+           std::span<const EncodedTensorMap> maps) {
+    auto start = std::make_unique<LaunchStart>();
+    start->arguments = arguments;
+    start->maps.assign(maps.begin(), maps.end());
+    start->arrays.assign(arguments.arrays.begin(), arguments.arrays.end());
+    start->values.resize(kinds.size());
+    for (size_t i = 0; i < kinds.size(); ++i) {
+      if (kinds[i].kind == Argument::kMap) {
+        start->params.push_back(&start->maps[kinds[i].number]);
+        continue;
+      }
+      std::memcpy(&start->values[i], arguments.params[i], sizeof start->values[i]);
+      start->params.push_back(&start->values[i]);
+    }
+    start->arguments.params = start->params.data();
+    start->arguments.arrays = {start->arrays.data(), start->arrays.size()};
+    starts_.push_back(std::move(start));
+  }
+  void Keep(std::span<void* const> memory) { owned_.assign(memory.begin(), memory.end()); }
+
+  int64_t launches() const override { return static_cast<int64_t>(starts_.size()); }
+  absl::Status Start(void* stream) const override {
+    for (const std::unique_ptr<LaunchStart>& start : starts_) {
+      LaunchArguments arguments = start->arguments;
+      arguments.stream = stream;
+      if (absl::Status status = device_.Launch(arguments); !status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  struct LaunchStart {
+    LaunchArguments arguments;
+    std::vector<int64_t> values;  // pointers and scalars, by parameter
+    std::vector<EncodedTensorMap> maps;
+    std::vector<ArrayArgument> arrays;
+    std::vector<void*> params;
+  };
+  Device& device_;
+  std::vector<std::unique_ptr<LaunchStart>> starts_;
+  std::vector<void*> owned_;
+};
+
 class FunctionRunner::Execution {
  public:
-  Execution(const FunctionRunner& runner, Device& device, const TwCall* call)
-      : runner_(runner), device_(device), call_(call), values_(runner.slots_.size() + 1) {
+  // With `prepared` launches are added to it in place of being done.
+  Execution(const FunctionRunner& runner, Device& device, const TwCall* call, Prepared* prepared = nullptr)
+      : runner_(runner), device_(device), call_(call), prepared_(prepared), values_(runner.slots_.size() + 1) {
     if (call != nullptr) stream_ = call->stream;
   }
   ~Execution() {
@@ -210,6 +266,11 @@ class FunctionRunner::Execution {
     if (refusal.code != kTwOk) return Report(call_, refusal.code, refusal.message);
     if (const int code = Allocate(); code != kTwOk) return code;
     if (const int code = Steps(runner_.steps_); code != kTwOk) return code;
+    if (prepared_ != nullptr) {
+      prepared_->Keep({owned_.data(), owned_.size()});
+      owned_.clear();
+      return kTwOk;
+    }
     const absl::Status done = stream_ == nullptr ? device_.Finish() : absl::OkStatus();
     return done.ok() ? kTwOk : Report(call_, kTwErrorDevice, std::string(done.message()));
   }
@@ -303,6 +364,10 @@ class FunctionRunner::Execution {
     }
     arguments.params = params_.data();
     arguments.arrays = {touched_.data(), touched_.size()};
+    if (prepared_ != nullptr) {
+      prepared_->Add(arguments, launch.params, {maps_.data(), maps_.size()});
+      return kTwOk;
+    }
     const absl::Status status = device_.Launch(arguments);
     if (status.ok()) return kTwOk;
     return Report(call_, kTwErrorDevice, std::string(status.message()));
@@ -330,6 +395,7 @@ class FunctionRunner::Execution {
   const FunctionRunner& runner_;
   Device& device_;
   const TwCall* call_;
+  Prepared* const prepared_;
   void* stream_ = nullptr;
   absl::InlinedVector<int64_t, 32> values_;
   CallArguments::Arrays arrays_;
@@ -384,6 +450,20 @@ int FunctionRunner::RunStaged(Device& device, const TwCall* call, TwTensor* cons
 
 int FunctionRunner::Run(Device& device, const TwCall* call, TwTensor* const* args, int32_t num_args) const {
   return Execution(*this, device, call).Run(args, num_args);
+}
+
+absl::StatusOr<std::unique_ptr<PreparedCall>> FunctionRunner::Prepare(Device& device, const TwCall* call,
+                                                                      TwTensor* const* args, int32_t num_args) const {
+  auto prepared = std::make_unique<Prepared>(device);
+  TwCall asked = call != nullptr ? *call : TwCall{};
+  char message[256] = "";
+  asked.message = message;
+  asked.message_bytes = sizeof message;
+  const int code = Execution(*this, device, &asked, prepared.get()).Run(args, num_args);
+  if (code == kTwOk) return prepared;
+  if (code == kTwErrorMemory) return absl::ResourceExhaustedError(message);
+  if (code == kTwErrorAssertion) return absl::FailedPreconditionError(message);
+  return absl::InvalidArgumentError(message);
 }
 
 }  // namespace tilewright::cuda

@@ -9,6 +9,7 @@
 #include "codegen/abi/function_abi.h"
 #include "codegen/cuda/call_arguments.h"
 #include "codegen/cuda/device.h"
+#include "codegen/cuda/prepared_call.h"
 #include "codegen/cuda/program.h"
 #include "codegen/cuda/scalar_code.h"
 
@@ -26,6 +27,10 @@ class FunctionRunner {
   int RunStaged(Device& device, const TwCall* call, TwTensor* const* args, int32_t num_args) const;
   // Whether the call gives arrays of the host to a device that has memory of its own.
   bool NeedsStaging(const Device& device, TwTensor* const* args, int32_t num_args) const;
+
+  // The call with its launches worked out. `call`: workspace, and room for a message; it may be null.
+  absl::StatusOr<std::unique_ptr<PreparedCall>> Prepare(Device& device, const TwCall* call, TwTensor* const* args,
+                                                        int32_t num_args) const;
 
   // Bytes of temporaries of constant size.
   int64_t workspace_bytes() const { return workspace_bytes_; }
@@ -63,6 +68,7 @@ class FunctionRunner {
     int64_t offset = -1;  // in the workspace; -1: of no constant size
   };
   class Execution;
+  class Prepared;
 
   absl::Status AddSteps(const Stmt& s, std::vector<Step>* steps);
   absl::Status AddLaunches(const DeviceFunction& function, size_t first_kernel);

@@ -50,7 +50,7 @@ class SequenceEmitter {
                       llvm::MaybeAlign(), static_cast<uint64_t>(copy.bytes));
     }
     b_.CreateRet(b_.getInt32(kTwOk));
-    return EmitAbi(context_, Exported(), {compute_, sequence_.workspace_bytes, {}});
+    return EmitAbi(context_, Exported(), {compute_, sequence_.workspace_bytes + behind_bytes_, {}});
   }
 
  private:
@@ -118,8 +118,15 @@ class SequenceEmitter {
       shapes.push_back(Extents(call.arguments[i]));
     }
     llvm::StructType* type = CallType(context_.llvm);
-    b_.CreateStore(Offset(compute_->getArg(1), call.workspace_offset), b_.CreateStructGEP(type, call_, 1));
-    b_.CreateStore(b_.getInt64(static_cast<uint64_t>(call.workspace_bytes)), b_.CreateStructGEP(type, call_, 2));
+    int64_t offset = call.workspace_offset, bytes = call.workspace_bytes;
+    // Its temporaries stand behind everything else, as many as it needs: the caller has not compiled it.
+    if (offset < 0) {
+      offset = sequence_.workspace_bytes;
+      bytes = WorkspaceBytes(call.function);
+      behind_bytes_ = std::max(behind_bytes_, bytes);
+    }
+    b_.CreateStore(Offset(compute_->getArg(1), offset), b_.CreateStructGEP(type, call_, 1));
+    b_.CreateStore(b_.getInt64(static_cast<uint64_t>(bytes)), b_.CreateStructGEP(type, call_, 2));
     auto* table_type = llvm::ArrayType::get(b_.getPtrTy(), shapes.size());
     llvm::Value* code = b_.CreateCall(function, {call_, data_, Table(llvm::ConstantArray::get(table_type, shapes))});
     auto* failed = llvm::BasicBlock::Create(context_.llvm, "failed", compute_);
@@ -129,6 +136,13 @@ class SequenceEmitter {
     b_.CreateRet(code);
     b_.SetInsertPoint(next);
     return absl::OkStatus();
+  }
+
+  // What EmitAbi has written for a function of the module.
+  int64_t WorkspaceBytes(const std::string& function) const {
+    const llvm::Function* asked = context_.module.getFunction(absl::StrCat(function, "_workspace_bytes"));
+    const auto* ret = llvm::cast<llvm::ReturnInst>(asked->getEntryBlock().getTerminator());
+    return llvm::cast<llvm::ConstantInt>(ret->getReturnValue())->getSExtValue();
   }
 
   // What the checks of arguments ask for: parameters, and which of them are written.
@@ -148,6 +162,7 @@ class SequenceEmitter {
   Builder b_;
   llvm::Function* compute_ = nullptr;
   llvm::GlobalVariable* constants_ = nullptr;
+  int64_t behind_bytes_ = 0;
   llvm::Value *call_ = nullptr, *data_ = nullptr;
 };
 

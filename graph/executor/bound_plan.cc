@@ -25,9 +25,9 @@ int64_t Product(const std::vector<int64_t>& extents) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const BoundPlan>> BoundPlan::Make(const PlannedFunction& function, SymbolValues symbols,
-                                                                 const std::vector<std::vector<int64_t>>& shapes,
-                                                                 SizeKey key) {
+absl::StatusOr<std::shared_ptr<BoundPlan>> BoundPlan::Make(const PlannedFunction& function, SymbolValues symbols,
+                                                           const std::vector<std::vector<int64_t>>& shapes,
+                                                           SizeKey key) {
   std::shared_ptr<BoundPlan> bound(new BoundPlan(function));
   bound->key_ = std::move(key);
   TW_RETURN_IF_ERROR(bound->ComputeShapes(symbols, shapes));
@@ -252,6 +252,7 @@ void BoundPlan::GiveBack(std::unique_ptr<Frame> frame) const {
 
 absl::Status BoundPlan::Run(const std::vector<void*>& inputs, const std::vector<void*>& outputs,
                             const RunOptions& options) const {
+  if (elsewhere_ != nullptr) return elsewhere_->Run(inputs, outputs, options);
   TW_ASSIGN_OR_RETURN(std::unique_ptr<Frame> frame, TakeFrame());
   for (const Patch& patch : inputs_) frame->data[patch.argument] = inputs[patch.index];
   for (const Patch& patch : outputs_) frame->data[patch.argument] = outputs[patch.index];

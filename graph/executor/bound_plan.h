@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "graph/executor/bound_run.h"
 #include "graph/executor/planned_function.h"
 
 namespace tilewright::graph {
@@ -18,12 +19,16 @@ using SizeKey = std::vector<int64_t>;
 class BoundPlan {
  public:
   // `symbols` holds what is known from outside; `shapes` are the arguments'.
-  static absl::StatusOr<std::shared_ptr<const BoundPlan>> Make(const PlannedFunction& function, SymbolValues symbols,
-                                                               const std::vector<std::vector<int64_t>>& shapes,
-                                                               SizeKey key);
+  static absl::StatusOr<std::shared_ptr<BoundPlan>> Make(const PlannedFunction& function, SymbolValues symbols,
+                                                         const std::vector<std::vector<int64_t>>& shapes, SizeKey key);
+  // Runs take place there from now on; `run` was made of this plan.
+  void RunElsewhere(std::unique_ptr<BoundRun> run) { elsewhere_ = std::move(run); }
 
   const SizeKey& key() const { return key_; }
   const std::vector<int64_t>& shape(int tensor) const { return shapes_[static_cast<size_t>(tensor)]; }
+  int64_t bytes(int tensor) const { return bytes_[static_cast<size_t>(tensor)]; }
+  // Kernels that a run starts on a device; 0 where it runs on a CPU.
+  int64_t launches() const { return elsewhere_ == nullptr ? 0 : elsewhere_->launches(); }
   int64_t arena_bytes() const { return arena_bytes_; }
 
   struct Argument {
@@ -90,6 +95,7 @@ class BoundPlan {
   std::vector<const int64_t*> shape_table_;  // theirs
   std::vector<Patch> inputs_, outputs_;
   std::vector<Copy> copies_;
+  std::unique_ptr<BoundRun> elsewhere_;  // null: here
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Frame>> frames_;
 };

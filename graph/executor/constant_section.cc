@@ -11,6 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "codegen/abi/abi_type.h"
+#include "codegen/backend.h"
 #include "graph/memory/memory_plan.h"
 
 namespace tilewright::graph {
@@ -205,10 +207,33 @@ class Builder {
       data.push_back(next);
       next += RoundedBytesOf(static_cast<int>(c));
     }
+    if (kernel.pack.run == nullptr) return PackOnDevice(kernel, data, shapes, packing);
     char message[256] = "";
     const TwCall call = {.message = message, .message_bytes = sizeof message};
     if (kernel.pack.run(&call, data.data(), shapes.data()) == kTwOk) return absl::OkStatus();
     return absl::InternalError(absl::StrCat("constants cannot be packed: ", message));
+  }
+
+  // On memory of the host, which the module copies to its device and back.
+  absl::Status PackOnDevice(const Kernel& kernel, const std::vector<void*>& data,
+                            const std::vector<const int64_t*>& shapes, const Packing& packing) const {
+    std::vector<TwTensor> tensors(data.size());
+    std::vector<TwTensor*> pointers;
+    for (size_t i = 0; i < data.size(); ++i) {
+      const int param = kernel.pack.params[i];
+      const KernelTensor* packed = param < 0 ? &kernel.packed[static_cast<size_t>(~param)] : nullptr;
+      const Constant* constant = param < 0 ? nullptr : &plan_.constants[static_cast<size_t>(packing.constants[i])];
+      const size_t rank = packed != nullptr ? packed->shape.size() : (*constant)->shape.size();
+      tensors[i] = {.data = data[i],
+                    .device = {kTwCpu, 0},
+                    .ndim = static_cast<int32_t>(rank),
+                    .dtype = AbiType(packed != nullptr ? packed->dtype : (*constant)->type->dtype),
+                    .shape = const_cast<int64_t*>(shapes[i])};
+      pointers.push_back(&tensors[i]);
+    }
+    const absl::Status status = kernel.module->Run(kernel.pack.name, pointers);
+    if (status.ok()) return status;
+    return absl::Status(status.code(), absl::StrCat("constants cannot be packed: ", status.message()));
   }
 
   int64_t RoundedBytesOf(int constant) const {
@@ -230,7 +255,7 @@ absl::StatusOr<ConstantSection> ConstantSection::Make(const ExecutablePlan& plan
   Builder builder(plan, kernels);
   builder.LayOut(&section.constants_, &section.packed_);
   section.bytes_ = builder.bytes();
-  if (std::ranges::any_of(kernels, [](const Kernel& kernel) { return kernel.main.run == nullptr; })) return section;
+  if (std::ranges::any_of(kernels, [](const Kernel& kernel) { return !kernel.runs; })) return section;
   TW_ASSIGN_OR_RETURN(section.memory_, ReadOnlyMemory::Reserve(builder.bytes()));
   TW_RETURN_IF_ERROR(builder.Fill(section.memory_.data(), section.constants_, parallel, release));
   section.memory_.Seal();

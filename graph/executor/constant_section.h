@@ -23,7 +23,7 @@ namespace tilewright::graph {
 
 class ConstantSection {
  public:
-  // kernels[i] is plan.programs[i]. `release`, which may be null: see PlannedFunctionOptions. Where kernels are not loaded
+  // kernels[i] is plan.programs[i]. `release`, which may be null: see PlannedFunctionOptions. Where kernels do not run
   // the section has offsets and no elements.
   static absl::StatusOr<ConstantSection> Make(const ExecutablePlan& plan, absl::Span<const Kernel> kernels,
                                               const TwParallelHook* parallel, const std::function<void()>& release);

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "graph/executor/run_bindings.h"
 #include "graph/ir/value.h"
@@ -48,6 +49,14 @@ struct Parts {
   }
 };
 
+// Why a function does not run on a device.
+absl::Status NoPlan(const std::string& obstacle, const ExecutorOptions& options) {
+  return absl::UnimplementedError(
+      absl::StrCat(obstacle.empty() ? "main" : obstacle,
+                   " has no program that was compiled ahead: it runs on the host's CPU alone, not on ",
+                   options.kernels.target.name));
+}
+
 // All kernels are compiled together: those of several functions at the same time, and equal ones once.
 absl::Status LoadKernels(const std::vector<PrimFunc>& programs, std::vector<ExecutablePlan> plans,
                          ExecutorState& state) {
@@ -74,7 +83,9 @@ absl::Status LoadKernels(const std::vector<PrimFunc>& programs, std::vector<Exec
     TW_ASSIGN_OR_RETURN(state.plans[name], PlannedFunction::Load(std::move(plan), {next, end},
                                                                  {.max_bytes = state.options.max_bytes,
                                                                   .poison = state.options.poison,
-                                                                  .release_constants = state.options.release_constants},
+                                                                  .release_constants = state.options.release_constants,
+                                                                  .device = state.options.device,
+                                                                  .worker = state.options.worker},
                                                                  &hook));
     next = end;
   }
@@ -95,10 +106,15 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Compile(GraphModule module, 
   std::set<std::string> names;  // of programs that are called one by one
   std::vector<const ConstantNode*> constants;
   std::vector<ExecutablePlan> plans;
+  const bool elsewhere = options.device != nullptr || options.worker.has_value();
   for (const ModuleEntry& entry : state->module.entries()) {
     if (!entry.function) continue;
+    // A plan calls no other function.
+    if (elsewhere && !entry.function.same_as(state->module.Main())) continue;
     if (!options.interpret) {
-      TW_ASSIGN_OR_RETURN(std::optional<ExecutablePlan> plan, Plan(state->module, entry.function));
+      std::string obstacle;
+      TW_ASSIGN_OR_RETURN(std::optional<ExecutablePlan> plan, Plan(state->module, entry.function, &obstacle));
+      if (!plan && elsewhere) return NoPlan(obstacle, options);
       if (plan) {
         plans.push_back(*std::move(plan));
         continue;

@@ -11,6 +11,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,9 @@ struct ExecutorOptions {
   int num_threads = 0;                           // 0: one for each processor
   int64_t max_bytes = int64_t{8} << 30;          // of one result; more is an error
   std::function<void()> release_constants = {};  // PlannedFunctionOptions
+  // PlannedFunctionOptions; with one of them the module's main must have a plan.
+  std::shared_ptr<Device> device = {};
+  std::optional<WorkerOptions> worker = {};
 };
 
 struct ExecutorState;  // run_bindings.h

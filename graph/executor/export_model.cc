@@ -142,6 +142,9 @@ class Exporter {
         .workspace_offset = call.workspace_offset,
         .workspace_bytes = call.workspace_bytes,
     };
+    const auto program = static_cast<size_t>(function_.plan().steps[call.step].program);
+    // What a kernel for another machine needs is known when it is compiled: its place is left to the back end.
+    if (function_.kernels()[program].main.run == nullptr) result.workspace_offset = -1;
     for (size_t i = 0; i < call.num_arguments; ++i) {
       result.arguments.push_back(ArgumentOf(bound_.arguments()[call.first + i]));
     }
@@ -171,7 +174,11 @@ absl::Status ExportFunction(const PlannedFunction& function, const ExportOptions
     shapes.push_back(*shape);
   }
   TW_ASSIGN_OR_RETURN(const std::shared_ptr<const BoundPlan> bound, BoundPlan::Make(function, {}, shapes, {}));
-  return Exporter(function, *bound, options).Run();
+  return ExportBound(function, *bound, options);
+}
+
+absl::Status ExportBound(const PlannedFunction& function, const BoundPlan& bound, const ExportOptions& options) {
+  return Exporter(function, bound, options).Run();
 }
 
 std::string CIdentifier(std::string text) {

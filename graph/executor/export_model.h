@@ -29,6 +29,11 @@ struct ExportOptions {
 // The extents must be numbers: of a function with symbols the error names one.
 absl::Status ExportFunction(const PlannedFunction& function, const ExportOptions& options);
 
+class BoundPlan;  // bound_plan.h
+
+// The same for given sizes.
+absl::Status ExportBound(const PlannedFunction& function, const BoundPlan& bound, const ExportOptions& options);
+
 // `text` with what C identifiers do not have replaced by '_'.
 std::string CIdentifier(std::string text);
 

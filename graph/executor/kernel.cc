@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "codegen/backend.h"
 #include "codegen/runtime/available_cpus.h"
+#include "graph/executor/device_kernels.h"
 #include "graph/executor/kernel_cache.h"
 #include "graph/executor/scheduled_kernel.h"
 #include "graph/ir/symbols.h"
@@ -24,7 +25,7 @@ absl::StatusOr<Kernel> LoadHere(const ScheduledKernel& facts, const Target& targ
   TW_ASSIGN_OR_RETURN(auto loaded, CompileAndLoad(facts.module, target, {.quick = quick}));
   std::shared_ptr<CompiledModule> code = std::move(loaded);
   const auto function = [&](const std::string& name, const std::vector<int>& params) {
-    return KernelFunction{code->FindUnchecked(name), code->WorkspaceBytes(name), params};
+    return KernelFunction{code->FindUnchecked(name), name, code->WorkspaceBytes(name), params};
   };
   Kernel kernel{.main = function(kKernelMain, facts.main_params), .packed = facts.packed, .scheduled = scheduled};
   if (!facts.pack.empty()) kernel.pack = function(facts.pack, facts.pack_params);
@@ -32,12 +33,31 @@ absl::StatusOr<Kernel> LoadHere(const ScheduledKernel& facts, const Target& targ
   return kernel;
 }
 
-Kernel NotLoaded(const ScheduledKernel& facts, bool scheduled) {
-  return {.main = {.params = facts.main_params},
-          .packed = facts.packed,
-          .pack = {.params = facts.pack_params},
-          .scheduled = scheduled,
-          .code = std::make_shared<ScheduledKernel>(facts)};
+// What packs constants does not depend on the machine that reads them.
+absl::Status LoadPacking(const ScheduledKernel& facts, bool quick, Kernel* kernel) {
+  if (facts.pack.empty()) return absl::OkStatus();
+  TW_ASSIGN_OR_RETURN(const std::shared_ptr<CompiledModule> code,
+                      CompileAndLoad(Module(facts.module.Find(facts.pack)), HostTarget(), {.quick = quick}));
+  kernel->pack.run = code->FindUnchecked(facts.pack);
+  kernel->code = code;
+  return absl::OkStatus();
+}
+
+// A kernel that does not run here.
+absl::StatusOr<Kernel> ForElsewhere(const KernelSource& source, const KernelOptions& options) {
+  const PrimFunc canonical = CanonicalProgram(source.program);
+  ScheduledKernel facts = AsWritten(canonical);
+  if (options.schedule) {
+    TW_ASSIGN_OR_RETURN(facts, ScheduleKernel(canonical, source.constant, options.target, options.database));
+  }
+  Kernel kernel{.main = {.params = facts.main_params},
+                .packed = facts.packed,
+                .pack = {.params = facts.pack_params},
+                .scheduled = options.schedule,
+                .runs = options.use != KernelUse::kExplain,
+                .code = std::make_shared<ScheduledKernel>(facts)};
+  if (kernel.runs) TW_RETURN_IF_ERROR(LoadPacking(facts, options.quick, &kernel));
+  return kernel;
 }
 
 absl::StatusOr<Kernel> CompileAs(const ScheduledKernel& facts, bool scheduled, const std::string& key,
@@ -54,14 +74,8 @@ absl::StatusOr<Kernel> CompileAs(const ScheduledKernel& facts, bool scheduled, c
 }
 
 absl::StatusOr<Kernel> CompileKernel(const KernelSource& source, const KernelOptions& options) {
+  if (options.use != KernelUse::kHere) return ForElsewhere(source, options);
   const PrimFunc canonical = CanonicalProgram(source.program);
-  if (!options.load) {
-    ScheduledKernel scheduled = AsWritten(canonical);
-    if (options.schedule) {
-      TW_ASSIGN_OR_RETURN(scheduled, ScheduleKernel(canonical, source.constant, options.target, options.database));
-    }
-    return NotLoaded(scheduled, options.schedule);
-  }
   std::string key;
   if (options.cache != nullptr) {
     key = KernelKey(canonical, source.constant, options);
@@ -95,13 +109,11 @@ std::vector<KernelSource> Distinct(absl::Span<const KernelSource> sources, std::
   return distinct;
 }
 
-}  // namespace
-
-absl::StatusOr<std::vector<Kernel>> CompileKernels(absl::Span<const KernelSource> all, const KernelOptions& options) {
-  std::vector<size_t> of_source;
-  const std::vector<KernelSource> sources = Distinct(all, &of_source);
+// One kernel for each source; these differ from each other.
+absl::StatusOr<std::vector<Kernel>> CompileDistinct(absl::Span<const KernelSource> sources,
+                                                    const KernelOptions& options) {
+  if (options.use == KernelUse::kDevice) return CompileForDevice(sources, options);
   std::vector<Kernel> kernels(sources.size());
-  if (sources.empty()) return kernels;
   std::atomic<size_t> next = 0;
   std::mutex mutex;
   absl::Status status;
@@ -130,7 +142,17 @@ absl::StatusOr<std::vector<Kernel>> CompileKernels(absl::Span<const KernelSource
   for (std::thread& thread : threads) thread.join();
   if (!status.ok()) return status;
   if (compiled && options.cache != nullptr) options.cache->Thin();
+  return kernels;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Kernel>> CompileKernels(absl::Span<const KernelSource> all, const KernelOptions& options) {
+  std::vector<size_t> of_source;
+  const std::vector<KernelSource> sources = Distinct(all, &of_source);
   std::vector<Kernel> result;
+  if (sources.empty()) return result;
+  TW_ASSIGN_OR_RETURN(const std::vector<Kernel> kernels, CompileDistinct(sources, options));
   for (size_t i : of_source) result.push_back(kernels[i]);
   return result;
 }

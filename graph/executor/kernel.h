@@ -22,6 +22,10 @@
 #include "ir/function.h"
 #include "target/target.h"
 
+namespace tilewright {
+class CompiledModule;
+}
+
 namespace tilewright::graph {
 
 class KernelCache;
@@ -34,7 +38,8 @@ struct KernelTensor {
 // A function of a kernel. Its parameters are those of the program, by their numbers, or packed constants: ~i stands for
 // number i of Kernel::packed.
 struct KernelFunction {
-  TwUncheckedFunction run = nullptr;
+  TwUncheckedFunction run = nullptr;  // null: it does not run in this process
+  std::string name = {};              // in Kernel::module, where there is one
   int64_t workspace_bytes = 0;
   std::vector<int> params;
 };
@@ -45,7 +50,9 @@ struct Kernel {
   KernelFunction pack;    // of constants into packed ones, where there are any
   bool scheduled = true;  // false: as it was written
   bool from_cache = false;
-  std::shared_ptr<const void> code;  // keeps the functions in memory
+  bool runs = true;                                   // false: nothing of it is compiled
+  std::shared_ptr<const CompiledModule> module = {};  // of kernels on a device
+  std::shared_ptr<const void> code;                   // keeps the functions in memory
 };
 
 struct KernelSource {
@@ -54,9 +61,17 @@ struct KernelSource {
   std::vector<bool> constant;
 };
 
+enum class KernelUse {
+  kHere,     // functions of this process
+  kDevice,   // functions of Kernel::module, on a device of the target's kind
+  kExport,   // what packs constants, here; the kernels become a library for the target
+  kExplain,  // nothing runs: kernels say how they were scheduled
+};
+
 struct KernelOptions {
   Target target = HostTarget();  // the machine that the code is for
-  bool load = true;              // false: kernels are scheduled, not compiled, and do not run
+  KernelUse use = KernelUse::kHere;
+  bool emulate = false;  // kDevice: in the emulator of the target
   bool schedule = true;
   bool quick = false;                  // as CompileOptions::quick
   int num_threads = 0;                 // that compile; 0: one for each processor

@@ -154,7 +154,7 @@ absl::StatusOr<Kernel> OpenKernel(const std::string& path, const ScheduledKernel
   if (!opened) return absl::InternalError(error);
   auto code = std::make_shared<runtime::LoadedModule>(*std::move(opened));
   const auto function = [&](const std::string& name, const std::vector<int>& params) {
-    return KernelFunction{code->FindUnchecked(name), code->WorkspaceBytes(name), params};
+    return KernelFunction{code->FindUnchecked(name), name, code->WorkspaceBytes(name), params};
   };
   Kernel kernel{.main = function(kKernelMain, facts.main_params), .packed = facts.packed, .scheduled = scheduled};
   if (!facts.pack.empty()) kernel.pack = function(facts.pack, facts.pack_params);

@@ -35,7 +35,9 @@ class Planner {
     }
     for (const BindingBlock& block : function_->body->blocks) {
       for (const Binding& binding : block.bindings) {
-        if (IsNeeded(binding, uses_) && !AddBinding(binding)) return false;
+        if (!IsNeeded(binding, uses_) || AddBinding(binding)) continue;
+        obstacle_ = Describe(binding);
+        return false;
       }
     }
     plan_.tuple_result = isa<TupleTypeNode>(function_->result_type);
@@ -47,8 +49,20 @@ class Planner {
   }
 
   ExecutablePlan Take() { return std::move(plan_); }
+  // Where there is no plan: what stands in its way; empty where that is no binding.
+  const std::string& obstacle() const { return obstacle_; }
 
  private:
+  static std::string Describe(const Binding& binding) {
+    const auto* call = dyn_cast<CallNode>(binding.value);
+    const auto* function = dyn_cast<CallFunctionNode>(binding.value);
+    return absl::StrCat("value ", binding.var->name,
+                        call != nullptr              ? absl::StrCat(" of operator ", call->op->name)
+                        : function != nullptr        ? absl::StrCat(" of function ", function->function)
+                        : isa<IfNode>(binding.value) ? " of a branch"
+                                                     : "");
+  }
+
   int AddTensor(PlanTensor tensor) {
     plan_.tensors.push_back(std::move(tensor));
     return static_cast<int>(plan_.tensors.size()) - 1;
@@ -263,6 +277,7 @@ class Planner {
   const Function& function_;
   const bool takes_parts_;
   Uses uses_;
+  std::string obstacle_;
   ExecutablePlan plan_;
   std::unordered_map<const VarNode*, std::vector<int>> values_;
   std::unordered_map<const ConstantNode*, int> constants_;
@@ -291,10 +306,14 @@ int64_t MostLiveBytes(const ExecutablePlan& plan) {
 
 }  // namespace
 
-absl::StatusOr<std::optional<ExecutablePlan>> Plan(const GraphModule& module, const Function& function) {
+absl::StatusOr<std::optional<ExecutablePlan>> Plan(const GraphModule& module, const Function& function,
+                                                   std::string* obstacle) {
   if (!function) return absl::FailedPreconditionError("the module has no main");
   Planner with(module, function, /*parts=*/true);
-  if (!with.Run()) return std::nullopt;
+  if (!with.Run()) {
+    if (obstacle != nullptr) *obstacle = with.obstacle();
+    return std::nullopt;
+  }
   ExecutablePlan plan = with.Take();
   if (std::none_of(plan.tensors.begin(), plan.tensors.end(), [](const PlanTensor& t) { return t.is_part; })) {
     return plan;

@@ -61,7 +61,9 @@ struct ExecutablePlan {
   bool tuple_result = false;
 };
 
-// Nothing where the function's order of calls depends on data.
-absl::StatusOr<std::optional<ExecutablePlan>> Plan(const GraphModule& module, const Function& function);
+// Nothing where the function's order of calls depends on data; `obstacle`, which may be null, then receives what it is,
+// "value y of operator host.topk" for example.
+absl::StatusOr<std::optional<ExecutablePlan>> Plan(const GraphModule& module, const Function& function,
+                                                   std::string* obstacle = nullptr);
 
 }  // namespace tilewright::graph

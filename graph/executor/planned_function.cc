@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "graph/executor/bound_plan.h"
+#include "graph/executor/bound_run.h"
 
 namespace tilewright::graph {
 namespace {
@@ -49,6 +50,11 @@ absl::StatusOr<std::unique_ptr<PlannedFunction>> PlannedFunction::Load(Executabl
   function->kernels_ = std::move(kernels);
   TW_ASSIGN_OR_RETURN(function->constants_,
                       ConstantSection::Make(function->plan_, function->kernels_, parallel, options.release_constants));
+  if (options.device != nullptr) {
+    const int64_t bytes = function->constants_.bytes();
+    TW_ASSIGN_OR_RETURN(function->device_constants_, DeviceMemory::Allocate(options.device, bytes, "constants"));
+    TW_RETURN_IF_ERROR(options.device->CopyIn(function->device_constants_.data(), function->constants_.data(), bytes));
+  }
   return function;
 }
 
@@ -75,7 +81,14 @@ absl::StatusOr<std::shared_ptr<const BoundPlan>> PlannedFunction::Bind(const Arr
   }
   std::vector<std::vector<int64_t>> shapes;
   for (const NDArray& argument : arguments) shapes.push_back(argument.shape());
-  TW_ASSIGN_OR_RETURN(std::shared_ptr<const BoundPlan> bound, BoundPlan::Make(*this, outer, shapes, std::move(key)));
+  TW_ASSIGN_OR_RETURN(const std::shared_ptr<BoundPlan> bound, BoundPlan::Make(*this, outer, shapes, std::move(key)));
+  if (options_.device != nullptr) {
+    TW_ASSIGN_OR_RETURN(std::unique_ptr<BoundRun> run, RunOnDevice(*this, *bound));
+    bound->RunElsewhere(std::move(run));
+  } else if (options_.worker) {
+    TW_ASSIGN_OR_RETURN(std::unique_ptr<BoundRun> run, RunInWorker(*this, *bound));
+    bound->RunElsewhere(std::move(run));
+  }
   const std::lock_guard<std::mutex> lock(mutex_);
   bound_.insert(bound_.begin(), bound);
   if (bound_.size() > kKeptSizes) bound_.pop_back();

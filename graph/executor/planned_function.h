@@ -13,27 +13,41 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/status_macros.h"
 #include "codegen/abi/function_abi.h"
+#include "graph/device/device.h"
 #include "graph/executor/constant_section.h"
 #include "graph/executor/kernel.h"
 #include "graph/executor/plan.h"
 #include "graph/ir/symbols.h"
 #include "graph/memory/memory_plan.h"
 #include "ir/ndarray.h"
+#include "target/target.h"
 
 namespace tilewright::graph {
 
 using Arrays = std::vector<NDArray>;
+
+// Code for another CPU runs in a worker (codegen/remote).
+struct WorkerOptions {
+  Target target;
+  std::string launcher = {};  // the command before the worker; empty: an emulator of the target's architecture
+  std::string database = {};  // as the kernels were scheduled
+};
 
 struct PlannedFunctionOptions {
   int64_t max_bytes = int64_t{8} << 30;  // of one tensor; more is an error
   bool poison = false;                   // each run begins with an arena of bytes 0xff: for tests
   // Called from time to time while constants are copied: what has been read so far may leave memory.
   std::function<void()> release_constants = {};
+  // Where runs take place, if that is not this process: kernels are of KernelUse::kDevice, or of kExport for a worker.
+  std::shared_ptr<Device> device = {};
+  std::optional<WorkerOptions> worker = {};
 };
 
 struct RunOptions {
@@ -63,6 +77,8 @@ class PlannedFunction {
   const ExecutablePlan& plan() const { return plan_; }
   const std::vector<Kernel>& kernels() const { return kernels_; }
   const ConstantSection& constants() const { return constants_; }
+  // The same on the device, copied once.
+  const DeviceMemory& device_constants() const { return device_constants_; }
   const PlannedFunctionOptions& options() const { return options_; }
   // The plan for arguments of these shapes.
   absl::StatusOr<std::shared_ptr<const BoundPlan>> Bind(const Arrays& arguments, const SymbolValues& outer) const;
@@ -75,6 +91,7 @@ class PlannedFunction {
   PlannedFunctionOptions options_;
   std::vector<Kernel> kernels_;
   ConstantSection constants_;
+  DeviceMemory device_constants_;
   mutable std::mutex mutex_;
   mutable std::vector<std::shared_ptr<const BoundPlan>> bound_;  // the last used first
 };

@@ -18,6 +18,7 @@
 #include "absl/flags/parse.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "graph/device/device.h"
 #include "graph/executor/onnx_model.h"
 #include "graph/fuzz/damage.h"
 #include "graph/fuzz/random_model.h"
@@ -31,6 +32,7 @@ ABSL_FLAG(bool, interpret, false, "optimized models are interpreted too: the pas
 ABSL_FLAG(bool, quick, false, "LLVM optimizes kernels little: two and a half times as many models a second");
 ABSL_FLAG(std::string, write, "", "a folder to write every model to, with its inputs and its outputs at opt_level 0");
 ABSL_FLAG(std::string, disable, "", "a pass that does not run");
+ABSL_FLAG(std::string, target, "host", "the machine that runs the optimized models; others than the host are emulated");
 ABSL_FLAG(int, damage, 0, "as many damaged files of each model are imported and optimized instead");
 ABSL_FLAG(std::string, last, "", "where each damaged file is written before it is read, to have the one that crashes");
 
@@ -96,6 +98,23 @@ absl::Status Write(const std::string& folder, uint64_t seed, const RandomModel& 
   return absl::OkStatus();
 }
 
+// What runs the optimized models.
+absl::StatusOr<ExecutorOptions> Machine(const std::string& name) {
+  TW_ASSIGN_OR_RETURN(const Target target, NamedTarget(name));
+  ExecutorOptions executor = {.kernels = {.target = target, .quick = absl::GetFlag(FLAGS_quick)},
+                              .interpret = absl::GetFlag(FLAGS_interpret),
+                              .num_threads = 2};
+  if (target.is_gpu()) {
+    executor.kernels.use = KernelUse::kDevice;
+    executor.kernels.emulate = true;
+    TW_ASSIGN_OR_RETURN(executor.device, EmulatedGpu());
+  } else if (name != "host") {
+    executor.kernels.use = KernelUse::kExport;
+    executor.worker = WorkerOptions{.target = target};
+  }
+  return executor;
+}
+
 enum class Verdict { kSame, kDifferent, kRefused };
 
 Verdict Check(uint64_t seed, std::string* why) {
@@ -110,12 +129,16 @@ Verdict Check(uint64_t seed, std::string* why) {
   }
   PassContext passes{.opt_level = absl::GetFlag(FLAGS_opt_level), .check = true};
   if (const std::string disabled = absl::GetFlag(FLAGS_disable); !disabled.empty()) passes.disabled = {disabled};
-  const ExecutorOptions executor = {
-      .kernels = {.quick = absl::GetFlag(FLAGS_quick)}, .interpret = absl::GetFlag(FLAGS_interpret), .num_threads = 2};
-  const auto actual = Run(random, executor, passes);
+  const auto executor = Machine(absl::GetFlag(FLAGS_target));
+  if (!executor.ok()) {
+    *why = executor.status().ToString();
+    return Verdict::kDifferent;
+  }
+  const auto actual = Run(random, *executor, passes);
   if (!actual.ok()) {
     *why = actual.status().ToString();
-    return Verdict::kDifferent;
+    const bool refused = absl::GetFlag(FLAGS_target) != "host" && absl::IsUnimplemented(actual.status());
+    return refused ? Verdict::kRefused : Verdict::kDifferent;
   }
   for (size_t i = 0; i < expected->size(); ++i) {
     const std::string difference = Difference((*expected)[i].arrays[0], (*actual)[i].arrays[0]);

@@ -2,7 +2,7 @@
 // asks for depend on sizes, so that these are the sizes of the models; transformers have two layers of theirs, and each
 // further layer adds what the second one does.
 #include "bench/models/generator/families.h"
-#include "graph/executor/onnx_model.h"
+#include "bench/models/generator/testing.h"
 #include "graph/executor/optimize.h"
 #include "gtest/gtest.h"
 
@@ -15,12 +15,8 @@ struct Counts {
 
 // Nothing is compiled.
 Counts CountKernels(const GeneratedModel& model, const Target& target, graph::FusionReport* report) {
-  auto owner = std::make_shared<std::string>(model.proto.SerializeAsString());
-  const absl::Span<const std::byte> view(reinterpret_cast<const std::byte*>(owner->data()), owner->size());
-  auto file = graph::ModelFile::FromBytes(owner, view, "");
-  if (!file.ok()) return ADD_FAILURE() << file.status(), Counts();
   const auto loaded = graph::OnnxModel::Load(
-      *std::move(file), {.executor = {.kernels = {.target = target}, .interpret = true}, .report = report});
+      FileOf(model.proto), {.executor = {.kernels = {.target = target}, .interpret = true}, .report = report});
   if (!loaded.ok()) return ADD_FAILURE() << loaded.status(), Counts();
   Counts counts{.kernels = graph::CountProgramCalls((*loaded)->module())};
   for (const auto& kernel : report->kernels) counts.nests += kernel.nests;

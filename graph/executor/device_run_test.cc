@@ -1,0 +1,122 @@
+// Plans on a device: what a run costs, several sizes, results that no kernel writes, and what is refused.
+#include "codegen/remote/launcher.h"
+#include "graph/device/device.h"
+#include "graph/executor/bound_plan.h"
+#include "graph/executor/onnx_model.h"
+#include "graph/onnx/testing.h"
+#include "gtest/gtest.h"
+
+namespace tilewright::graph {
+namespace {
+
+using onnx::TensorProto;
+
+NDArray Random(std::vector<int64_t> shape, uint64_t seed) {
+  NDArray array(DataType::Float(32), std::move(shape));
+  FillUniform(array, seed);
+  return array;
+}
+std::vector<float> Floats(int64_t count, uint64_t seed) {
+  const NDArray array = Random({count}, seed);
+  const auto* first = static_cast<const float*>(array.data());
+  return {first, first + count};
+}
+
+// A product, a bias, a Relu and a normalization; a constant and an input are results too.
+ModelWriter Layers() {
+  ModelWriter m(17);
+  m.Input("x", TensorProto::FLOAT, {"n", 32});
+  m.Floats("w", {32, 16}, Floats(32 * 16, 1));
+  m.Floats("b", {16}, Floats(16, 2));
+  m.Node("MatMul", {"x", "w"}, {"h0"});
+  m.Node("Add", {"h0", "b"}, {"h1"});
+  m.Node("Relu", {"h1"}, {"h2"});
+  m.Node("Softmax", {"h2"}, {"y"});
+  m.Node("Identity", {"x"}, {"same"});
+  for (const char* output : {"y", "same"}) m.Output(output);
+  return m;
+}
+
+ExecutorOptions On(const std::shared_ptr<Device>& device) {
+  return {.kernels = {.target = *NamedTarget("cuda-sm90a"), .use = KernelUse::kDevice, .emulate = true},
+          .device = device};
+}
+
+void ExpectSame(const OnnxModel& model, const ModelWriter& writer, const OnnxModel::Inputs& inputs) {
+  const auto plain = OnnxModel::Load(*writer.File(), {.executor = {.interpret = true}, .passes = {.opt_level = 0}});
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  const auto want = (*plain)->Run(inputs), got = model.Run(inputs);
+  ASSERT_TRUE(got.ok()) << got.status();
+  ASSERT_EQ(got->size(), want->size());
+  for (size_t i = 0; i < got->size(); ++i) {
+    ASSERT_EQ((*got)[i].arrays[0].shape(), (*want)[i].arrays[0].shape());
+    EXPECT_LT(MaxError((*got)[i].arrays[0], (*want)[i].arrays[0]).max_abs, 1e-5) << "output " << i;
+  }
+}
+
+OnnxModel::Inputs Inputs(int64_t n) { return {{"x", {Item::Kind::kTensor, {Random({n, 32}, 7)}}}}; }
+
+TEST(DeviceRun, ConstantsAreCopiedOnceAndARunAllocatesNothing) {
+  const auto device = EmulatedGpu();
+  ASSERT_TRUE(device.ok());
+  FusionReport report;
+  const ModelWriter writer = Layers();
+  const auto model = OnnxModel::Load(*writer.File(), {.executor = On(*device), .report = &report});
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ((*device)->counts().allocations, 1);
+  EXPECT_EQ((*device)->counts().copies_in, 1);
+  ExpectSame(**model, writer, Inputs(6));
+  const DeviceCounts first = (*device)->counts();
+  ExpectSame(**model, writer, Inputs(6));
+  const DeviceCounts second = (*device)->counts();
+  EXPECT_EQ(second.allocations, first.allocations);
+  EXPECT_EQ(second.copies_in, first.copies_in + 1);
+  EXPECT_EQ(second.copies_out, first.copies_out + 2);
+  EXPECT_EQ(second.runs, 2);
+  // Launches are the loop nests that the plan counts.
+  int nests = 0;
+  for (const FusionReport::Kernel& kernel : report.kernels) nests += kernel.nests;
+  EXPECT_EQ(second.launches, 2 * nests);
+  // Another size has an arena of its own, and the same constants.
+  ExpectSame(**model, writer, Inputs(3));
+  const DeviceCounts third = (*device)->counts();
+  EXPECT_EQ(third.copies_in, second.copies_in + 1);
+  EXPECT_GT(third.allocations, second.allocations);
+}
+
+TEST(DeviceRun, BoundPlansSayTheirLaunches) {
+  const auto device = EmulatedGpu();
+  const auto model = OnnxModel::Load(*Layers().File(), {.executor = On(*device)});
+  ASSERT_TRUE(model.ok()) << model.status();
+  const auto bound = (*model)->executor().planned()->Bind({Random({6, 32}, 1)}, {});
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  ASSERT_TRUE((*model)->Run(Inputs(6)).ok());
+  EXPECT_EQ((*device)->counts().launches, (*bound)->launches());
+}
+
+// Extents of what NonZero gives are known when it has run.
+TEST(DeviceRun, OperatorsWithoutAProgramAreNamed) {
+  ModelWriter m(17);
+  m.Input("x", TensorProto::FLOAT, {8});
+  m.Node("NonZero", {"x"}, {"y"});
+  m.Output("y");
+  const auto model = OnnxModel::Load(*m.File(), {.executor = On(*EmulatedGpu())});
+  ASSERT_FALSE(model.ok());
+  EXPECT_EQ(model.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_NE(model.status().message().find("of operator host."), std::string::npos) << model.status();
+  EXPECT_NE(model.status().message().find("not on cuda-sm90a"), std::string::npos) << model.status();
+}
+
+TEST(DeviceRun, CodeForAnotherCpuRunsInAWorker) {
+  const Target target = *NamedTarget("arm-neoverse-n1");
+  if (const auto command = remote::WorkerCommand(target, ""); !command.ok()) GTEST_SKIP() << command.status();
+  const ModelWriter writer = Layers();
+  const auto model =
+      OnnxModel::Load(*writer.File(), {.executor = {.kernels = {.target = target, .use = KernelUse::kExport},
+                                                    .worker = WorkerOptions{.target = target}}});
+  ASSERT_TRUE(model.ok()) << model.status();
+  for (int64_t n : {6, 6, 3}) ExpectSame(**model, writer, Inputs(n));
+}
+
+}  // namespace
+}  // namespace tilewright::graph
