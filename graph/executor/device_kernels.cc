@@ -8,10 +8,13 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "codegen/backend.h"
+#include "codegen/cuda/gpu_device.h"
 #include "codegen/runtime/available_cpus.h"
+#include "graph/executor/kernel_cache.h"
 #include "graph/executor/scheduled_kernel.h"
 
 namespace tilewright::graph {
@@ -74,14 +77,19 @@ class DeviceKernels {
     const PrimFunc canonical = CanonicalProgram(sources_[i].program);
     auto scheduled = ScheduleKernel(canonical, sources_[i].constant, options_.target, options_.database);
     if (!scheduled.ok()) return InProgram(i, scheduled.status());
-    scheduled_[i] = Renamed(*scheduled, absl::StrCat("k", i, "_"));
-    if (!options_.emulate) return absl::OkStatus();
+    if (!options_.emulate) {
+      scheduled_[i] = *std::move(scheduled);
+      return absl::OkStatus();
+    }
+    scheduled_[i] = Renamed(*scheduled, Prefix(i));
     return InProgram(i, tilewright::Compile(scheduled_[i].module, options_.target, {.format = "cu"}).status());
   }
 
+  std::string Prefix(size_t i) const { return options_.emulate ? absl::StrCat("k", i, "_") : ""; }
+
   Kernel KernelOf(size_t i, const std::shared_ptr<const CompiledModule>& module) const {
     const ScheduledKernel& facts = scheduled_[i];
-    const std::string main = absl::StrCat("k", i, "_", kKernelMain);
+    const std::string main = absl::StrCat(Prefix(i), kKernelMain);
     Kernel kernel{.main = {.name = main, .workspace_bytes = module->WorkspaceBytes(main), .params = facts.main_params},
                   .packed = facts.packed,
                   .module = module,
@@ -107,7 +115,7 @@ class DeviceKernels {
     std::mutex mutex;
     size_t done = 0;
     TW_RETURN_IF_ERROR(InThreads(sources_.size(), options_.num_threads, [&](size_t i) {
-      auto module = CompileAndLoad(scheduled_[i].module, options_.target);
+      auto module = LoadOnGpu(i);
       if (!module.ok()) return InProgram(i, module.status());
       kernels[i] = KernelOf(i, *std::move(module));
       const std::lock_guard<std::mutex> lock(mutex);
@@ -117,12 +125,33 @@ class DeviceKernels {
     return kernels;
   }
 
+  absl::StatusOr<std::unique_ptr<CompiledModule>> LoadOnGpu(size_t i) const {
+    const Module& module = scheduled_[i].module;
+    // What a later GPU than the target runs is compiled for that GPU, and not kept.
+    if (options_.cache == nullptr || !cuda::CheckGpuRuns(options_.target).ok()) {
+      return CompileAndLoad(module, options_.target);
+    }
+    const PrimFunc canonical = CanonicalProgram(sources_[i].program);
+    TW_ASSIGN_OR_RETURN(const std::string cubin,
+                        KeptCubin(module, KernelKey(canonical, sources_[i].constant, options_), options_));
+    return CompileAndLoad(module, options_.target, {.cubin = cubin});
+  }
+
   const absl::Span<const KernelSource> sources_;
   const KernelOptions& options_;
   std::vector<ScheduledKernel> scheduled_;
 };
 
 }  // namespace
+
+absl::StatusOr<std::string> KeptCubin(const Module& module, const std::string& key, const KernelOptions& options) {
+  const std::string cubin_key = key + "\ncubin";
+  std::string cubin;
+  if (const auto kept = options.cache->LoadText(cubin_key); kept && absl::Base64Unescape(*kept, &cubin)) return cubin;
+  TW_ASSIGN_OR_RETURN(Artifact artifact, tilewright::Compile(module, options.target, {.format = "cubin"}));
+  options.cache->StoreText(cubin_key, absl::Base64Escape(artifact.bytes));
+  return std::move(artifact.bytes);
+}
 
 absl::StatusOr<std::vector<Kernel>> CompileForDevice(absl::Span<const KernelSource> sources,
                                                      const KernelOptions& options) {

@@ -2,9 +2,12 @@
 #include "codegen/remote/launcher.h"
 #include "graph/device/device.h"
 #include "graph/executor/bound_plan.h"
+#include "graph/executor/device_kernels.h"
+#include "graph/executor/kernel_cache.h"
 #include "graph/executor/onnx_model.h"
 #include "graph/onnx/testing.h"
 #include "gtest/gtest.h"
+#include "ir/script/parse_or_die.h"
 
 namespace tilewright::graph {
 namespace {
@@ -105,6 +108,25 @@ TEST(DeviceRun, OperatorsWithoutAProgramAreNamed) {
   EXPECT_EQ(model.status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_NE(model.status().message().find("of operator host."), std::string::npos) << model.status();
   EXPECT_NE(model.status().message().find("not on cuda-sm90a"), std::string::npos) << model.status();
+}
+
+// With NVRTC alone: no GPU is needed to compile.
+TEST(DeviceRun, CubinsAreKept) {
+  const Module module = ParseOrDie(R"(
+@T.prim_func
+def kernel(c: T.Buffer((64,), "float32")):
+    for i in T.thread_binding(64, thread="threadIdx.x"):
+        c[i] = T.float32(1)
+)");
+  const KernelCache cache(testing::TempDir() + "/cubins");
+  const KernelOptions options{.target = *NamedTarget("cuda-sm90a"), .cache = &cache};
+  const auto first = KeptCubin(module, "key", options);
+  if (absl::IsFailedPrecondition(first.status())) GTEST_SKIP() << first.status();
+  ASSERT_TRUE(first.ok()) << first.status();
+  // The second is not compiled: another module under the same key gives the same bytes.
+  const auto second = KeptCubin(Module(), "key", options);
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(*first, *second);
 }
 
 TEST(DeviceRun, CodeForAnotherCpuRunsInAWorker) {
