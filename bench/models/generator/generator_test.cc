@@ -55,6 +55,30 @@ INSTANTIATE_TEST_SUITE_P(Models, GeneratorTest, testing::Combine(testing::Values
 INSTANTIATE_TEST_SUITE_P(Parts, GeneratorTest, testing::Combine(testing::ValuesIn(PartNames()), testing::Bool()),
                          TestName);
 
+// Models of narrow floats compute what those of f32 do, as exactly as their type allows.
+TEST(GeneratorTest, NarrowFloats) {
+  for (const auto& [type, most] :
+       {std::pair(onnx::TensorProto::FLOAT16, 0.05), std::pair(onnx::TensorProto::BFLOAT16, 0.4)}) {
+    for (const char* name : {"mobilenet_v2", "bert_base", "vit_b_16"}) {
+      SCOPED_TRACE(absl::StrCat(name, " ", static_cast<int>(type)));
+      const auto wide = GenerateModel(name, {.seed = 7, .sequence = 5, .tiny = true});
+      const auto narrow = GenerateModel(name, {.seed = 7, .sequence = 5, .type = type, .tiny = true});
+      ASSERT_TRUE(wide.ok() && narrow.ok());
+      const auto expected = OnnxModel::Load(FileOf(wide->proto), {.executor = {.interpret = true}});
+      const auto compiled = OnnxModel::Load(FileOf(narrow->proto), {});
+      ASSERT_TRUE(expected.ok()) << expected.status();
+      ASSERT_TRUE(compiled.ok()) << compiled.status();
+      const auto want = (*expected)->Run(InputsOf(*wide, 1, 5)), got = (*compiled)->Run(InputsOf(*narrow, 1, 5));
+      ASSERT_TRUE(got.ok()) << got.status();
+      for (size_t i = 0; i < got->size(); ++i) {
+        const NDArray &a = (*got)[i].arrays[0], &b = (*want)[i].arrays[0];
+        ASSERT_EQ(a.shape(), b.shape());
+        EXPECT_LT(MaxError(a, b).max_abs, most) << "output " << i;
+      }
+    }
+  }
+}
+
 TEST(GeneratorTest, SeedDecidesWeights) {
   const GeneratorOptions options{.seed = 3, .tiny = true};
   const auto a = GenerateModel("resnet50", options), b = GenerateModel("resnet50", options);

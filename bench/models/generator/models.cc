@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "bench/models/generator/element_type.h"
 #include "bench/models/generator/families.h"
 
 namespace tilewright::bench {
@@ -73,7 +74,10 @@ const std::vector<std::string>& PartNames() {
 absl::StatusOr<GeneratedModel> GenerateModel(const std::string& name, const GeneratorOptions& options) {
   for (const Named* named : {&Generators(), &Parts()}) {
     for (const auto& [known, generator] : *named) {
-      if (known == name) return generator(options);
+      if (known != name) continue;
+      GeneratedModel model = generator(options);
+      if (options.type != onnx::TensorProto::FLOAT) ConvertFloats(options.type, &model.proto);
+      return model;
     }
   }
   return absl::InvalidArgumentError(absl::StrCat("there is no model \"", name, "\"; there are ",

@@ -26,7 +26,8 @@ inline graph::OnnxModel::Inputs InputsOf(const GeneratedModel& model, int64_t ba
       shape.push_back(dim.has_dim_value() ? dim.dim_value() : dim.dim_param() == "batch" ? batch : sequence);
     }
     const auto below = model.below.find(input.name());
-    NDArray array(below == model.below.end() ? DataType::Float(32) : DataType::Int(64), shape);
+    const auto dtype = graph::ElementType(input.type().tensor_type().elem_type());
+    NDArray array(dtype.value_or(DataType()), shape);
     FillUniform(array, ++seed, below == model.below.end() ? -1.0 : 0.0,
                 below == model.below.end() ? 1.0 : static_cast<double>(below->second));
     inputs[input.name()] = {graph::Item::Kind::kTensor, {array}};
