@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
-#include "graph/onnx/element_types.h"
 #include "graph/onnx/operators.h"
 #include "ir/script/printer.h"
 
@@ -18,6 +17,20 @@ constexpr int64_t kMostBytes = int64_t{1} << 40;  // of one tensor
 std::string OpName(const onnx::NodeProto& node) {
   return node.domain().empty() || node.domain() == "ai.onnx" ? node.op_type()
                                                              : absl::StrCat(node.domain(), ":", node.op_type());
+}
+
+std::string DomainOf(const onnx::NodeProto& node) { return node.domain() == "ai.onnx" ? "" : node.domain(); }
+
+absl::Status CheckOperands(const OnnxOperands& operands, const Items& inputs) {
+  if (operands.most != 0 && inputs.size() > static_cast<size_t>(operands.most)) {
+    return absl::InvalidArgumentError("it has more inputs than the operator takes");
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].is_tensor() || TakesElements(operands.ElementsOf(i), inputs[i].dtype)) continue;
+    const std::string which = i == 0 ? "" : absl::StrCat(" as input ", i);
+    return absl::UnimplementedError(absl::StrCat("elements of this type are not supported", which));
+  }
+  return absl::OkStatus();
 }
 
 std::string Describe(const Item& item) {
@@ -126,7 +139,8 @@ std::set<std::string> GraphImporter::InputsBehind(const std::string& name) const
       auto it = scope.producers.find(current);
       if (it == scope.producers.end()) continue;
       // The extents of a tensor do not depend on its elements.
-      if (it->second->op_type() == "Shape" || it->second->op_type() == "Size") continue;
+      const OnnxOperator* op = OperatorOf(*it->second);
+      if (op != nullptr && op->operands.reads_shape_only) continue;
       open.insert(open.end(), it->second->input().begin(), it->second->input().end());
     }
   }
@@ -315,6 +329,11 @@ const onnx::FunctionProto* GraphImporter::FindFunction(const onnx::NodeProto& no
   return nullptr;
 }
 
+const OnnxOperator* GraphImporter::OperatorOf(const onnx::NodeProto& node) const {
+  if (FindFunction(node) != nullptr) return nullptr;
+  return FindOperator(DomainOf(node), node.op_type(), OpsetOf(node.domain()));
+}
+
 void GraphImporter::Fail(const onnx::NodeProto& node, int64_t opset, const Items& inputs, const absl::Status& status) {
   std::vector<std::string> shapes;
   for (const Item& input : inputs) shapes.push_back(Describe(input));
@@ -330,9 +349,8 @@ void GraphImporter::Fail(const onnx::NodeProto& node, int64_t opset, const Items
 absl::Status GraphImporter::ImportNode(const onnx::NodeProto& node) {
   ++result_->op_counts[OpName(node)];
   const int64_t opset = OpsetOf(node.domain());
-  const std::string domain = node.domain() == "ai.onnx" ? "" : node.domain();
   const onnx::FunctionProto* function = FindFunction(node);
-  const OnnxOperator* op = function == nullptr ? FindOperator(domain, node.op_type(), opset) : nullptr;
+  const OnnxOperator* op = OperatorOf(node);
   Items inputs;
   bool failed = false;
   for (const std::string& name : node.input()) {
@@ -352,26 +370,20 @@ absl::Status GraphImporter::ImportNode(const onnx::NodeProto& node) {
   }
   if (function == nullptr && op == nullptr) {
     Fail(node, opset, inputs,
-         absl::UnimplementedError(IsKnownOperator(domain, node.op_type()) ? "this opset is not supported"
-                                                                          : "the operator is not supported"));
+         absl::UnimplementedError(IsKnownOperator(DomainOf(node), node.op_type()) ? "this opset is not supported"
+                                                                                  : "the operator is not supported"));
     return absl::OkStatus();
   }
   if (failed) {
     for (const std::string& output : node.output()) scopes_.back().failed.insert(output);
     return absl::OkStatus();
   }
-  if (op != nullptr && domain.empty() && HasTooManyInputs(node.op_type(), node.input_size())) {
-    Fail(node, opset, inputs, absl::InvalidArgumentError("it has more inputs than the operator takes"));
-    return absl::OkStatus();
-  }
-  for (size_t i = 0; op != nullptr && domain.empty() && i < inputs.size(); ++i) {
-    if (!inputs[i].is_tensor() || TakesElements(node.op_type(), i, inputs[i].dtype)) continue;
-    const std::string which = i == 0 ? "" : absl::StrCat(" as input ", i);
-    Fail(node, opset, inputs, absl::UnimplementedError(absl::StrCat("elements of this type are not supported", which)));
-    return absl::OkStatus();
-  }
   OnnxNode view(node, opset, inputs, this, &emitter_);
-  absl::Status status;
+  absl::Status status = op == nullptr ? absl::OkStatus() : CheckOperands(op->operands, inputs);
+  if (!status.ok()) {
+    Fail(node, opset, inputs, status);
+    return absl::OkStatus();
+  }
   if (function != nullptr) {
     auto results = ImportFunction(*function, node, inputs);
     status = results.status();

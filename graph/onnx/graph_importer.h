@@ -10,6 +10,7 @@
 #include "graph/onnx/emitter.h"
 #include "graph/onnx/import.h"
 #include "graph/onnx/node.h"
+#include "graph/onnx/operators.h"
 
 namespace tilewright::graph {
 
@@ -60,6 +61,8 @@ class GraphImporter {
   std::set<std::string> InputsBehind(const std::string& name) const;
   void Fail(const onnx::NodeProto& node, int64_t opset, const Items& inputs, const absl::Status& status);
   const onnx::FunctionProto* FindFunction(const onnx::NodeProto& node) const;
+  // The row of the table that imports a node; null where there is none, or a function of the model.
+  const OnnxOperator* OperatorOf(const onnx::NodeProto& node) const;
   int64_t OpsetOf(const std::string& domain) const;
 
   ModelFile* file_;

@@ -25,6 +25,14 @@ const Table& AllOperators() {
 
 }  // namespace
 
+Elements OnnxOperands::ElementsOf(size_t input) const {
+  if (input == 0) return elements;
+  if (input >= 32) return Elements::kAny;
+  const InputSet bit = InputSet{1} << input;
+  if ((integers & bit) != 0) return Elements::kIntegers;
+  return (booleans & bit) != 0 ? Elements::kBooleans : Elements::kAny;
+}
+
 const OnnxOperator* FindOperator(std::string_view domain, std::string_view name, int64_t opset) {
   auto versions = AllOperators().find(std::pair(std::string(domain), std::string(name)));
   if (versions == AllOperators().end()) return nullptr;

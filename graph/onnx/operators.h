@@ -1,23 +1,46 @@
-// The table of operators: one function for each operator and range of opsets.
+// The table of operators: one function for each operator and range of opsets, and what its operands are.
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "graph/onnx/element_types.h"
 
 namespace tilewright::graph {
 
 class OnnxNode;
 
+// A set of inputs, by number.
+using InputSet = uint32_t;
+constexpr InputSet Inputs(std::initializer_list<int> inputs) {
+  InputSet set = 0;
+  for (int i : inputs) set |= InputSet{1} << i;
+  return set;
+}
+
+// What ONNX limits of an operator's operands: its program is written for these.
+struct OnnxOperands {
+  Elements elements = Elements::kAny;  // of the first input
+  int most = 0;                        // inputs; 0: any number
+  InputSet integers = 0;               // inputs behind the first that hold positions, sizes or axes
+  InputSet booleans = 0;               // the same for conditions
+  bool reads_shape_only = false;       // results do not depend on elements
+
+  Elements ElementsOf(size_t input) const;
+};
+
 struct OnnxOperator {
   const char* name;
   int64_t since;  // the first opset of this meaning
   absl::Status (*import)(OnnxNode&);
+  OnnxOperands operands = {};
   const char* domain = "";
 };
+inline constexpr const char* kMicrosoft = "com.microsoft";
 using OnnxOperators = std::vector<OnnxOperator>;
 
 // The rows of each file.

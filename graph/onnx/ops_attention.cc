@@ -89,7 +89,7 @@ absl::Status ImportMicrosoftRotaryEmbedding(OnnxNode& n) {
 OnnxOperators AttentionOperators() {
   return {
       {"RotaryEmbedding", 23, ImportRotaryEmbedding},
-      {"RotaryEmbedding", 1, ImportMicrosoftRotaryEmbedding, "com.microsoft"},
+      {"RotaryEmbedding", 1, ImportMicrosoftRotaryEmbedding, {}, kMicrosoft},
   };
 }
 

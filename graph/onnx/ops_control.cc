@@ -455,15 +455,15 @@ absl::Status ImportDet(OnnxNode& n) {
 
 OnnxOperators ControlOperators() {
   return {
-      {"Compress", 9, ImportCompress},
+      {"Compress", 9, ImportCompress, {.booleans = Inputs({1})}},
       {"Det", 11, ImportDet},
-      {"If", 1, ImportIf},
-      {"Loop", 1, ImportLoop},
-      {"NonMaxSuppression", 10, ImportNonMaxSuppression},
+      {"If", 1, ImportIf, {.elements = Elements::kBooleans}},
+      {"Loop", 1, ImportLoop, {.elements = Elements::kIntegers, .booleans = Inputs({1})}},
+      {"NonMaxSuppression", 10, ImportNonMaxSuppression, {.integers = Inputs({2})}},
       {"NonZero", 9, ImportNonZero},
       {"Scan", 8, ImportScan},
       {"TfIdfVectorizer", 9, ImportTfIdfVectorizer},
-      {"TopK", 1, ImportTopK},
+      {"TopK", 1, ImportTopK, {.elements = Elements::kNumbers, .integers = Inputs({1})}},
       {"Unique", 11, ImportUnique},
   };
 }

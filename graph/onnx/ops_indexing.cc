@@ -145,14 +145,14 @@ absl::Status ImportCumSum(OnnxNode& n) {
 
 OnnxOperators IndexingOperators() {
   return {
-      {"CumSum", 11, ImportCumSum},
-      {"Gather", 1, ImportGather},
-      {"GatherElements", 11, ImportGatherElements},
-      {"GatherND", 11, ImportGatherNd},
+      {"CumSum", 11, ImportCumSum, {.elements = Elements::kNumbers, .integers = Inputs({1})}},
+      {"Gather", 1, ImportGather, {.integers = Inputs({1})}},
+      {"GatherElements", 11, ImportGatherElements, {.integers = Inputs({1})}},
+      {"GatherND", 11, ImportGatherNd, {.integers = Inputs({1})}},
       {"OneHot", 9, ImportOneHot},
-      {"Scatter", 9, ImportScatterElements},
-      {"ScatterElements", 11, ImportScatterElements},
-      {"ScatterND", 11, ImportScatterNd},
+      {"Scatter", 9, ImportScatterElements, {.integers = Inputs({1})}},
+      {"ScatterElements", 11, ImportScatterElements, {.integers = Inputs({1})}},
+      {"ScatterND", 11, ImportScatterNd, {.integers = Inputs({1})}},
   };
 }
 

@@ -84,7 +84,7 @@ absl::Status ImportSoftmaxCrossEntropy(OnnxNode& n) {
 OnnxOperators LossOperators() {
   return {
       {"NegativeLogLikelihoodLoss", 12, ImportNegativeLogLikelihood},
-      {"SoftmaxCrossEntropyLoss", 12, ImportSoftmaxCrossEntropy},
+      {"SoftmaxCrossEntropyLoss", 12, ImportSoftmaxCrossEntropy, {.elements = Elements::kFloats}},
   };
 }
 

@@ -293,16 +293,16 @@ absl::Status ImportCenterCropPad(OnnxNode& n) {
 
 OnnxOperators MovementOperators() {
   return {
-      {"CenterCropPad", 18, ImportCenterCropPad},
+      {"CenterCropPad", 18, ImportCenterCropPad, {.integers = Inputs({1})}},
       {"Concat", 1, ImportConcat},
       {"DepthToSpace", 1, ImportDepthToSpace},
-      {"Pad", 1, ImportPad},
-      {"ReverseSequence", 10, ImportReverseSequence},
-      {"Slice", 1, ImportSlice},
+      {"Pad", 1, ImportPad, {.integers = Inputs({1, 3})}},
+      {"ReverseSequence", 10, ImportReverseSequence, {.integers = Inputs({1})}},
+      {"Slice", 1, ImportSlice, {.integers = Inputs({1, 2, 3, 4})}},
       {"SpaceToDepth", 1, ImportSpaceToDepth},
-      {"Split", 1, ImportSplit},
+      {"Split", 1, ImportSplit, {.integers = Inputs({1})}},
       {"Transpose", 1, ImportTranspose},
-      {"Trilu", 14, ImportTrilu},
+      {"Trilu", 14, ImportTrilu, {.integers = Inputs({1})}},
   };
 }
 

@@ -285,18 +285,18 @@ absl::Status ImportLpNormalization(OnnxNode& n) {
 
 OnnxOperators NormalizationOperators() {
   return {
-      {"BatchNormalization", 1, ImportBatchNormalization},
-      {"GroupNormalization", 18, ImportGroupNormalization},
-      {"InstanceNormalization", 1, ImportInstanceNormalization},
-      {"LRN", 1, ImportLrn},
-      {"LayerNormalization", 17, ImportLayerNormalization},
-      {"LayerNormalization", 1, ImportLayerNormalization, "com.microsoft"},
-      {"LpNormalization", 1, ImportLpNormalization},
-      {"MeanVarianceNormalization", 9, ImportMeanVarianceNormalization},
+      {"BatchNormalization", 1, ImportBatchNormalization, {.elements = Elements::kFloats}},
+      {"GroupNormalization", 18, ImportGroupNormalization, {.elements = Elements::kFloats}},
+      {"InstanceNormalization", 1, ImportInstanceNormalization, {.elements = Elements::kFloats}},
+      {"LRN", 1, ImportLrn, {.elements = Elements::kFloats}},
+      {"LayerNormalization", 17, ImportLayerNormalization, {.elements = Elements::kFloats}},
+      {"LayerNormalization", 1, ImportLayerNormalization, {}, kMicrosoft},
+      {"LpNormalization", 1, ImportLpNormalization, {.elements = Elements::kFloats}},
+      {"MeanVarianceNormalization", 9, ImportMeanVarianceNormalization, {.elements = Elements::kFloats}},
       {"RMSNormalization", 23, ImportRmsNormalization},
       {"SimplifiedLayerNormalization", 1, ImportRmsNormalization},
-      {"SkipLayerNormalization", 1, ImportSkipLayerNormalization, "com.microsoft"},
-      {"SkipSimplifiedLayerNormalization", 1, ImportSkipRmsNormalization, "com.microsoft"},
+      {"SkipLayerNormalization", 1, ImportSkipLayerNormalization, {}, kMicrosoft},
+      {"SkipSimplifiedLayerNormalization", 1, ImportSkipRmsNormalization, {}, kMicrosoft},
   };
 }
 

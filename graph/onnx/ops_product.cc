@@ -291,13 +291,13 @@ absl::Status ImportQLinearMatMul(OnnxNode& n) {
 
 OnnxOperators ProductOperators() {
   return {
-      {"Einsum", 12, ImportEinsum},
-      {"FusedMatMul", 1, ImportFusedMatMul, "com.microsoft"},
-      {"Gemm", 1, ImportGemm},
-      {"MatMul", 1, ImportMatMul},
-      {"MatMulInteger", 10, ImportMatMulInteger},
-      {"MatMulIntegerToFloat", 1, ImportMatMulIntegerToFloat, "com.microsoft"},
-      {"MatMulNBits", 1, ImportMatMulNBits, "com.microsoft"},
+      {"Einsum", 12, ImportEinsum, {.elements = Elements::kNumbers}},
+      {"FusedMatMul", 1, ImportFusedMatMul, {}, kMicrosoft},
+      {"Gemm", 1, ImportGemm, {.elements = Elements::kNumbers}},
+      {"MatMul", 1, ImportMatMul, {.elements = Elements::kNumbers, .most = 2}},
+      {"MatMulInteger", 10, ImportMatMulInteger, {.elements = Elements::kIntegers}},
+      {"MatMulIntegerToFloat", 1, ImportMatMulIntegerToFloat, {}, kMicrosoft},
+      {"MatMulNBits", 1, ImportMatMulNBits, {}, kMicrosoft},
       {"QLinearMatMul", 10, ImportQLinearMatMul},
   };
 }

@@ -220,19 +220,19 @@ absl::Status ImportQLinearConcat(OnnxNode& n) {
 OnnxOperators QuantizationOperators() {
   return {
       {"DequantizeLinear", 10, ImportDequantizeLinear},
-      {"DequantizeLinear", 1, ImportDequantizeLinear, "com.microsoft"},
-      {"DynamicQuantizeLinear", 11, ImportDynamicQuantizeLinear},
-      {"QLinearAdd", 1, ImportQLinearAdd, "com.microsoft"},
-      {"QLinearAveragePool", 1, ImportQLinearAveragePool, "com.microsoft"},
-      {"QLinearConcat", 1, ImportQLinearConcat, "com.microsoft"},
-      {"QLinearGlobalAveragePool", 1, ImportQLinearGlobalAveragePool, "com.microsoft"},
-      {"QLinearLeakyRelu", 1, ImportQLinearLeakyRelu, "com.microsoft"},
-      {"QLinearMul", 1, ImportQLinearMul, "com.microsoft"},
-      {"QLinearReduceMean", 1, ImportQLinearReduceMean, "com.microsoft"},
-      {"QLinearSigmoid", 1, ImportQLinearSigmoid, "com.microsoft"},
-      {"QLinearSoftmax", 1, ImportQLinearSoftmax, "com.microsoft"},
+      {"DequantizeLinear", 1, ImportDequantizeLinear, {}, kMicrosoft},
+      {"DynamicQuantizeLinear", 11, ImportDynamicQuantizeLinear, {.elements = Elements::kFloats}},
+      {"QLinearAdd", 1, ImportQLinearAdd, {}, kMicrosoft},
+      {"QLinearAveragePool", 1, ImportQLinearAveragePool, {}, kMicrosoft},
+      {"QLinearConcat", 1, ImportQLinearConcat, {}, kMicrosoft},
+      {"QLinearGlobalAveragePool", 1, ImportQLinearGlobalAveragePool, {}, kMicrosoft},
+      {"QLinearLeakyRelu", 1, ImportQLinearLeakyRelu, {}, kMicrosoft},
+      {"QLinearMul", 1, ImportQLinearMul, {}, kMicrosoft},
+      {"QLinearReduceMean", 1, ImportQLinearReduceMean, {}, kMicrosoft},
+      {"QLinearSigmoid", 1, ImportQLinearSigmoid, {}, kMicrosoft},
+      {"QLinearSoftmax", 1, ImportQLinearSoftmax, {}, kMicrosoft},
       {"QuantizeLinear", 10, ImportQuantizeLinear},
-      {"QuantizeLinear", 1, ImportQuantizeLinear, "com.microsoft"},
+      {"QuantizeLinear", 1, ImportQuantizeLinear, {}, kMicrosoft},
   };
 }
 

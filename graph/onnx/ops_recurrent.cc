@@ -158,10 +158,10 @@ absl::Status ImportRnn(OnnxNode& n) { return ImportRecurrent(n, Cell::kPlain); }
 
 OnnxOperators RecurrentOperators() {
   return {
-      {"DynamicQuantizeLSTM", 1, ImportDynamicQuantizeLstm, "com.microsoft"},
-      {"GRU", 1, ImportGru},
-      {"LSTM", 1, ImportLstm},
-      {"RNN", 1, ImportRnn},
+      {"DynamicQuantizeLSTM", 1, ImportDynamicQuantizeLstm, {}, kMicrosoft},
+      {"GRU", 1, ImportGru, {.elements = Elements::kFloats, .integers = Inputs({4})}},
+      {"LSTM", 1, ImportLstm, {.elements = Elements::kFloats, .integers = Inputs({4})}},
+      {"RNN", 1, ImportRnn, {.elements = Elements::kFloats, .integers = Inputs({4})}},
   };
 }
 

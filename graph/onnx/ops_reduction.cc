@@ -193,21 +193,21 @@ absl::Status ImportHardmax(OnnxNode& n) {
 
 OnnxOperators ReductionOperators() {
   return {
-      {"ArgMax", 1, ImportArgMax},
-      {"ArgMin", 1, ImportArgMin},
-      {"Hardmax", 1, ImportHardmax},
-      {"LogSoftmax", 1, ImportLogSoftmax},
-      {"ReduceL1", 1, ImportReduceL1},
-      {"ReduceL2", 1, ImportReduceL2},
-      {"ReduceLogSum", 1, ImportReduceLogSum},
-      {"ReduceLogSumExp", 1, ImportReduceLogSumExp},
-      {"ReduceMax", 1, ImportReduceMax},
-      {"ReduceMean", 1, ImportReduceMean},
-      {"ReduceMin", 1, ImportReduceMin},
-      {"ReduceProd", 1, ImportReduceProd},
-      {"ReduceSum", 1, ImportReduceSum},
-      {"ReduceSumSquare", 1, ImportReduceSumSquare},
-      {"Softmax", 1, ImportSoftmax},
+      {"ArgMax", 1, ImportArgMax, {.elements = Elements::kNumbers}},
+      {"ArgMin", 1, ImportArgMin, {.elements = Elements::kNumbers}},
+      {"Hardmax", 1, ImportHardmax, {.elements = Elements::kFloats}},
+      {"LogSoftmax", 1, ImportLogSoftmax, {.elements = Elements::kFloats}},
+      {"ReduceL1", 1, ImportReduceL1, {.elements = Elements::kNumbers, .integers = Inputs({1})}},
+      {"ReduceL2", 1, ImportReduceL2, {.elements = Elements::kNumbers, .integers = Inputs({1})}},
+      {"ReduceLogSum", 1, ImportReduceLogSum, {.elements = Elements::kNumbers, .integers = Inputs({1})}},
+      {"ReduceLogSumExp", 1, ImportReduceLogSumExp, {.elements = Elements::kNumbers, .integers = Inputs({1})}},
+      {"ReduceMax", 1, ImportReduceMax, {.integers = Inputs({1})}},
+      {"ReduceMean", 1, ImportReduceMean, {.elements = Elements::kNumbers, .integers = Inputs({1})}},
+      {"ReduceMin", 1, ImportReduceMin, {.integers = Inputs({1})}},
+      {"ReduceProd", 1, ImportReduceProd, {.elements = Elements::kNumbers, .integers = Inputs({1})}},
+      {"ReduceSum", 1, ImportReduceSum, {.elements = Elements::kNumbers, .integers = Inputs({1})}},
+      {"ReduceSumSquare", 1, ImportReduceSumSquare, {.elements = Elements::kNumbers, .integers = Inputs({1})}},
+      {"Softmax", 1, ImportSoftmax, {.elements = Elements::kFloats, .most = 1}},
   };
 }
 

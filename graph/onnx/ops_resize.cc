@@ -226,7 +226,7 @@ absl::Status ImportUpsample(OnnxNode& n) {
 
 OnnxOperators ResizeOperators() {
   return {
-      {"Resize", 10, ImportResize},
+      {"Resize", 10, ImportResize, {.integers = Inputs({3})}},
       {"Upsample", 7, ImportUpsample},
   };
 }

@@ -293,9 +293,9 @@ absl::Status ImportRoiAlign(OnnxNode& n) {
 
 OnnxOperators SamplingOperators() {
   return {
-      {"AffineGrid", 20, ImportAffineGrid},
+      {"AffineGrid", 20, ImportAffineGrid, {.elements = Elements::kFloats, .integers = Inputs({1})}},
       {"GridSample", 16, ImportGridSample},
-      {"RoiAlign", 10, ImportRoiAlign},
+      {"RoiAlign", 10, ImportRoiAlign, {.integers = Inputs({2})}},
   };
 }
 

@@ -160,14 +160,14 @@ OnnxOperators SequenceOperators() {
       {"Optional", 15, ImportOptional},
       {"OptionalGetElement", 15, ImportOptionalGetElement},
       {"OptionalHasElement", 15, ImportOptionalHasElement},
-      {"SequenceAt", 11, ImportSequenceAt},
+      {"SequenceAt", 11, ImportSequenceAt, {.integers = Inputs({1})}},
       {"SequenceConstruct", 11, ImportSequenceConstruct},
       {"SequenceEmpty", 11, ImportSequenceEmpty},
-      {"SequenceErase", 11, ImportSequenceErase},
-      {"SequenceInsert", 11, ImportSequenceInsert},
+      {"SequenceErase", 11, ImportSequenceErase, {.integers = Inputs({1})}},
+      {"SequenceInsert", 11, ImportSequenceInsert, {.integers = Inputs({2})}},
       {"SequenceLength", 11, ImportSequenceLength},
       {"SequenceMap", 17, ImportSequenceMap},
-      {"SplitToSequence", 11, ImportSplitToSequence},
+      {"SplitToSequence", 11, ImportSplitToSequence, {.integers = Inputs({1})}},
   };
 }
 

@@ -278,12 +278,18 @@ absl::Status ImportEyeLike(OnnxNode& n) {
 
 OnnxOperators ShapeOperators() {
   return {
-      {"Constant", 1, ImportConstant}, {"ConstantOfShape", 9, ImportConstantOfShape},
-      {"Expand", 8, ImportExpand},     {"EyeLike", 9, ImportEyeLike},
-      {"Flatten", 1, ImportFlatten},   {"Range", 11, ImportRange},
-      {"Reshape", 1, ImportReshape},   {"Shape", 1, ImportShape},
-      {"Size", 1, ImportSize},         {"Squeeze", 1, ImportSqueeze},
-      {"Tile", 1, ImportTile},         {"Unsqueeze", 1, ImportUnsqueeze},
+      {"Constant", 1, ImportConstant},
+      {"ConstantOfShape", 9, ImportConstantOfShape, {.elements = Elements::kIntegers}},
+      {"Expand", 8, ImportExpand, {.integers = Inputs({1})}},
+      {"EyeLike", 9, ImportEyeLike},
+      {"Flatten", 1, ImportFlatten},
+      {"Range", 11, ImportRange, {.elements = Elements::kNumbers}},
+      {"Reshape", 1, ImportReshape, {.integers = Inputs({1})}},
+      {"Shape", 1, ImportShape, {.reads_shape_only = true}},
+      {"Size", 1, ImportSize, {.reads_shape_only = true}},
+      {"Squeeze", 1, ImportSqueeze, {.integers = Inputs({1})}},
+      {"Tile", 1, ImportTile, {.integers = Inputs({1})}},
+      {"Unsqueeze", 1, ImportUnsqueeze, {.integers = Inputs({1})}},
   };
 }
 

@@ -173,9 +173,9 @@ absl::Status ImportMelWeightMatrix(OnnxNode& n) {
 
 OnnxOperators SignalOperators() {
   return {
-      {"BlackmanWindow", 17, ImportBlackman},         {"DFT", 17, ImportDft},
+      {"BlackmanWindow", 17, ImportBlackman},         {"DFT", 17, ImportDft, {.integers = Inputs({1, 2})}},
       {"HammingWindow", 17, ImportHamming},           {"HannWindow", 17, ImportHann},
-      {"MelWeightMatrix", 17, ImportMelWeightMatrix}, {"STFT", 17, ImportStft},
+      {"MelWeightMatrix", 17, ImportMelWeightMatrix}, {"STFT", 17, ImportStft, {.integers = Inputs({1, 3})}},
   };
 }
 

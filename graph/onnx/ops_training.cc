@@ -85,9 +85,9 @@ absl::Status ImportMomentum(OnnxNode& n) {
 
 OnnxOperators TrainingOperators() {
   constexpr const char* kDomain = "ai.onnx.preview.training";
-  return {{"Adagrad", 1, ImportAdagrad, kDomain},
-          {"Adam", 1, ImportAdam, kDomain},
-          {"Momentum", 1, ImportMomentum, kDomain}};
+  return {{"Adagrad", 1, ImportAdagrad, {}, kDomain},
+          {"Adam", 1, ImportAdam, {}, kDomain},
+          {"Momentum", 1, ImportMomentum, {}, kDomain}};
 }
 
 }  // namespace tilewright::graph

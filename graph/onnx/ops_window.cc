@@ -407,17 +407,17 @@ absl::Status ImportMaxUnpool(OnnxNode& n) {
 
 OnnxOperators WindowOperators() {
   return {
-      {"AveragePool", 1, ImportAveragePool},
-      {"Col2Im", 18, ImportCol2Im},
-      {"Conv", 1, ImportConv},
-      {"ConvInteger", 10, ImportConvInteger},
-      {"ConvTranspose", 1, ImportConvTranspose},
-      {"GlobalAveragePool", 1, ImportGlobalAveragePool},
-      {"GlobalLpPool", 2, ImportGlobalLpPool},
-      {"GlobalMaxPool", 1, ImportGlobalMaxPool},
-      {"LpPool", 2, ImportLpPool},
-      {"MaxPool", 1, ImportMaxPool},
-      {"MaxUnpool", 9, ImportMaxUnpool},
+      {"AveragePool", 1, ImportAveragePool, {.elements = Elements::kFloats}},
+      {"Col2Im", 18, ImportCol2Im, {.elements = Elements::kNumbers, .integers = Inputs({1, 2})}},
+      {"Conv", 1, ImportConv, {.elements = Elements::kFloats}},
+      {"ConvInteger", 10, ImportConvInteger, {.elements = Elements::kIntegers}},
+      {"ConvTranspose", 1, ImportConvTranspose, {.elements = Elements::kFloats}},
+      {"GlobalAveragePool", 1, ImportGlobalAveragePool, {.elements = Elements::kFloats}},
+      {"GlobalLpPool", 2, ImportGlobalLpPool, {.elements = Elements::kFloats}},
+      {"GlobalMaxPool", 1, ImportGlobalMaxPool, {.elements = Elements::kFloats}},
+      {"LpPool", 2, ImportLpPool, {.elements = Elements::kFloats}},
+      {"MaxPool", 1, ImportMaxPool, {.elements = Elements::kNumbers}},
+      {"MaxUnpool", 9, ImportMaxUnpool, {.integers = Inputs({1, 2})}},
       {"QLinearConv", 10, ImportQLinearConv},
   };
 }
