@@ -58,7 +58,6 @@ absl::StatusOr<OnnxModel::Inputs> InputsOf(const CommandArguments& args, const o
   for (const auto& tensor : graph.initializer()) initialized.insert(tensor.name());
   OnnxModel::Inputs inputs;
   for (const auto& input : graph.input()) {
-    if (initialized.contains(input.name())) continue;
     const auto fail = [&](const absl::Status& status) {
       return absl::InvalidArgumentError(absl::StrCat("input \"", input.name(), "\": ", status.message()));
     };
@@ -71,6 +70,8 @@ absl::StatusOr<OnnxModel::Inputs> InputsOf(const CommandArguments& args, const o
       }
       if (!absl::IsNotFound(array.status())) return fail(array.status());
     }
+    // An input with a default takes it where no file gives another.
+    if (initialized.contains(input.name())) continue;
     auto array = graph::RandomInput(input, dims, static_cast<uint64_t>(++seed));
     if (!array.ok()) return fail(array.status());
     inputs[input.name()] = {Item::Kind::kTensor, {*std::move(array)}};

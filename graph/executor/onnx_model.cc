@@ -50,6 +50,13 @@ absl::StatusOr<std::unique_ptr<OnnxModel>> OnnxModel::Load(std::unique_ptr<Model
     for (const NDArray& array : tensors.arrays) import.given[name].tensors.push_back({array.dtype(), array.shape()});
     import.given.try_emplace(name);
   }
+  std::set<std::string> defaults;
+  for (const auto& tensor : model->file_->model().graph().initializer()) defaults.insert(tensor.name());
+  for (const auto& [name, tensors] : inputs) {
+    if (tensors.kind != Item::Kind::kTensor) continue;
+    import.ranks[name] = tensors.arrays[0].shape().size();
+    if (defaults.contains(name)) import.replaced.insert(name);
+  }
   const std::map<std::string, int64_t> extents = ExtentsOf(model->file_->model().graph(), inputs);
   // Symbolic extents are at least 1 unless they are said to be 0.
   for (const auto& [name, extent] : extents) {

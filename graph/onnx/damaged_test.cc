@@ -56,7 +56,7 @@ std::string ShapeModel() {
   m.Node("Shape", {"g"}, {"shape"});
   m.Node("ConstantOfShape", {"shape"}, {"z"});
   m.Node("Transpose", {"z"}, {"t"});
-  m.Node("Concat", {"t", "t"}, {"y"});
+  ModelWriter::SetInt(m.Node("Concat", {"t", "t"}, {"y"}), "axis", 1);
   m.Output("y");
   return m.Bytes();
 }

@@ -117,7 +117,13 @@ absl::StatusOr<Items> Emitter::Program(const std::string& name, const Items& inp
   Items types;
   for (const Buffer& output : outputs) {
     std::vector<Expr> shape;
-    for (const Expr& extent : output->shape) shape.push_back(Simplify(local.Outer(extent)));
+    for (const Expr& extent : output->shape) {
+      shape.push_back(Simplify(local.Outer(extent)));
+      const auto number = AsInt(shape.back());
+      if (number && *number < 0) {
+        return absl::InvalidArgumentError(absl::StrCat("extent ", shape.size() - 1, " of its result is ", *number));
+      }
+    }
     types.push_back(Item::Tensor({}, output->dtype, std::move(shape)));
   }
   PrimFunc program = f.Build(outputs);

@@ -5,7 +5,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "graph/onnx/model_functions.h"
+#include "graph/onnx/node_order.h"
 #include "graph/onnx/operators.h"
+#include "graph/onnx/sparse_tensor.h"
 #include "ir/script/printer.h"
 
 namespace tilewright::graph {
@@ -21,18 +24,6 @@ std::string OpName(const onnx::NodeProto& node) {
 
 std::string DomainOf(const onnx::NodeProto& node) { return node.domain() == "ai.onnx" ? "" : node.domain(); }
 
-absl::Status CheckOperands(const OnnxOperands& operands, const Items& inputs) {
-  if (operands.most != 0 && inputs.size() > static_cast<size_t>(operands.most)) {
-    return absl::InvalidArgumentError("it has more inputs than the operator takes");
-  }
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i].is_tensor() || TakesElements(operands.ElementsOf(i), inputs[i].dtype)) continue;
-    const std::string which = i == 0 ? "" : absl::StrCat(" as input ", i);
-    return absl::UnimplementedError(absl::StrCat("elements of this type are not supported", which));
-  }
-  return absl::OkStatus();
-}
-
 std::string Describe(const Item& item) {
   switch (item.kind) {
     case Item::Kind::kAbsent:
@@ -45,31 +36,6 @@ std::string Describe(const Item& item) {
       return item.elements.empty() ? "optional without element" : absl::StrCat("optional ", Describe(item.elements[0]));
   }
   return "";
-}
-
-// Bodies of a node.
-std::vector<const onnx::GraphProto*> BodiesOf(const onnx::NodeProto& node) {
-  std::vector<const onnx::GraphProto*> bodies;
-  for (const onnx::AttributeProto& attribute : node.attribute()) {
-    if (attribute.has_g()) bodies.push_back(&attribute.g());
-    for (const onnx::GraphProto& graph : attribute.graphs()) bodies.push_back(&graph);
-  }
-  return bodies;
-}
-
-void CollectCaptures(const onnx::GraphProto& graph, std::set<std::string> defined, std::vector<std::string>* captures) {
-  for (const auto& input : graph.input()) defined.insert(input.name());
-  for (const auto& tensor : graph.initializer()) defined.insert(tensor.name());
-  const auto use = [&](const std::string& name) {
-    if (name.empty() || defined.contains(name)) return;
-    if (std::find(captures->begin(), captures->end(), name) == captures->end()) captures->push_back(name);
-  };
-  for (const onnx::NodeProto& node : graph.node()) {
-    for (const std::string& name : node.input()) use(name);
-    for (const onnx::GraphProto* body : BodiesOf(node)) CollectCaptures(*body, defined, captures);
-    for (const std::string& name : node.output()) defined.insert(name);
-  }
-  for (const auto& output : graph.output()) use(output.name());
 }
 
 // Whether the extents that are numbers make more bytes than any machine has. What comes after sees no such extents, so
@@ -107,12 +73,6 @@ const Item* GraphImporter::Find(const std::string& name) const {
     if (it != scopes_[i].names.end()) return &it->second;
   }
   return nullptr;
-}
-
-std::vector<std::string> GraphImporter::Captures(const onnx::GraphProto& graph) const {
-  std::vector<std::string> captures;
-  CollectCaptures(graph, {}, &captures);
-  return captures;
 }
 
 absl::Status GraphImporter::Define(const std::string& name, Item item) {
@@ -168,9 +128,14 @@ absl::StatusOr<Item> GraphImporter::ConstantOf(const onnx::TensorProto& tensor) 
   return emitter_.FromConstant(Constant(view.dtype, view.shape, std::move(bytes)));
 }
 
-Exprs GraphImporter::InputShape(const onnx::ValueInfoProto& input, const onnx::TypeProto::Tensor& type) {
+absl::StatusOr<Item> GraphImporter::ConstantOf(const onnx::SparseTensorProto& sparse) {
+  TW_ASSIGN_OR_RETURN(const NDArray array, DenseArray(*file_, sparse));
+  return emitter_.FromArray(array);
+}
+
+Exprs GraphImporter::InputShape(const onnx::ValueInfoProto& input) {
   Exprs shape;
-  for (const auto& dim : type.shape().dim()) {
+  for (const auto& dim : input.type().tensor_type().shape().dim()) {
     if (dim.has_dim_value() && dim.dim_value() >= 0) {
       shape.push_back(Extent(dim.dim_value()));
       continue;
@@ -206,8 +171,16 @@ absl::StatusOr<Item> GraphImporter::InputItem(const onnx::ValueInfoProto& input,
   if (input.type().has_tensor_type()) {
     const auto& type = input.type().tensor_type();
     TW_ASSIGN_OR_RETURN(const DataType dtype, ElementType(type.elem_type()));
-    if (!type.has_shape()) return absl::UnimplementedError("its rank is not known");
-    return add(input.name(), dtype, InputShape(input, type));
+    if (type.has_shape()) return add(input.name(), dtype, InputShape(input));
+    // A tensor of any rank: that of the array that the caller gives.
+    const auto rank = options_.ranks.find(input.name());
+    if (rank == options_.ranks.end()) {
+      return absl::UnimplementedError("its rank is not known, and no array is given that says it");
+    }
+    onnx::ValueInfoProto ranked = input;
+    auto* shape = ranked.mutable_type()->mutable_tensor_type()->mutable_shape();
+    for (size_t i = 0; i < rank->second; ++i) shape->add_dim();
+    return add(input.name(), dtype, InputShape(ranked));
   }
   auto given = options_.given.find(input.name());
   if (given == options_.given.end()) {
@@ -231,10 +204,14 @@ absl::StatusOr<Item> GraphImporter::InputItem(const onnx::ValueInfoProto& input,
 absl::Status GraphImporter::ImportInitializers(const onnx::GraphProto& graph) {
   for (const onnx::TensorProto& tensor : graph.initializer()) {
     TW_ASSIGN_OR_RETURN(Item item, ConstantOf(tensor));
-    // An initializer is the default of an input of the same name; here it is the value.
+    // An initializer is the default of an input of the same name, and its value where the caller gives no other.
+    if (scopes_.size() == 1 && input_names_.contains(tensor.name())) continue;
     scopes_.back().names.insert_or_assign(tensor.name(), std::move(item));
   }
-  if (graph.sparse_initializer_size() != 0) return absl::UnimplementedError("sparse initializers");
+  for (const onnx::SparseTensorProto& sparse : graph.sparse_initializer()) {
+    TW_ASSIGN_OR_RETURN(Item item, ConstantOf(sparse));
+    scopes_.back().names.insert_or_assign(sparse.values().name(), std::move(item));
+  }
   return absl::OkStatus();
 }
 
@@ -246,7 +223,7 @@ absl::Status GraphImporter::ImportMain() {
   std::vector<Var> params;
   std::map<std::string, Item> items;
   for (const onnx::ValueInfoProto& input : graph.input()) {
-    if (initialized.contains(input.name())) continue;
+    if (initialized.contains(input.name()) && !options_.replaced.contains(input.name())) continue;
     ModelValue value{.name = input.name()};
     auto item = InputItem(input, &params, &value);
     if (!item.ok()) {
@@ -259,7 +236,7 @@ absl::Status GraphImporter::ImportMain() {
   }
   builder_->BeginFunction("main", params, guards_);
   TW_RETURN_IF_ERROR(ImportInitializers(graph));
-  TW_RETURN_IF_ERROR(ImportNodes(graph.node()));
+  TW_RETURN_IF_ERROR(ImportNodes(NodesOf(graph)));
   if (!result_->unsupported.empty()) {
     builder_->AbandonFunction();
     return absl::OkStatus();
@@ -297,7 +274,7 @@ absl::StatusOr<Items> GraphImporter::ImportBody(const onnx::GraphProto& graph, c
       TW_RETURN_IF_ERROR(Define(graph.input(static_cast<int>(i)).name(), inputs[i]));
     }
     TW_RETURN_IF_ERROR(ImportInitializers(graph));
-    TW_RETURN_IF_ERROR(ImportNodes(graph.node()));
+    TW_RETURN_IF_ERROR(ImportNodes(NodesOf(graph)));
     Items outputs;
     for (const auto& output : graph.output()) {
       const Item* item = Find(output.name());
@@ -314,23 +291,16 @@ absl::StatusOr<Items> GraphImporter::ImportBody(const onnx::GraphProto& graph, c
   return outputs;
 }
 
-absl::Status GraphImporter::ImportNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes) {
-  for (const onnx::NodeProto& node : nodes) {
-    for (const std::string& output : node.output()) scopes_.back().producers[output] = &node;
-    TW_RETURN_IF_ERROR(ImportNode(node));
+absl::Status GraphImporter::ImportNodes(const Nodes& nodes) {
+  for (const onnx::NodeProto* node : Sorted(nodes)) {
+    for (const std::string& output : node->output()) scopes_.back().producers[output] = node;
+    TW_RETURN_IF_ERROR(ImportNode(*node));
   }
   return absl::OkStatus();
 }
 
-const onnx::FunctionProto* GraphImporter::FindFunction(const onnx::NodeProto& node) const {
-  for (const onnx::FunctionProto& function : file_->model().functions()) {
-    if (function.name() == node.op_type() && function.domain() == node.domain()) return &function;
-  }
-  return nullptr;
-}
-
 const OnnxOperator* GraphImporter::OperatorOf(const onnx::NodeProto& node) const {
-  if (FindFunction(node) != nullptr) return nullptr;
+  if (FindFunction(file_->model(), node) != nullptr) return nullptr;
   return FindOperator(DomainOf(node), node.op_type(), OpsetOf(node.domain()));
 }
 
@@ -349,7 +319,7 @@ void GraphImporter::Fail(const onnx::NodeProto& node, int64_t opset, const Items
 absl::Status GraphImporter::ImportNode(const onnx::NodeProto& node) {
   ++result_->op_counts[OpName(node)];
   const int64_t opset = OpsetOf(node.domain());
-  const onnx::FunctionProto* function = FindFunction(node);
+  const onnx::FunctionProto* function = FindFunction(file_->model(), node);
   const OnnxOperator* op = OperatorOf(node);
   Items inputs;
   bool failed = false;
@@ -379,7 +349,7 @@ absl::Status GraphImporter::ImportNode(const onnx::NodeProto& node) {
     return absl::OkStatus();
   }
   OnnxNode view(node, opset, inputs, this, &emitter_);
-  absl::Status status = op == nullptr ? absl::OkStatus() : CheckOperands(op->operands, inputs);
+  absl::Status status = op == nullptr ? absl::OkStatus() : CheckOperands(op->operands, view);
   if (!status.ok()) {
     Fail(node, opset, inputs, status);
     return absl::OkStatus();
@@ -391,6 +361,7 @@ absl::Status GraphImporter::ImportNode(const onnx::NodeProto& node) {
   } else {
     const size_t before = num_unsupported();
     status = op->import(view);
+    if (status.ok()) status = view.attribute_status();
     if (status.ok() && num_unsupported() > before) {
       // A body could not be imported; its nodes are listed.
       for (const std::string& output : node.output()) scopes_.back().failed.insert(output);
@@ -420,28 +391,15 @@ absl::StatusOr<Items> GraphImporter::ImportFunction(const onnx::FunctionProto& f
   std::vector<Scope> outer;
   std::swap(outer, scopes_);
   scopes_.emplace_back();
-  google::protobuf::RepeatedPtrField<onnx::NodeProto> nodes = function.node();
-  for (onnx::NodeProto& inner : nodes) {
-    google::protobuf::RepeatedPtrField<onnx::AttributeProto> attributes;
-    for (const onnx::AttributeProto& attribute : inner.attribute()) {
-      if (attribute.ref_attr_name().empty()) {
-        *attributes.Add() = attribute;
-        continue;
-      }
-      for (const onnx::AttributeProto& given : node.attribute()) {
-        if (given.name() != attribute.ref_attr_name()) continue;
-        *attributes.Add() = given;
-        attributes.at(attributes.size() - 1).set_name(attribute.name());
-      }
-    }
-    inner.mutable_attribute()->Swap(&attributes);
-  }
+  const std::vector<onnx::NodeProto> nodes = InstantiateNodes(function, node);
+  Nodes places;
+  for (const onnx::NodeProto& inner : nodes) places.push_back(&inner);
   const auto import = [&]() -> absl::StatusOr<Items> {
     for (int i = 0; i < function.input_size(); ++i) {
       Item item = static_cast<size_t>(i) < inputs.size() ? inputs[static_cast<size_t>(i)] : Item();
       TW_RETURN_IF_ERROR(Define(function.input(i), std::move(item)));
     }
-    TW_RETURN_IF_ERROR(ImportNodes(nodes));
+    TW_RETURN_IF_ERROR(ImportNodes(places));
     Items outputs;
     for (const std::string& name : function.output()) {
       const Item* item = Find(name);

@@ -10,6 +10,7 @@
 #include "graph/onnx/emitter.h"
 #include "graph/onnx/import.h"
 #include "graph/onnx/node.h"
+#include "graph/onnx/node_order.h"
 #include "graph/onnx/operators.h"
 
 namespace tilewright::graph {
@@ -26,8 +27,6 @@ class GraphImporter {
   absl::StatusOr<Items> ImportBody(const onnx::GraphProto& graph, const Items& inputs);
   // The item that a name stands for, in the innermost scope that has it.
   const Item* Find(const std::string& name) const;
-  // Names from outside that a body uses, in order of first use.
-  std::vector<std::string> Captures(const onnx::GraphProto& graph) const;
   // Names for a while: bodies that become functions see their parameters in place of the values around them.
   void PushScope(std::map<std::string, Item> names) { scopes_.push_back({.names = std::move(names)}); }
   void PopScope() { scopes_.pop_back(); }
@@ -35,6 +34,7 @@ class GraphImporter {
   size_t num_unsupported() const { return result_->unsupported.size(); }
 
   absl::StatusOr<Item> ConstantOf(const onnx::TensorProto& tensor);
+  absl::StatusOr<Item> ConstantOf(const onnx::SparseTensorProto& sparse);
   // The inputs of the model that `name` is computed from have to be bound; false where some cannot be, or there are
   // none.
   bool NeedsValues(const std::string& name);
@@ -51,16 +51,15 @@ class GraphImporter {
   };
 
   absl::StatusOr<Item> InputItem(const onnx::ValueInfoProto& input, std::vector<Var>* params, ModelValue* value);
-  Exprs InputShape(const onnx::ValueInfoProto& input, const onnx::TypeProto::Tensor& type);
+  Exprs InputShape(const onnx::ValueInfoProto& input);
   absl::Status ImportInitializers(const onnx::GraphProto& graph);
-  absl::Status ImportNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes);
+  absl::Status ImportNodes(const Nodes& nodes);
   absl::Status ImportNode(const onnx::NodeProto& node);
   absl::StatusOr<Items> ImportFunction(const onnx::FunctionProto& function, const onnx::NodeProto& node,
                                        const Items& inputs);
   absl::Status Define(const std::string& name, Item item);
   std::set<std::string> InputsBehind(const std::string& name) const;
   void Fail(const onnx::NodeProto& node, int64_t opset, const Items& inputs, const absl::Status& status);
-  const onnx::FunctionProto* FindFunction(const onnx::NodeProto& node) const;
   // The row of the table that imports a node; null where there is none, or a function of the model.
   const OnnxOperator* OperatorOf(const onnx::NodeProto& node) const;
   int64_t OpsetOf(const std::string& domain) const;

@@ -40,6 +40,8 @@ struct ImportOptions {
   std::map<std::string, NDArray> values;      // inputs that are constants
   std::map<std::string, GivenTensors> given;  // sequences and optionals
   std::set<std::string> bindable;             // inputs that the caller can bind, if they are needed
+  std::set<std::string> replaced;             // inputs with a default that the caller gives another value
+  std::map<std::string, size_t> ranks;        // of inputs whose type does not say it
 };
 
 // An input or output of the model: `count` consecutive parameters of main, or fields of its result.

@@ -29,9 +29,8 @@ class Import : public testing::Test {
     for (size_t i = 0; i < values.size(); ++i) array.Set(static_cast<int64_t>(i), values[i]);
     return array;
   }
-  // The model's only output for its only input, by the interpreter.
-  static absl::StatusOr<NDArray> Run(ModelWriter& m, const NDArray& x) {
-    OnnxModel::Inputs inputs;
+  // The model's only output for its input x and others, by the interpreter.
+  static absl::StatusOr<NDArray> Run(ModelWriter& m, const NDArray& x, OnnxModel::Inputs inputs = {}) {
     inputs["x"] = {Item::Kind::kTensor, {x}};
     TW_ASSIGN_OR_RETURN(auto model, OnnxModel::Load(*m.File(), {.inputs = &inputs, .executor = {.interpret = true}}));
     TW_ASSIGN_OR_RETURN(auto outputs, model->Run(inputs));
@@ -60,6 +59,16 @@ TEST_F(Import, TensorsThatNoMachineHoldsAreErrors) {
   empty.Node("Relu", {"x"}, {"y"});
   empty.Output("y");
   EXPECT_TRUE(ImportOf(empty).ok());
+}
+
+TEST_F(Import, NegativeExtentsAreErrors) {
+  ModelWriter m(17);
+  m.Int64s("shape", {2, -3});
+  m.Node("ConstantOfShape", {"shape"}, {"y"});
+  m.Output("y");
+  const auto model = ImportOf(m);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_THAT(std::string(UnsupportedError(*model).message()), HasSubstr("extent 1 of its result is -3"));
 }
 
 // Programs are written for the elements that ONNX allows.
@@ -232,6 +241,183 @@ TEST_F(Import, FunctionsOfTheModelAreInlined) {
   const auto y = Run(m, Floats({3}, {-2, 0, 2}));
   ASSERT_TRUE(y.ok()) << y.status();
   EXPECT_TRUE(BitEqual(*y, Floats({3}, {-1, 0, 2})));
+}
+
+// Fields of newer files, which the installed messages do not have.
+constexpr int kOverloadOfNode = 8, kOverloadOfFunction = 13, kAttributeDefaults = 11;
+
+onnx::FunctionProto* AddActivation(ModelWriter& m, const std::string& op, const std::string& attribute) {
+  onnx::FunctionProto* function = m.model().add_functions();
+  function->set_name("Act");
+  function->set_domain("local");
+  function->add_input("a");
+  function->add_output("b");
+  function->add_opset_import()->set_version(17);
+  auto* inner = ModelWriter::AddNode(function->add_node(), op, {"a"}, {"b"});
+  if (attribute.empty()) return function;
+  auto* reference = inner->add_attribute();
+  reference->set_name(attribute);
+  reference->set_ref_attr_name("slope");
+  reference->set_type(onnx::AttributeProto::FLOAT);
+  return function;
+}
+
+TEST_F(Import, AttributesOfFunctionsHaveDefaults) {
+  ModelWriter m(17);
+  m.Input("x", TensorProto::FLOAT, {3});
+  onnx::AttributeProto slope;
+  slope.set_name("slope");
+  slope.set_type(onnx::AttributeProto::FLOAT);
+  slope.set_f(0.25);
+  AddActivation(m, "LeakyRelu", "alpha")
+      ->mutable_unknown_fields()
+      ->AddLengthDelimited(kAttributeDefaults, slope.SerializeAsString());
+  m.Node("Act", {"x"}, {"t"})->set_domain("local");
+  auto* given = m.Node("Act", {"t"}, {"y"});
+  given->set_domain("local");
+  *given->add_attribute() = slope;
+  given->mutable_attribute(0)->set_f(0.5);
+  m.Output("y");
+  const auto y = Run(m, Floats({3}, {-8, 0, 2}));
+  ASSERT_TRUE(y.ok()) << y.status();
+  EXPECT_TRUE(BitEqual(*y, Floats({3}, {-1, 0, 2})));
+}
+
+TEST_F(Import, FunctionsOfOneNameDifferByTheirOverload) {
+  ModelWriter m(17);
+  m.Input("x", TensorProto::FLOAT, {3});
+  AddActivation(m, "Neg", "")->mutable_unknown_fields()->AddLengthDelimited(kOverloadOfFunction, "first");
+  AddActivation(m, "Relu", "")->mutable_unknown_fields()->AddLengthDelimited(kOverloadOfFunction, "second");
+  auto* node = m.Node("Act", {"x"}, {"y"});
+  node->set_domain("local");
+  node->mutable_unknown_fields()->AddLengthDelimited(kOverloadOfNode, "second");
+  m.Output("y");
+  const auto y = Run(m, Floats({3}, {-8, 0, 2}));
+  ASSERT_TRUE(y.ok()) << y.status();
+  EXPECT_TRUE(BitEqual(*y, Floats({3}, {0, 0, 2})));
+}
+
+// References stand in bodies of a function's nodes too.
+TEST_F(Import, BodiesInsideOfFunctionsSeeItsAttributes) {
+  ModelWriter m(17);
+  m.Input("x", TensorProto::FLOAT, {3});
+  onnx::FunctionProto* function = AddActivation(m, "If", "");
+  function->mutable_node(0)->set_input(0, "c");
+  // Nodes behind the one that reads them.
+  ModelWriter::AddNode(function->add_node(), "Greater", {"most", "zero"}, {"c"});
+  ModelWriter::AddNode(function->add_node(), "Sub", {"most", "most"}, {"zero"});
+  ModelWriter::SetInt(ModelWriter::AddNode(function->add_node(), "ReduceMax", {"a"}, {"most"}), "keepdims", 0);
+  for (onnx::NodeProto& node : *function->mutable_node()) {
+    if (node.op_type() != "If") continue;
+    for (const char* name : {"then_branch", "else_branch"}) {
+      auto* attribute = node.add_attribute();
+      attribute->set_name(name);
+      onnx::GraphProto* graph = attribute->mutable_g();
+      auto* inner = ModelWriter::AddNode(graph->add_node(), "LeakyRelu", {"a"}, {"r"});
+      auto* reference = inner->add_attribute();
+      reference->set_name("alpha");
+      reference->set_ref_attr_name("slope");
+      graph->add_output()->set_name("r");
+    }
+  }
+  auto* node = m.Node("Act", {"x"}, {"y"});
+  node->set_domain("local");
+  auto* slope = node->add_attribute();
+  slope->set_name("slope");
+  slope->set_f(0.5);
+  m.Output("y");
+  const auto y = Run(m, Floats({3}, {-8, 0, 2}));
+  ASSERT_TRUE(y.ok()) << y.status();
+  EXPECT_TRUE(BitEqual(*y, Floats({3}, {-4, 0, 2})));
+}
+
+TEST_F(Import, ArraysReplaceDefaultsOfInputs) {
+  ModelWriter m(17);
+  m.Input("x", TensorProto::FLOAT, {2});
+  m.Input("w", TensorProto::FLOAT, {2});
+  m.Floats("w", {2}, {10, 20});
+  m.Node("Add", {"x", "w"}, {"y"});
+  m.Output("y");
+  auto y = Run(m, Floats({2}, {1, 2}));
+  ASSERT_TRUE(y.ok()) << y.status();
+  EXPECT_TRUE(BitEqual(*y, Floats({2}, {11, 22})));
+  y = Run(m, Floats({2}, {1, 2}), {{"w", {Item::Kind::kTensor, {Floats({2}, {3, 4})}}}});
+  ASSERT_TRUE(y.ok()) << y.status();
+  EXPECT_TRUE(BitEqual(*y, Floats({2}, {4, 6})));
+}
+
+// The array that is given says how many dimensions there are.
+TEST_F(Import, InputsOfUnknownRank) {
+  ModelWriter m(17);
+  m.Input("x", TensorProto::FLOAT, {});
+  m.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+  m.Node("Softmax", {"x"}, {"y"});
+  m.Output("y");
+  const auto y = Run(m, Floats({2, 1}, {3, 5}));
+  ASSERT_TRUE(y.ok()) << y.status();
+  EXPECT_TRUE(BitEqual(*y, Floats({2, 1}, {1, 1})));
+}
+
+TEST_F(Import, SparseTensorsAreConstants) {
+  ModelWriter m(17);
+  m.Input("x", TensorProto::FLOAT, {2, 3});
+  onnx::SparseTensorProto* sparse = m.graph().add_sparse_initializer();
+  *sparse->mutable_values() = *m.Floats("s", {2}, {5, -1});
+  *sparse->mutable_indices() = *m.Int64s("places", {1, 5});
+  for (const int64_t extent : {2, 3}) sparse->add_dims(extent);
+  m.graph().clear_initializer();
+  m.Node("Add", {"x", "s"}, {"y"});
+  m.Output("y");
+  const auto y = Run(m, Floats({2, 3}, {1, 1, 1, 1, 1, 1}));
+  ASSERT_TRUE(y.ok()) << y.status();
+  EXPECT_TRUE(BitEqual(*y, Floats({2, 3}, {1, 6, 1, 1, 1, 0})));
+}
+
+TEST_F(Import, BranchesOfOtherOutputsAreErrors) {
+  for (const bool known : {true, false}) {
+    ModelWriter m(17);
+    m.Input("x", TensorProto::FLOAT, {2});
+    m.Floats("zero", {1}, {0});
+    m.Node("ReduceMax", {known ? "zero" : "x"}, {"most"});
+    m.Node("Greater", {"most", "zero"}, {"c"});
+    auto* branch = m.Node("If", {"c"}, {"y"});
+    for (const bool then : {true, false}) {
+      auto* attribute = branch->add_attribute();
+      attribute->set_name(then ? "then_branch" : "else_branch");
+      onnx::GraphProto* graph = attribute->mutable_g();
+      ModelWriter::AddNode(graph->add_node(), "Neg", {"x"}, {"r"});
+      graph->add_output()->set_name("r");
+      if (then) graph->add_output()->set_name("x");
+    }
+    m.Output("y");
+    const auto model = ImportOf(m);
+    ASSERT_TRUE(model.ok()) << model.status();
+    EXPECT_THAT(std::string(UnsupportedError(*model).message()),
+                HasSubstr("its branches have different numbers of outputs"));
+  }
+}
+
+// A trip count, no condition (an empty name) and nothing that is carried.
+TEST_F(Import, LoopsWithoutCondition) {
+  ModelWriter m(17);
+  m.Input("x", TensorProto::INT64, {});
+  auto* loop = m.Node("Loop", {"x", ""}, {"y"});
+  auto* attribute = loop->add_attribute();
+  attribute->set_name("body");
+  onnx::GraphProto* body = attribute->mutable_g();
+  ModelWriter::AddValue(body->add_input(), "i", TensorProto::INT64, {});
+  ModelWriter::AddValue(body->add_input(), "go", TensorProto::BOOL, {});
+  ModelWriter::AddNode(body->add_node(), "Identity", {"go"}, {"on"});
+  ModelWriter::AddNode(body->add_node(), "Mul", {"i", "i"}, {"square"});
+  body->add_output()->set_name("on");
+  body->add_output()->set_name("square");
+  m.Output("y");
+  NDArray trips(DataType::Int(64), {});
+  trips.SetInt(0, 3);
+  const auto y = Run(m, trips);
+  ASSERT_TRUE(y.ok()) << y.status();
+  ASSERT_EQ(y->shape(), std::vector<int64_t>{3});
+  EXPECT_EQ(y->GetInt(2), 4);
 }
 
 // DynamicQuantizeLSTM is an LSTM whose weights are dequantized; activations are not rounded to 8 bits

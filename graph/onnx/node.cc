@@ -4,6 +4,7 @@
 
 #include "base/status_macros.h"
 #include "graph/onnx/graph_importer.h"
+#include "graph/onnx/operators.h"
 
 namespace tilewright::graph {
 
@@ -86,32 +87,99 @@ const onnx::AttributeProto* OnnxNode::Attr(const std::string& name) const {
   }
   return nullptr;
 }
+const onnx::AttributeProto* OnnxNode::AttrOf(const std::string& name, onnx::AttributeProto::AttributeType type) const {
+  using onnx::AttributeProto;
+  const AttributeProto* attribute = Attr(name);
+  if (attribute == nullptr) return nullptr;
+  bool fits = attribute->type() == type;
+  if (attribute->type() == AttributeProto::UNDEFINED) {
+    // Old files do not say the type: the fields that are there do.
+    const bool has_other = (type != AttributeProto::INT && attribute->has_i()) ||
+                           (type != AttributeProto::FLOAT && attribute->has_f()) ||
+                           (type != AttributeProto::STRING && attribute->has_s());
+    fits = !has_other;
+  }
+  if (fits) return attribute;
+  if (attribute_status_.ok()) {
+    attribute_status_ =
+        Error("the attribute ", name, " has the type ", AttributeProto::AttributeType_Name(attribute->type()),
+              ", expected ", AttributeProto::AttributeType_Name(type));
+  }
+  return nullptr;
+}
 int64_t OnnxNode::Int(const std::string& name, int64_t otherwise) const {
-  const auto* attribute = Attr(name);
+  const auto* attribute = AttrOf(name, onnx::AttributeProto::INT);
   return attribute == nullptr ? otherwise : attribute->i();
 }
 double OnnxNode::Float(const std::string& name, double otherwise) const {
-  const auto* attribute = Attr(name);
+  const auto* attribute = AttrOf(name, onnx::AttributeProto::FLOAT);
   return attribute == nullptr ? otherwise : static_cast<double>(attribute->f());
 }
 std::string OnnxNode::String(const std::string& name, const std::string& otherwise) const {
-  const auto* attribute = Attr(name);
+  const auto* attribute = AttrOf(name, onnx::AttributeProto::STRING);
   return attribute == nullptr ? otherwise : attribute->s();
 }
 std::optional<Int64s> OnnxNode::Ints(const std::string& name) const {
-  const auto* attribute = Attr(name);
+  const auto* attribute = AttrOf(name, onnx::AttributeProto::INTS);
   if (attribute == nullptr) return std::nullopt;
   return Int64s(attribute->ints().begin(), attribute->ints().end());
 }
 std::vector<double> OnnxNode::Floats(const std::string& name) const {
-  const auto* attribute = Attr(name);
+  const auto* attribute = AttrOf(name, onnx::AttributeProto::FLOATS);
   if (attribute == nullptr) return {};
   return {attribute->floats().begin(), attribute->floats().end()};
 }
 std::vector<std::string> OnnxNode::Strings(const std::string& name) const {
-  const auto* attribute = Attr(name);
+  const auto* attribute = AttrOf(name, onnx::AttributeProto::STRINGS);
   if (attribute == nullptr) return {};
   return {attribute->strings().begin(), attribute->strings().end()};
+}
+
+onnx::AttributeProto IntAttribute(const std::string& name, int64_t value) {
+  onnx::AttributeProto attribute;
+  attribute.set_name(name);
+  attribute.set_type(onnx::AttributeProto::INT);
+  attribute.set_i(value);
+  return attribute;
+}
+onnx::AttributeProto FloatAttribute(const std::string& name, double value) {
+  onnx::AttributeProto attribute;
+  attribute.set_name(name);
+  attribute.set_type(onnx::AttributeProto::FLOAT);
+  attribute.set_f(static_cast<float>(value));
+  return attribute;
+}
+onnx::AttributeProto StringAttribute(const std::string& name, const std::string& value) {
+  onnx::AttributeProto attribute;
+  attribute.set_name(name);
+  attribute.set_type(onnx::AttributeProto::STRING);
+  attribute.set_s(value);
+  return attribute;
+}
+
+absl::StatusOr<Items> OnnxNode::Call(const std::string& op, int64_t opset, Items inputs,
+                                     const std::vector<onnx::AttributeProto>& attributes, int outputs,
+                                     const std::string& domain) {
+  const OnnxOperator* row = FindOperator(domain, op, opset);
+  if (row == nullptr) return Unsupported("the operator ", op, " of opset ", opset);
+  onnx::NodeProto proto;
+  proto.set_name(proto_.name());
+  proto.set_op_type(op);
+  proto.set_domain(domain);
+  // The names of inputs say which of them the caller can bind.
+  for (const Item& input : inputs) {
+    std::string* name = proto.add_input();
+    for (size_t i = 0; i < in_.size(); ++i) {
+      if (input.value && in_[i].value && in_[i].value.same_as(input.value)) *name = proto_.input(static_cast<int>(i));
+    }
+  }
+  for (int i = 0; i < outputs; ++i) proto.add_output(absl::StrCat("output", i));
+  for (const onnx::AttributeProto& attribute : attributes) *proto.add_attribute() = attribute;
+  OnnxNode node(proto, opset, std::move(inputs), importer_, emitter_);
+  TW_RETURN_IF_ERROR(CheckOperands(row->operands, node));
+  TW_RETURN_IF_ERROR(row->import(node));
+  TW_RETURN_IF_ERROR(node.attribute_status());
+  return std::move(node.results());
 }
 
 absl::StatusOr<std::optional<Int64s>> OnnxNode::IntsOrInput(const std::string& name, size_t input, int64_t since) {

@@ -55,7 +55,7 @@ class OnnxNode {
   // Elements of a constant input, floats too.
   absl::StatusOr<std::vector<double>> Reals(size_t i);
 
-  // --- Attributes.
+  // --- Attributes. One of another type than the function asks for is an error of the node (`attribute_status`).
   const onnx::AttributeProto* Attr(const std::string& name) const;
   int64_t Int(const std::string& name, int64_t otherwise) const;
   double Float(const std::string& name, double otherwise) const;
@@ -65,6 +65,8 @@ class OnnxNode {
   std::vector<std::string> Strings(const std::string& name) const;
   // Integers of an input from opset `since` on, of an attribute before; nothing where neither is there.
   absl::StatusOr<std::optional<Int64s>> IntsOrInput(const std::string& name, size_t input, int64_t since);
+
+  const absl::Status& attribute_status() const { return attribute_status_; }
 
   // --- Results. Fewer than the node has outputs leave the rest absent.
   size_t num_outputs() const { return static_cast<size_t>(proto_.output_size()); }
@@ -85,6 +87,10 @@ class OnnxNode {
   Items& results() { return out_; }
 
   // --- Common forms.
+  // What another operator gives: a node that has its name, opset and attributes.
+  absl::StatusOr<Items> Call(const std::string& op, int64_t opset, Items inputs,
+                             const std::vector<onnx::AttributeProto>& attributes = {}, int outputs = 1,
+                             const std::string& domain = "");
   absl::StatusOr<Items> Program(const std::string& name, const Items& inputs, const ProgramBody& body) {
     return emitter_->Program(name, inputs, body);
   }
@@ -110,6 +116,8 @@ class OnnxNode {
 
  private:
   absl::Status NotKnown(size_t i);
+  // The attribute, or null where there is none or it has another type.
+  const onnx::AttributeProto* AttrOf(const std::string& name, onnx::AttributeProto::AttributeType type) const;
 
   const onnx::NodeProto& proto_;
   const int64_t opset_;
@@ -118,6 +126,12 @@ class OnnxNode {
   GraphImporter* importer_;
   Emitter* emitter_;
   Items out_;
+  mutable absl::Status attribute_status_;
 };
+
+// Attributes of nodes for OnnxNode::Call.
+onnx::AttributeProto IntAttribute(const std::string& name, int64_t value);
+onnx::AttributeProto FloatAttribute(const std::string& name, double value);
+onnx::AttributeProto StringAttribute(const std::string& name, const std::string& value);
 
 }  // namespace tilewright::graph

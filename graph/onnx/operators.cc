@@ -3,6 +3,10 @@
 #include <map>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "graph/onnx/node.h"
+
 namespace tilewright::graph {
 namespace {
 
@@ -31,6 +35,24 @@ Elements OnnxOperands::ElementsOf(size_t input) const {
   const InputSet bit = InputSet{1} << input;
   if ((integers & bit) != 0) return Elements::kIntegers;
   return (booleans & bit) != 0 ? Elements::kBooleans : Elements::kAny;
+}
+
+absl::Status CheckOperands(const OnnxOperands& operands, const OnnxNode& node) {
+  const Items& inputs = node.in();
+  if (operands.most != 0 && inputs.size() > static_cast<size_t>(operands.most)) {
+    return absl::InvalidArgumentError("it has more inputs than the operator takes");
+  }
+  for (const std::string& name : std::vector<std::string>(absl::StrSplit(operands.required, ' ', absl::SkipEmpty()))) {
+    if (node.Attr(name) == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat("it has no attribute ", name));
+    }
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].is_tensor() || TakesElements(operands.ElementsOf(i), inputs[i].dtype)) continue;
+    const std::string which = i == 0 ? "" : absl::StrCat(" as input ", i);
+    return absl::UnimplementedError(absl::StrCat("elements of this type are not supported", which));
+  }
+  return absl::OkStatus();
 }
 
 const OnnxOperator* FindOperator(std::string_view domain, std::string_view name, int64_t opset) {

@@ -29,6 +29,7 @@ struct OnnxOperands {
   InputSet integers = 0;               // inputs behind the first that hold positions, sizes or axes
   InputSet booleans = 0;               // the same for conditions
   bool reads_shape_only = false;       // results do not depend on elements
+  const char* required = "";           // attributes that a node has to have, separated by blanks
 
   Elements ElementsOf(size_t input) const;
 };
@@ -40,6 +41,9 @@ struct OnnxOperator {
   OnnxOperands operands = {};
   const char* domain = "";
 };
+// An error where a node's operands are not what the row says.
+absl::Status CheckOperands(const OnnxOperands& operands, const OnnxNode& node);
+
 inline constexpr const char* kMicrosoft = "com.microsoft";
 using OnnxOperators = std::vector<OnnxOperator>;
 

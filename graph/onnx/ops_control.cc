@@ -5,6 +5,7 @@
 #include "base/status_macros.h"
 #include "graph/onnx/graph_importer.h"
 #include "graph/onnx/node.h"
+#include "graph/onnx/node_order.h"
 #include "graph/onnx/operators.h"
 #include "ir/ops/broadcast.h"
 #include "ir/ops/movement.h"
@@ -51,6 +52,9 @@ absl::Status ImportIf(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
   TW_ASSIGN_OR_RETURN(const onnx::GraphProto* then_graph, BodyOf(n, "then_branch"));
   TW_ASSIGN_OR_RETURN(const onnx::GraphProto* else_graph, BodyOf(n, "else_branch"));
+  if (then_graph->output_size() != else_graph->output_size()) {
+    return n.Error("its branches have different numbers of outputs");
+  }
   // A condition that is known leaves one branch.
   if (n.In(0).values && n.In(0).values->size() == 1) {
     if (const auto condition = AsInt((*n.In(0).values)[0])) {
@@ -83,8 +87,10 @@ absl::Status ImportIf(OnnxNode& n) {
   TW_ASSIGN_OR_RETURN(Seq then_branch, branch(*then_graph, &then_items));
   TW_ASSIGN_OR_RETURN(Seq else_branch, branch(*else_graph, &else_items));
   if (n.importer().num_unsupported() > before) return absl::OkStatus();
-  if (then_items.size() != else_items.size()) return n.Error("its branches have different numbers of outputs");
   for (size_t i = 0; i < then_items.size(); ++i) {
+    if (then_items[i].dtype != else_items[i].dtype) {
+      return n.Error("its branches give ", then_items[i].dtype.ToString(), " and ", else_items[i].dtype.ToString());
+    }
     if (then_items[i].rank() != else_items[i].rank()) {
       const char* text = "its branches give different ranks, and the condition is not known";
       if (n.importer().NeedsValues(n.proto().input(0))) return absl::FailedPreconditionError(text);
@@ -120,7 +126,7 @@ absl::StatusOr<std::optional<BodyFunction>> ImportBodyFunction(OnnxNode& n, cons
     items.push_back(Parameter(&params, graph.input(static_cast<int>(i)).name(), inputs[i].dtype, inputs[i].shape));
   }
   std::map<std::string, Item> inner;
-  for (const std::string& name : importer.Captures(graph)) {
+  for (const std::string& name : CapturesOf(graph)) {
     const Item* outer = importer.Find(name);
     if (outer == nullptr) continue;  // the body's import says so
     if (!outer->is_tensor() || outer->constant() != nullptr) continue;
@@ -295,7 +301,9 @@ absl::Status ImportLoop(OnnxNode& n) {
     results.push_back(std::move(scanned));
   }
   const auto scanned = static_cast<int64_t>(loop.body->outputs.size() - 1 - count);
-  std::vector<Value> args = {n.Has(0) ? n.In(0).value : Value(), n.Has(1) ? n.In(1).value : Value()};
+  // Without a condition the loop goes on. (Absent arguments at the end of a call would be dropped.)
+  TW_ASSIGN_OR_RETURN(const Item always, n.emit().FromValues(DataType::Bool(), {}, {Extent(1)}));
+  std::vector<Value> args = {n.Has(0) ? n.In(0).value : Value(), n.Has(1) ? n.In(1).value : always.value};
   for (const Item& item : initial) args.push_back(item.value);
   args.insert(args.end(), loop.body->captured.begin(), loop.body->captured.end());
   BlockBuilder& b = n.emit().builder();
@@ -457,11 +465,11 @@ OnnxOperators ControlOperators() {
   return {
       {"Compress", 9, ImportCompress, {.booleans = Inputs({1})}},
       {"Det", 11, ImportDet},
-      {"If", 1, ImportIf, {.elements = Elements::kBooleans}},
-      {"Loop", 1, ImportLoop, {.elements = Elements::kIntegers, .booleans = Inputs({1})}},
+      {"If", 1, ImportIf, {.elements = Elements::kBooleans, .required = "then_branch else_branch"}},
+      {"Loop", 1, ImportLoop, {.elements = Elements::kIntegers, .booleans = Inputs({1}), .required = "body"}},
       {"NonMaxSuppression", 10, ImportNonMaxSuppression, {.integers = Inputs({2})}},
       {"NonZero", 9, ImportNonZero},
-      {"Scan", 8, ImportScan},
+      {"Scan", 8, ImportScan, {.required = "body num_scan_inputs"}},
       {"TfIdfVectorizer", 9, ImportTfIdfVectorizer},
       {"TopK", 1, ImportTopK, {.elements = Elements::kNumbers, .integers = Inputs({1})}},
       {"Unique", 11, ImportUnique},

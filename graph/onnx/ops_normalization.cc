@@ -28,7 +28,9 @@ absl::Status ImportBatchNormalization(OnnxNode& n) {
   }
   if (n.opset() < 9 && n.Int("spatial", 1) == 0) return n.Unsupported("spatial=0");
   const double epsilon = n.Float("epsilon", 1e-5f), momentum = n.Float("momentum", 0.9f);
-  const bool training = n.opset() >= 14 && n.Int("training_mode", 0) != 0;
+  // Before opset 14 a node that gives more than y is one of training; it gives what a backward pass reads too.
+  const bool old_training = n.opset() < 14 && (n.Wants(1) || n.Wants(2) || n.Wants(3) || n.Wants(4));
+  const bool training = n.opset() >= 14 ? n.Int("training_mode", 0) != 0 : old_training;
   const DataType type = x.dtype, wide = Computing(type);
   const auto normalize = [&](ProgramParts& p, const Buffer& mean, const Buffer& variance) {
     const Expr eps = ConstFloat(wide, epsilon);
@@ -63,8 +65,14 @@ absl::Status ImportBatchNormalization(OnnxNode& n) {
         return CastTo(old->dtype, part);
       });
     };
-    return Buffers{normalize(p, mean, variance), running("running_mean", p.in[3], mean),
-                   running("running_variance", p.in[4], variance)};
+    Buffers results = {normalize(p, mean, variance), running("running_mean", p.in[3], mean),
+                       running("running_variance", p.in[4], variance)};
+    if (!old_training) return results;
+    results.push_back(ops::Map(p.f, "saved_mean", {mean}, [&](const Exprs& e) { return CastTo(type, e[0]); }));
+    results.push_back(ops::Map(p.f, "saved_inverse_deviation", {variance}, [&](const Exprs& e) {
+      return CastTo(type, Div(Const(wide, 1), ops::Unary("sqrt", e[0] + ConstFloat(wide, epsilon))));
+    }));
+    return results;
   }));
 }
 
@@ -286,9 +294,9 @@ absl::Status ImportLpNormalization(OnnxNode& n) {
 OnnxOperators NormalizationOperators() {
   return {
       {"BatchNormalization", 1, ImportBatchNormalization, {.elements = Elements::kFloats}},
-      {"GroupNormalization", 18, ImportGroupNormalization, {.elements = Elements::kFloats}},
+      {"GroupNormalization", 18, ImportGroupNormalization, {.elements = Elements::kFloats, .required = "num_groups"}},
       {"InstanceNormalization", 1, ImportInstanceNormalization, {.elements = Elements::kFloats}},
-      {"LRN", 1, ImportLrn, {.elements = Elements::kFloats}},
+      {"LRN", 1, ImportLrn, {.elements = Elements::kFloats, .required = "size"}},
       {"LayerNormalization", 17, ImportLayerNormalization, {.elements = Elements::kFloats}},
       {"LayerNormalization", 1, ImportLayerNormalization, {}, kMicrosoft},
       {"LpNormalization", 1, ImportLpNormalization, {.elements = Elements::kFloats}},

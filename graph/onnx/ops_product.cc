@@ -291,7 +291,7 @@ absl::Status ImportQLinearMatMul(OnnxNode& n) {
 
 OnnxOperators ProductOperators() {
   return {
-      {"Einsum", 12, ImportEinsum, {.elements = Elements::kNumbers}},
+      {"Einsum", 12, ImportEinsum, {.elements = Elements::kNumbers, .required = "equation"}},
       {"FusedMatMul", 1, ImportFusedMatMul, {}, kMicrosoft},
       {"Gemm", 1, ImportGemm, {.elements = Elements::kNumbers}},
       {"MatMul", 1, ImportMatMul, {.elements = Elements::kNumbers, .most = 2}},

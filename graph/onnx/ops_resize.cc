@@ -68,6 +68,19 @@ struct ResizeTarget {
   std::vector<bool> changes;
 };
 
+// A quotient of small integers that is this number in f32. The greatest whole number below an extent times the quotient
+// is the same as that below the extent times the number, rounded to f32.
+std::optional<std::pair<int64_t, int64_t>> RatioOf(double scale) {
+  constexpr int64_t kMost = 4096;
+  for (int64_t divisor = 1; divisor <= kMost; ++divisor) {
+    const double dividend = std::round(scale * static_cast<double>(divisor));
+    if (static_cast<float>(dividend / static_cast<double>(divisor)) == static_cast<float>(scale)) {
+      return std::pair(static_cast<int64_t>(dividend), divisor);
+    }
+  }
+  return std::nullopt;
+}
+
 absl::StatusOr<ResizeTarget> TargetOf(OnnxNode& n, const std::vector<int>& axes, std::optional<size_t> sizes_input,
                                       size_t scales_input) {
   const Item& x = n.In(0);
@@ -124,10 +137,8 @@ absl::StatusOr<ResizeTarget> TargetOf(OnnxNode& n, const std::vector<int>& axes,
     if (const auto in = AsInt(x.shape[a])) {
       target.shape[a] =
           Extent(static_cast<int64_t>(std::floor(static_cast<float>(*in) * static_cast<float>(scales[i]))));
-    } else if (scales[i] == std::floor(scales[i])) {
-      target.shape[a] = n.emit().Simplify(x.shape[a] * Extent(static_cast<int64_t>(scales[i])));
-    } else if (1 / scales[i] == std::floor(1 / scales[i])) {
-      target.shape[a] = n.emit().Simplify(FloorDiv(x.shape[a], Extent(static_cast<int64_t>(1 / scales[i]))));
+    } else if (const auto ratio = RatioOf(scales[i])) {
+      target.shape[a] = n.emit().Simplify(FloorDiv(x.shape[a] * Extent(ratio->first), Extent(ratio->second)));
     } else {
       return n.Unsupported("a scale of ", scales[i], " of a symbolic extent");
     }
@@ -170,6 +181,9 @@ absl::Status ResizeTo(OnnxNode& n, const ResizeTarget& target, const std::string
       t.in_extent = static_cast<double>(AsInt(x.shape[d]).value_or(1));
       t.out_extent = static_cast<double>(AsInt(target.shape[d]).value_or(1));
       dimensions.push_back({.axis = static_cast<int>(d), .extent = t.out, .source = t, .scale = target.scales[d]});
+      // Before opset 11 the specification does not say which element is the nearest; runtimes take the next one of a
+      // smaller image.
+      if (n.opset() < 11 && target.scales[d] < 1) dimensions.back().nearest = NearestOf("ceil");
       all.emplace_back(d, t);
     }
     Buffer y = ops::Resample(p.f, p.in[0], dimensions, options);

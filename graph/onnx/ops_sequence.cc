@@ -156,7 +156,7 @@ absl::Status ImportOptionalGetElement(OnnxNode& n) {
 
 OnnxOperators SequenceOperators() {
   return {
-      {"ConcatFromSequence", 11, ImportConcatFromSequence},
+      {"ConcatFromSequence", 11, ImportConcatFromSequence, {.required = "axis"}},
       {"Optional", 15, ImportOptional},
       {"OptionalGetElement", 15, ImportOptionalGetElement},
       {"OptionalHasElement", 15, ImportOptionalHasElement},
@@ -166,7 +166,7 @@ OnnxOperators SequenceOperators() {
       {"SequenceErase", 11, ImportSequenceErase, {.integers = Inputs({1})}},
       {"SequenceInsert", 11, ImportSequenceInsert, {.integers = Inputs({2})}},
       {"SequenceLength", 11, ImportSequenceLength},
-      {"SequenceMap", 17, ImportSequenceMap},
+      {"SequenceMap", 17, ImportSequenceMap, {.required = "body"}},
       {"SplitToSequence", 11, ImportSplitToSequence, {.integers = Inputs({1})}},
   };
 }

@@ -159,6 +159,7 @@ absl::Status ImportUnsqueeze(OnnxNode& n) {
 
 absl::Status ImportConstant(OnnxNode& n) {
   if (const auto* value = n.Attr("value")) return n.Out(n.importer().ConstantOf(value->t()));
+  if (const auto* sparse = n.Attr("sparse_value")) return n.Out(n.importer().ConstantOf(sparse->sparse_tensor()));
   const auto floats = [&](const std::vector<double>& numbers, std::vector<int64_t> shape) {
     NDArray array(DataType::Float(32), std::move(shape));
     for (size_t i = 0; i < numbers.size(); ++i) array.Set(static_cast<int64_t>(i), numbers[i]);

@@ -62,13 +62,15 @@ absl::Status ImportDft(OnnxNode& n) {
   TW_ASSIGN_OR_RETURN(const int axis, n.Axis(given, x.rank()));
   const size_t a = static_cast<size_t>(axis), last = x.rank() - 1;
   if (a == last) return n.Error("the axis is that of real and imaginary parts");
-  Expr length = x.shape[a];
+  const bool inverse = n.Int("inverse", 0) != 0, onesided = n.Int("onesided", 0) != 0;
+  // Half of a spectrum gives a real signal, of even length where nothing says it.
+  const bool to_real = inverse && onesided;
+  Expr length = to_real ? n.emit().Simplify((x.shape[a] - Extent(1)) * Extent(2)) : x.shape[a];
   if (n.Has(1)) {
     TW_ASSIGN_OR_RETURN(const Exprs values, n.Values(1));
     if (values.size() != 1) return n.Error("its length is not one number");
     length = values[0];
   }
-  const bool inverse = n.Int("inverse", 0) != 0, onesided = n.Int("onesided", 0) != 0;
   const bool complex = IsInt(x.shape[last], 2);
   if (!complex && !IsInt(x.shape[last], 1)) return n.Error("its last extent is neither 1 nor 2");
   const DataType type = x.dtype;
@@ -76,10 +78,11 @@ absl::Status ImportDft(OnnxNode& n) {
     const Buffer& in = p.in[0];
     const Expr m = p.local(length);
     std::vector<Expr> shape = in->shape;
-    shape[a] = onesided ? tilewright::arith::Simplify(FloorDiv(m, Const(m.dtype(), 2)) + Const(m.dtype(), 1)) : m;
-    shape[last] = 2;
+    const Expr half = tilewright::arith::Simplify(FloorDiv(m, Const(m.dtype(), 2)) + Const(m.dtype(), 1));
+    shape[a] = onesided && !inverse ? half : m;
+    shape[last] = to_real ? 1 : 2;
     // A shorter signal is padded with zeros, a longer one is cut off.
-    const Expr used = tilewright::arith::Simplify(Min(in->shape[a], m));
+    const Expr used = tilewright::arith::Simplify(Min(in->shape[a], to_real ? half : m));
     tilewright::ReduceAxis i("i", used);
     Buffer sums = p.f.Compute("dft_sum", shape, [&](const std::vector<Symbol>& v) {
       ops::Indices at(v.begin(), v.end());
@@ -88,7 +91,12 @@ absl::Status ImportDft(OnnxNode& n) {
       const Expr real = in.Load(at);
       at[last] = complex ? 1 : 0;
       const Expr imaginary = complex ? in.Load(at) : Const(type, 0);
-      return tilewright::Sum(Rotated(v[last], real, imaginary, v[a], i, m, inverse), i);
+      const Expr term = Rotated(v[last], real, imaginary, v[a], i, m, inverse);
+      if (!to_real) return tilewright::Sum(term, i);
+      // Each element stands for its conjugate too, but for the first and the one at half of an even length.
+      const Expr one = Const(i.dtype(), 1), two = Const(i.dtype(), 2);
+      const Expr alone = Or(i < one, i * two == CastTo(i.dtype(), m));
+      return tilewright::Sum(Select(alone, term, term + term), i);
     });
     return Buffers{ops::Map(p.f, "dft", {sums},
                             [&](const Exprs& e) { return CastTo(type, inverse ? Div(e[0], CastTo(kF64, m)) : e[0]); })};

@@ -417,7 +417,7 @@ OnnxOperators WindowOperators() {
       {"GlobalMaxPool", 1, ImportGlobalMaxPool, {.elements = Elements::kFloats}},
       {"LpPool", 2, ImportLpPool, {.elements = Elements::kFloats}},
       {"MaxPool", 1, ImportMaxPool, {.elements = Elements::kNumbers}},
-      {"MaxUnpool", 9, ImportMaxUnpool, {.integers = Inputs({1, 2})}},
+      {"MaxUnpool", 9, ImportMaxUnpool, {.integers = Inputs({1, 2}), .required = "kernel_shape"}},
       {"QLinearConv", 10, ImportQLinearConv},
   };
 }

@@ -29,7 +29,8 @@ Message FieldOf(Message message, uint64_t field) {
       if (field == 5) return Message::kTensor;
       return field == 15 ? Message::kSparseTensor : Message::kOther;
     case Message::kFunction:
-      return field == 7 ? Message::kNode : Message::kOther;
+      if (field == 7) return Message::kNode;
+      return field == 11 ? Message::kAttribute : Message::kOther;
     case Message::kNode:
       return field == 5 ? Message::kAttribute : Message::kOther;
     case Message::kAttribute:

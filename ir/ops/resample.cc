@@ -35,7 +35,8 @@ Buffer ResampleOne(FunctionBuilder& f, const Buffer& x, const Resampled& d, cons
   if (options.how == Interpolation::kNearest) {
     return f.Compute("nearest", shape, [&](const std::vector<Var>& v) {
       Indices at(v.begin(), v.end());
-      at[axis] = Inside(options.nearest(d.source(CastTo(kF32, at[axis]))), extent);
+      const auto& nearest = d.nearest ? d.nearest : options.nearest;
+      at[axis] = Inside(nearest(d.source(CastTo(kF32, at[axis]))), extent);
       return x.Load(at);
     });
   }

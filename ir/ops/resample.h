@@ -19,6 +19,7 @@ struct Resampled {
   std::function<Expr(const Expr&)> source;
   // With antialiasing an output reads `1 / scale` times as many elements, weighted by the stretched filter.
   double scale = 1;
+  std::function<Expr(const Expr&)> nearest;  // in place of that of the options
 };
 struct ResampleOptions {
   Interpolation how = Interpolation::kNearest;
