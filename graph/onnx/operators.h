@@ -49,6 +49,8 @@ using OnnxOperators = std::vector<OnnxOperator>;
 
 // The rows of each file.
 OnnxOperators AttentionOperators();
+OnnxOperators CachedAttentionOperators();
+OnnxOperators RotaryOperators();
 OnnxOperators ElementwiseOperators();
 OnnxOperators ShapeOperators();
 OnnxOperators MovementOperators();
