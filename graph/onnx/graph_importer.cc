@@ -125,7 +125,9 @@ bool GraphImporter::NeedsValues(const std::string& name) {
 absl::StatusOr<Item> GraphImporter::ConstantOf(const onnx::TensorProto& tensor) {
   TW_ASSIGN_OR_RETURN(TensorView view, file_->Tensor(tensor));
   ConstantBytes bytes(view.owner, view.bytes.data(), static_cast<int64_t>(view.bytes.size()));
-  return emitter_.FromConstant(Constant(view.dtype, view.shape, std::move(bytes)));
+  Item item = emitter_.FromConstant(Constant(view.dtype, view.shape, std::move(bytes)));
+  item.bits = NarrowBits(tensor.data_type());
+  return item;
 }
 
 absl::StatusOr<Item> GraphImporter::ConstantOf(const onnx::SparseTensorProto& sparse) {
@@ -171,7 +173,11 @@ absl::StatusOr<Item> GraphImporter::InputItem(const onnx::ValueInfoProto& input,
   if (input.type().has_tensor_type()) {
     const auto& type = input.type().tensor_type();
     TW_ASSIGN_OR_RETURN(const DataType dtype, ElementType(type.elem_type()));
-    if (type.has_shape()) return add(input.name(), dtype, InputShape(input));
+    if (type.has_shape()) {
+      Item item = add(input.name(), dtype, InputShape(input));
+      item.bits = NarrowBits(type.elem_type());
+      return item;
+    }
     // A tensor of any rank: that of the array that the caller gives.
     const auto rank = options_.ranks.find(input.name());
     if (rank == options_.ranks.end()) {

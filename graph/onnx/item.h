@@ -19,6 +19,8 @@ struct Item {
   std::vector<Expr> shape;
   // The elements of a small integer tensor, as far as known: one expression (int64) each.
   std::optional<std::vector<Expr>> values;
+  // How many bits of its bytes a tensor of integers uses, where ONNX's type has less than eight; else 0.
+  int bits = 0;
   // Elements of a sequence; the element of an optional, if it has one.
   std::vector<Item> elements;
 

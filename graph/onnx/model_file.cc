@@ -22,6 +22,26 @@ namespace {
 using onnx::TensorProto;
 using Bytes = absl::Span<const std::byte>;
 
+// Types that the installed messages do not name.
+constexpr int32_t kUInt4 = 21, kInt4 = 22;
+
+// Two elements lie in a byte, the first in its low half; `count` of them as bytes.
+std::shared_ptr<std::string> UnpackFours(Bytes packed, int64_t count, bool is_signed) {
+  auto result = std::make_shared<std::string>(static_cast<size_t>(count), '\0');
+  for (size_t i = 0; i < result->size(); ++i) {
+    const auto byte = static_cast<unsigned>(packed[i / 2]);
+    const unsigned half = i % 2 == 0 ? byte & 15 : byte >> 4;
+    (*result)[i] = static_cast<char>(is_signed && half > 7 ? half | 0xF0u : half);
+  }
+  return result;
+}
+
+void SetUnpacked(Bytes packed, int64_t count, TensorView* view) {
+  auto elements = UnpackFours(packed, count, view->dtype.is_int());
+  view->bytes = {reinterpret_cast<const std::byte*>(elements->data()), elements->size()};
+  view->owner = std::move(elements);
+}
+
 Bytes BytesOf(const std::string& text) { return {reinterpret_cast<const std::byte*>(text.data()), text.size()}; }
 
 absl::Status TensorError(const TensorProto& tensor, absl::string_view what) {
@@ -142,6 +162,10 @@ absl::StatusOr<DataType> ElementType(int32_t onnx_type) {
       return DataType::UInt(64);
     case TensorProto::BFLOAT16:
       return DataType::BFloat16();
+    case kUInt4:
+      return DataType::UInt(8);
+    case kInt4:
+      return DataType::Int(8);
     case 17:
       return DataType(TypeCode::kE4M3, 8);
     case 19:
@@ -150,6 +174,8 @@ absl::StatusOr<DataType> ElementType(int32_t onnx_type) {
       return absl::UnimplementedError(absl::StrCat("elements of type ", OnnxTypeName(onnx_type)));
   }
 }
+
+int NarrowBits(int32_t onnx_type) { return onnx_type == kUInt4 || onnx_type == kInt4 ? 4 : 0; }
 
 std::string OnnxTypeName(int32_t onnx_type) {
   const std::string name = TensorProto::DataType_Name(static_cast<TensorProto::DataType>(onnx_type));
@@ -232,10 +258,14 @@ absl::StatusOr<TensorView> ModelFile::Tensor(const TensorProto& tensor) {
   auto type = ElementType(tensor.data_type());
   if (!type.ok()) return TensorError(tensor, type.status().message());
   int64_t bytes = 0;
-  TW_ASSIGN_OR_RETURN(auto shape, ShapeOf(tensor, *type, &bytes));
-  TensorView view{.dtype = *type, .shape = std::move(shape)};
-  TW_ASSIGN_OR_RETURN(auto elements, ExternalBytes(tensor, static_cast<uint64_t>(bytes), &view.owner));
-  view.bytes = elements;
+  auto shape = ShapeOf(tensor, *type, &bytes);
+  if (!shape.ok()) return shape.status();
+  TensorView view{.dtype = *type, .shape = *std::move(shape)};
+  const bool packed = NarrowBits(tensor.data_type()) == 4;
+  auto elements = ExternalBytes(tensor, static_cast<uint64_t>(packed ? (bytes + 1) / 2 : bytes), &view.owner);
+  if (!elements.ok()) return elements.status();
+  view.bytes = *elements;
+  if (packed) SetUnpacked(view.bytes, bytes, &view);
   return view;
 }
 
@@ -243,21 +273,26 @@ absl::StatusOr<TensorView> TensorOf(const TensorProto& tensor) {
   auto type = ElementType(tensor.data_type());
   if (!type.ok()) return TensorError(tensor, type.status().message());
   int64_t bytes = 0;
-  TW_ASSIGN_OR_RETURN(auto shape, ShapeOf(tensor, *type, &bytes));
-  TensorView view{.dtype = *type, .shape = std::move(shape)};
+  auto shape = ShapeOf(tensor, *type, &bytes);
+  if (!shape.ok()) return shape.status();
+  TensorView view{.dtype = *type, .shape = *std::move(shape)};
+  const bool packed = NarrowBits(tensor.data_type()) == 4;
+  const int64_t stored = packed ? (bytes + 1) / 2 : bytes;
   if (tensor.has_raw_data() && !HasTypedElements(tensor)) {
-    if (static_cast<int64_t>(tensor.raw_data().size()) != bytes) {
+    if (static_cast<int64_t>(tensor.raw_data().size()) != stored) {
       return TensorError(tensor,
-                         absl::StrCat("it has ", tensor.raw_data().size(), " bytes, its extents ask for ", bytes));
+                         absl::StrCat("it has ", tensor.raw_data().size(), " bytes, its extents ask for ", stored));
     }
     auto copy = std::make_shared<std::string>(tensor.raw_data());
     view.bytes = BytesOf(*copy);
     view.owner = copy;
-    return view;
+  } else {
+    auto copy = TypedElements(tensor, *type, stored);
+    if (!copy.ok()) return copy.status();
+    view.bytes = BytesOf(**copy);
+    view.owner = *copy;
   }
-  TW_ASSIGN_OR_RETURN(auto copy, TypedElements(tensor, *type, bytes));
-  view.bytes = BytesOf(*copy);
-  view.owner = copy;
+  if (packed) SetUnpacked(view.bytes, bytes, &view);
   return view;
 }
 

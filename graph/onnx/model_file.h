@@ -49,8 +49,11 @@ struct TensorView {
   absl::Span<const std::byte> bytes;
 };
 
-// The type of elements; an error for those that programs do not have (strings, complex numbers, types of 4 bits).
+// The type of elements; an error for those that programs do not have (strings, complex numbers). Integers of four bits
+// are those of eight, one a byte.
 absl::StatusOr<DataType> ElementType(int32_t onnx_type);
+// How many bits of a byte ONNX's type uses: 4 for INT4 and UINT4; 0 for types that use all of theirs.
+int NarrowBits(int32_t onnx_type);
 // ONNX's name of a type: "FLOAT", "STRING".
 std::string OnnxTypeName(int32_t onnx_type);
 

@@ -50,6 +50,10 @@ using OnnxOperators = std::vector<OnnxOperator>;
 // The rows of each file.
 OnnxOperators AttentionOperators();
 OnnxOperators CachedAttentionOperators();
+OnnxOperators CastOperators();
+OnnxOperators ExpertOperators();
+OnnxOperators FusedOperators();
+OnnxOperators PackedOperators();
 OnnxOperators RotaryOperators();
 OnnxOperators ElementwiseOperators();
 OnnxOperators ShapeOperators();

@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "base/status_macros.h"
-#include "graph/onnx/model_file.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
 #include "ir/ops/scalar_math.h"
@@ -333,6 +332,11 @@ absl::Status ImportQuickGelu(OnnxNode& n) {
   const double alpha = n.Float("alpha", 1.702f);
   return n.Map("quick_gelu", [&](const Exprs& e) { return e[0] * ops::Sigmoid(Real(e[0], alpha) * e[0]); });
 }
+// x sigmoid(alpha x).
+absl::Status ImportSwish(OnnxNode& n) {
+  const double alpha = n.Float("alpha", 1);
+  return n.Map("swish", [&](const Exprs& e) { return e[0] * ops::Sigmoid(Real(e[0], alpha) * e[0]); });
+}
 // com.microsoft: the tanh form, with an optional bias.
 absl::Status ImportFastGelu(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireFloat());
@@ -364,51 +368,6 @@ absl::Status ImportClip(OnnxNode& n) {
   });
 }
 
-absl::Status CastItem(OnnxNode& n, const Item& x, DataType to) {
-  if (x.dtype == to) return n.Out(x);
-  const bool saturates = to.is_float() && to.bits() == 8 && n.Int("saturate", 1) != 0;
-  return n.MapOf("cast", {x}, [&](const Exprs& e) {
-    if (!saturates) return Convert(to, e[0]);
-    return CastTo(to, ops::Limited(to, x.dtype.is_float() ? e[0] : Convert(DataType::Float(32), e[0])));
-  });
-}
-absl::Status ImportCast(OnnxNode& n) {
-  TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
-  int64_t to = n.Int("to", 0);
-  if (n.opset() < 6) {
-    onnx::TensorProto::DataType type;
-    if (!onnx::TensorProto::DataType_Parse(n.String("to", ""), &type))
-      return n.Error("the attribute `to` is not a type");
-    to = type;
-  }
-  TW_ASSIGN_OR_RETURN(const DataType type, ElementType(static_cast<int32_t>(to)));
-  return CastItem(n, n.In(0), type);
-}
-absl::Status ImportCastLike(OnnxNode& n) {
-  TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
-  return CastItem(n, n.In(0), n.In(1).dtype);
-}
-
-absl::Status ImportIdentity(OnnxNode& n) { return n.Out(n.In(0)); }
-
-absl::Status ImportDropout(OnnxNode& n) {
-  TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
-  if (n.opset() >= 12 && n.Has(2)) {
-    const auto training = ArrayOf(n.In(2));
-    if (!training) {
-      TW_RETURN_IF_ERROR(n.Numbers(2).status());
-    } else if (training->Get(0) != 0) {
-      // A ratio of 0 drops nothing.
-      TW_ASSIGN_OR_RETURN(const std::vector<double> ratio, n.Has(1) ? n.Reals(1) : std::vector<double>{0.5});
-      if (ratio.empty() || ratio[0] != 0) return n.Unsupported("training, whose results are random");
-    }
-  }
-  if (!n.Wants(1)) return n.Out(n.In(0));
-  const DataType mask = n.opset() < 10 ? n.In(0).dtype : kBool;
-  TW_ASSIGN_OR_RETURN(Items ones, n.MapItems("dropout_mask", {n.In(0)}, [&](const Exprs&) { return Const(mask, 1); }));
-  return n.Out(Items{n.In(0), ones[0]});
-}
-
 }  // namespace
 
 OnnxOperators ElementwiseOperators() {
@@ -428,15 +387,12 @@ OnnxOperators ElementwiseOperators() {
       {"BitwiseNot", 18, ImportBitwiseNot, {.elements = Elements::kIntegers, .most = 1}},
       {"BitwiseOr", 18, ImportBitwise<1>, {.elements = Elements::kIntegers, .most = 2}},
       {"BitwiseXor", 18, ImportBitwise<2>, {.elements = Elements::kIntegers, .most = 2}},
-      {"Cast", 1, ImportCast, {.required = "to"}},
-      {"CastLike", 15, ImportCastLike},
       {"Ceil", 1, ImportCeil, {.elements = Elements::kFloats, .most = 1}},
       {"Celu", 12, ImportCelu, {.elements = Elements::kFloats, .most = 1}},
       {"Clip", 1, ImportClip, {.elements = Elements::kNumbers}},
       {"Cos", 7, ImportCos, {.elements = Elements::kFloats, .most = 1}},
       {"Cosh", 9, ImportCosh, {.elements = Elements::kFloats, .most = 1}},
       {"Div", 1, ImportDiv, {.elements = Elements::kNumbers, .most = 2}},
-      {"Dropout", 1, ImportDropout},
       {"Elu", 1, ImportElu, {.elements = Elements::kFloats, .most = 1}},
       {"Equal", 1, ImportEqual, {.most = 2}},
       {"Erf", 9, ImportErf, {.elements = Elements::kFloats, .most = 1}},
@@ -449,7 +405,6 @@ OnnxOperators ElementwiseOperators() {
       {"GreaterOrEqual", 12, ImportGreaterOrEqual, {.elements = Elements::kNumbers, .most = 2}},
       {"HardSigmoid", 1, ImportHardSigmoid, {.elements = Elements::kFloats, .most = 1}},
       {"HardSwish", 14, ImportHardSwish, {.elements = Elements::kFloats, .most = 1}},
-      {"Identity", 1, ImportIdentity},
       {"IsInf", 10, ImportIsInf, {.elements = Elements::kFloats, .most = 1}},
       {"IsNaN", 9, ImportIsNaN, {.elements = Elements::kFloats, .most = 1}},
       {"LeakyRelu", 1, ImportLeakyRelu, {.elements = Elements::kFloats, .most = 1}},
@@ -482,6 +437,7 @@ OnnxOperators ElementwiseOperators() {
       {"Sqrt", 1, ImportSqrt, {.elements = Elements::kFloats, .most = 1}},
       {"Sub", 1, ImportSub, {.elements = Elements::kNumbers, .most = 2}},
       {"Sum", 1, ImportSum, {.elements = Elements::kNumbers}},
+      {"Swish", 24, ImportSwish, {.elements = Elements::kFloats, .most = 1}},
       {"Tan", 7, ImportTan, {.elements = Elements::kFloats, .most = 1}},
       {"Tanh", 1, ImportTanh, {.elements = Elements::kFloats, .most = 1}},
       {"ThresholdedRelu", 10, ImportThresholdedRelu, {.elements = Elements::kFloats, .most = 1}},

@@ -199,73 +199,6 @@ absl::Status ImportMatMulIntegerToFloat(OnnxNode& n) {
   }));
 }
 
-// com.microsoft: a [..., k] times the transpose of a matrix [n, k] of unsigned integers of `bits` bits, which lie in
-// bytes [n, blocks, block_size * bits / 8], the lowest bits first. A block has a scale and a zero point, which are
-// packed in the same way, or floats, or half of the range where there are none. Inputs are a, b, scales, zero points,
-// indices of groups, bias.
-absl::Status ImportMatMulNBits(OnnxNode& n) {
-  TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
-  TW_RETURN_IF_ERROR(n.RequireFloat());
-  const Item &a = n.In(0), &b = n.In(1);
-  const int64_t depth = n.Int("K", 0), columns = n.Int("N", 0), bits = n.Int("bits", 4), block = n.Int("block_size", 0);
-  if (n.Has(4)) return n.Unsupported("indices of groups");
-  if (bits != 2 && bits != 4 && bits != 8) return n.Error("integers of ", bits, " bits");
-  if (depth < 1 || columns < 1 || block < 1 || block * bits % 8 != 0) {
-    return n.Error("a matrix ", depth, "x", columns, " in blocks of ", block);
-  }
-  const int64_t per_byte = 8 / bits, blocks = CeilDiv(depth, block);
-  const int64_t zero_bytes = CeilDiv(blocks, per_byte);
-  if (a.rank() < 1) return n.Error("its input is a scalar");
-  Exprs a_shape = a.shape;
-  a_shape.back() = Extent(depth);
-  TW_RETURN_IF_ERROR(n.RequireShape(0, a_shape));
-  const auto has_elements = [&](size_t i, int64_t count) -> absl::Status {
-    if (!n.Has(i)) return absl::OkStatus();
-    TW_RETURN_IF_ERROR(n.RequireTensors(i, 1));
-    const auto extents = ConstantExtents(n.In(i).shape);
-    if (!extents) return n.Unsupported("weights of symbolic extents");
-    int64_t all = 1;
-    for (int64_t extent : *extents) all *= extent;
-    return all == count ? absl::OkStatus() : n.Error("input ", i, " has ", all, " elements, expected ", count);
-  };
-  const bool zeros_packed = n.Has(3) && !n.In(3).dtype.is_float();
-  if (b.dtype != DataType::UInt(8) || (zeros_packed && n.In(3).dtype != b.dtype)) {
-    return n.Error("weights or zero points are not bytes");
-  }
-  TW_RETURN_IF_ERROR(has_elements(1, columns * blocks * (block / per_byte)));
-  TW_RETURN_IF_ERROR(has_elements(2, columns * blocks));
-  TW_RETURN_IF_ERROR(has_elements(3, columns * (zeros_packed ? zero_bytes : blocks)));
-  TW_RETURN_IF_ERROR(has_elements(5, columns));
-  const DataType f32 = DataType::Float(32), i32 = DataType::Int(32);
-  return n.Out(n.Program("matmul_nbits", n.in(), [&](ProgramParts& p) {
-    // The element of a buffer at a row-major position.
-    const auto at = [](const Buffer& buffer, const Expr& position) {
-      return buffer.Load(ops::Unflatten(buffer->shape, position));
-    };
-    const auto unpacked = [&](const Buffer& buffer, const Expr& row, int64_t row_bytes, const Expr& index) {
-      const Expr byte = CastTo(i32, at(buffer, row * Expr(row_bytes) + FloorDiv(index, Expr(per_byte))));
-      const Expr shift = CastTo(i32, FloorMod(index, Expr(per_byte))) * Const(i32, bits);
-      const Expr shifted = tilewright::Call(i32, "shift_right", {byte, shift});
-      return CastTo(f32, tilewright::Call(i32, "bitwise_and", {shifted, Const(i32, (1 << bits) - 1)}));
-    };
-    Buffer weight = p.f.Compute("dequantized", {Expr(depth), Expr(columns)}, [&](Symbol k, Symbol column) {
-      const Expr of_block = FloorDiv(k, Expr(block)), parameter = column * Expr(blocks) + of_block;
-      Expr zero = Const(f32, 1 << (bits - 1));
-      if (zeros_packed) {
-        zero = unpacked(p.in[3], column, zero_bytes, of_block);
-      } else if (n.Has(3)) {
-        zero = CastTo(f32, at(p.in[3], parameter));
-      }
-      return (unpacked(p.in[1], column, blocks * (block / per_byte), k) - zero) * CastTo(f32, at(p.in[2], parameter));
-    });
-    Buffer product = ops::Product(p.f, p.in[0], weight, f32);
-    if (!n.Has(5)) return Buffers{Narrowed(p, product, a.dtype)};
-    return Buffers{p.f.Compute("bias_add", product->shape, [&](const std::vector<Symbol>& v) {
-      return CastTo(a.dtype, product.Load({v.begin(), v.end()}) + CastTo(f32, at(p.in.back(), v.back())));
-    })};
-  }));
-}
-
 absl::Status ImportQLinearMatMul(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 8));
   if (!ops::ProductShape(n.In(0).shape, n.In(3).shape)) return n.Error("the extents of its operands do not fit");
@@ -297,7 +230,6 @@ OnnxOperators ProductOperators() {
       {"MatMul", 1, ImportMatMul, {.elements = Elements::kNumbers, .most = 2}},
       {"MatMulInteger", 10, ImportMatMulInteger, {.elements = Elements::kIntegers}},
       {"MatMulIntegerToFloat", 1, ImportMatMulIntegerToFloat, {}, kMicrosoft},
-      {"MatMulNBits", 1, ImportMatMulNBits, {}, kMicrosoft},
       {"QLinearMatMul", 10, ImportQLinearMatMul},
   };
 }

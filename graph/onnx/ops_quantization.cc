@@ -45,24 +45,37 @@ absl::StatusOr<Parameters> ParametersOf(OnnxNode& n) {
   return result;
 }
 
+// A whole float limited to the integers of a type, or of `bits` bits in its bytes.
+Expr Saturated(DataType to, int bits, const Expr& x) {
+  if (bits == 0) return ops::RoundAndSaturate(to, x);
+  const double most = to.is_int() ? (1 << (bits - 1)) - 1 : (1 << bits) - 1;
+  const double least = to.is_int() ? -(1 << (bits - 1)) : 0;
+  return ops::RoundAndSaturate(to, Max(Min(x, ConstFloat(kF32, most)), ConstFloat(kF32, least)));
+}
+
 absl::Status ImportQuantizeLinear(OnnxNode& n) {
   TW_ASSIGN_OR_RETURN(const Parameters how, ParametersOf(n));
   DataType to = n.Has(2) ? n.In(2).dtype : DataType::UInt(8);
+  int bits = n.Has(2) ? n.In(2).bits : 0;
   if (!n.Has(2) && n.Int("output_dtype", 0) != 0) {
-    TW_ASSIGN_OR_RETURN(to, ElementType(static_cast<int32_t>(n.Int("output_dtype", 0))));
+    const auto type = static_cast<int32_t>(n.Int("output_dtype", 0));
+    TW_ASSIGN_OR_RETURN(to, ElementType(type));
+    bits = NarrowBits(type);
   }
   const bool saturates = n.Int("saturate", 1) != 0;
-  return n.Out(n.Program("quantize", n.in(), [&](ProgramParts& p) {
+  TW_ASSIGN_OR_RETURN(Items result, n.Program("quantize", n.in(), [&](ProgramParts& p) {
     return Buffers{p.f.Compute("quantize", p.in[0]->shape, [&](const std::vector<Symbol>& v) {
       const ops::Indices at(v.begin(), v.end());
       const Expr scale = CastTo(kF32, ParameterAt(p.in[1], at, how.axis, how.block));
       const Expr scaled = Div(CastTo(kF32, p.in[0].Load(at)), scale);
       if (to.is_float()) return CastTo(to, saturates ? ops::Limited(to, scaled) : scaled);
       const Expr rounded = ops::Unary("nearbyint", scaled);
-      if (p.in.size() < 3) return ops::RoundAndSaturate(to, rounded);
-      return ops::RoundAndSaturate(to, rounded + CastTo(kF32, ParameterAt(p.in[2], at, how.axis, how.block)));
+      if (p.in.size() < 3) return Saturated(to, bits, rounded);
+      return Saturated(to, bits, rounded + CastTo(kF32, ParameterAt(p.in[2], at, how.axis, how.block)));
     })};
   }));
+  result[0].bits = bits;
+  return n.Out(result[0]);
 }
 
 absl::Status ImportDequantizeLinear(OnnxNode& n) {

@@ -1,0 +1,155 @@
+// Weights of few bits that lie packed in bytes.
+#include <cmath>
+
+#include "base/status_macros.h"
+#include "graph/onnx/node.h"
+#include "graph/onnx/operators.h"
+#include "ir/ops/indexing.h"
+#include "ir/ops/movement.h"
+#include "ir/ops/product.h"
+
+namespace tilewright::graph {
+namespace {
+
+namespace ops = tilewright::ops;
+constexpr DataType kF32 = DataType::Float(32), kI32 = DataType::Int(32);
+
+Buffer Narrowed(ProgramParts& p, const Buffer& x, DataType type) {
+  if (x->dtype == type) return x;
+  return ops::Map(p.f, "narrow", {x}, [&](const Exprs& e) { return CastTo(type, e[0]); });
+}
+
+// com.microsoft: a [..., k] times the transpose of a matrix [n, k] of unsigned integers of `bits` bits, which lie in bytes
+// [n, blocks, block_size * bits / 8], the lowest bits first. A block has a scale and a zero point, which are packed in
+// the same way, or floats, or half of the range where there are none. Inputs are a, b, scales, zero points, indices of
+// groups, bias.
+absl::Status ImportMatMulNBits(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
+  TW_RETURN_IF_ERROR(n.RequireFloat());
+  const Item &a = n.In(0), &b = n.In(1);
+  const int64_t depth = n.Int("K", 0), columns = n.Int("N", 0), bits = n.Int("bits", 4), block = n.Int("block_size", 0);
+  if (bits != 2 && bits != 4 && bits != 8) return n.Error("integers of ", bits, " bits");
+  if (depth < 1 || columns < 1 || block < 1 || block * bits % 8 != 0) {
+    return n.Error("a matrix ", depth, "x", columns, " in blocks of ", block);
+  }
+  const int64_t per_byte = 8 / bits, blocks = (depth + block - 1) / block;
+  const int64_t zero_bytes = (blocks + per_byte - 1) / per_byte;
+  if (a.rank() < 1) return n.Error("its input is a scalar");
+  Exprs a_shape = a.shape;
+  a_shape.back() = Extent(depth);
+  TW_RETURN_IF_ERROR(n.RequireShape(0, a_shape));
+  const auto has_elements = [&](size_t i, int64_t count) -> absl::Status {
+    if (!n.Has(i)) return absl::OkStatus();
+    TW_RETURN_IF_ERROR(n.RequireTensors(i, 1));
+    const auto extents = ConstantExtents(n.In(i).shape);
+    if (!extents) return n.Unsupported("weights of symbolic extents");
+    int64_t all = 1;
+    for (int64_t extent : *extents) all *= extent;
+    return all == count ? absl::OkStatus() : n.Error("input ", i, " has ", all, " elements, expected ", count);
+  };
+  const bool zeros_packed = n.Has(3) && !n.In(3).dtype.is_float();
+  if (b.dtype != DataType::UInt(8) || (zeros_packed && n.In(3).dtype != b.dtype)) {
+    return n.Error("weights or zero points are not bytes");
+  }
+  TW_RETURN_IF_ERROR(has_elements(1, columns * blocks * (block / per_byte)));
+  TW_RETURN_IF_ERROR(has_elements(2, columns * blocks));
+  TW_RETURN_IF_ERROR(has_elements(3, columns * (zeros_packed ? zero_bytes : blocks)));
+  if (n.Has(4)) {
+    // One index for each row of the matrix, with or without those that fill its last block.
+    TW_RETURN_IF_ERROR(n.RequireTensors(4, 1));
+    const auto groups = n.In(4).rank() == 1 ? AsInt(n.In(4).shape[0]) : std::nullopt;
+    if (!groups || *groups < depth) return n.Error("indices of groups do not fit the matrix");
+  }
+  TW_RETURN_IF_ERROR(has_elements(5, columns));
+  const DataType f32 = DataType::Float(32), i32 = DataType::Int(32);
+  return n.Out(n.Program("matmul_nbits", n.in(), [&](ProgramParts& p) {
+    // The element of a buffer at a row-major position.
+    const auto at = [](const Buffer& buffer, const Expr& position) {
+      return buffer.Load(ops::Unflatten(buffer->shape, position));
+    };
+    const auto unpacked = [&](const Buffer& buffer, const Expr& row, int64_t row_bytes, const Expr& index) {
+      const Expr byte = CastTo(i32, at(buffer, row * Expr(row_bytes) + FloorDiv(index, Expr(per_byte))));
+      const Expr shift = CastTo(i32, FloorMod(index, Expr(per_byte))) * Const(i32, bits);
+      const Expr shifted = tilewright::Call(i32, "shift_right", {byte, shift});
+      return CastTo(f32, tilewright::Call(i32, "bitwise_and", {shifted, Const(i32, (1 << bits) - 1)}));
+    };
+    const size_t after_zeros = n.Has(3) ? 4 : 3;
+    Buffer weight = p.f.Compute("dequantized", {Expr(depth), Expr(columns)}, [&](Symbol k, Symbol column) {
+      Expr of_block = FloorDiv(k, Expr(block));
+      if (n.Has(4)) of_block = ops::WrapIndex(p.in[after_zeros](k), Expr(blocks));
+      const Expr parameter = column * Expr(blocks) + of_block;
+      Expr zero = Const(f32, 1 << (bits - 1));
+      if (zeros_packed) {
+        zero = unpacked(p.in[3], column, zero_bytes, of_block);
+      } else if (n.Has(3)) {
+        zero = CastTo(f32, at(p.in[3], parameter));
+      }
+      return (unpacked(p.in[1], column, blocks * (block / per_byte), k) - zero) * CastTo(f32, at(p.in[2], parameter));
+    });
+    Buffer product = ops::Product(p.f, p.in[0], weight, f32);
+    if (!n.Has(5)) return Buffers{Narrowed(p, product, a.dtype)};
+    return Buffers{p.f.Compute("bias_add", product->shape, [&](const std::vector<Symbol>& v) {
+      return CastTo(a.dtype, product.Load({v.begin(), v.end()}) + CastTo(f32, at(p.in.back(), v.back())));
+    })};
+  }));
+}
+
+// Rows of a table whose elements are quantized in blocks along one dimension. Inputs are the table, indices, scales and
+// zero points. Elements of four bits may lie two in a byte, along the last dimension.
+absl::Status ImportGatherBlockQuantized(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
+  const Item &table = n.In(0), &scales = n.In(2);
+  const int64_t bits = n.Int("bits", 4), block = n.Int("block_size", 128);
+  if ((bits != 4 && bits != 8) || block < 1) return n.Error("blocks of ", block, " integers of ", bits, " bits");
+  TW_ASSIGN_OR_RETURN(const int gather, n.Axis(n.Int("gather_axis", 0), table.rank()));
+  TW_ASSIGN_OR_RETURN(const int axis, n.Axis(n.Int("quantize_axis", 1), table.rank()));
+  const bool packed = table.bits == 0 && bits == 4;
+  if (packed && (table.dtype != DataType::UInt(8) || gather == static_cast<int>(table.rank()) - 1)) {
+    return n.Unsupported("packed integers of another type, or gathered along their last dimension");
+  }
+  if (scales.rank() != table.rank()) return n.Error("scales of rank ", scales.rank());
+  if (n.Has(3)) TW_RETURN_IF_ERROR(n.RequireTensors(3, 1));
+  const int64_t per_byte = packed ? 2 : 1;
+  const auto a = static_cast<size_t>(axis), g = static_cast<size_t>(gather);
+  const Item& indices = n.In(1);
+  const DataType to = scales.dtype;
+  const double middle = table.dtype.is_int() || table.bits != 0 ? 0 : std::ldexp(1, static_cast<int>(bits) - 1);
+  return n.Out(n.Program("gather_dequantized", n.in(), [&](ProgramParts& p) {
+    std::vector<Expr> shape(p.in[0]->shape.begin(), p.in[0]->shape.end());
+    shape.back() = packed ? shape.back() * Const(shape.back().dtype(), per_byte) : shape.back();
+    const Expr rows = shape[g];
+    const size_t rank = indices.rank();
+    shape.erase(shape.begin() + gather);
+    shape.insert(shape.begin() + gather, p.in[1]->shape.begin(), p.in[1]->shape.end());
+    // The element of packed or whole integers at some indices.
+    const auto element = [&](const Buffer& buffer, ops::Indices at) {
+      if (!packed) return CastTo(kF32, buffer.Load(at));
+      const Expr two = Const(at.back().dtype(), 2), shift = CastTo(kI32, FloorMod(at.back(), two)) * Const(kI32, 4);
+      at.back() = FloorDiv(at.back(), two);
+      const Expr shifted = tilewright::Call(kI32, "shift_right", {CastTo(kI32, buffer.Load(at)), shift});
+      return CastTo(kF32, tilewright::Call(kI32, "bitwise_and", {shifted, Const(kI32, 15)}));
+    };
+    return Buffers{p.f.Compute("gather_dequantized", shape, [&](const std::vector<Symbol>& v) {
+      const ops::Indices out(v.begin(), v.end());
+      const auto first = out.begin() + gather, end = first + static_cast<std::ptrdiff_t>(rank);
+      ops::Indices at(out.begin(), first);
+      at.push_back(ops::WrapIndex(p.in[1].Load(ops::Indices(first, end)), rows));
+      at.insert(at.end(), end, out.end());
+      ops::Indices of_block = at;
+      of_block[a] = FloorDiv(at[a], Const(at[a].dtype(), block));
+      const Expr zero = p.in.size() > 3 ? element(p.in[3], of_block) : ConstFloat(kF32, middle);
+      return CastTo(to, (element(p.in[0], at) - zero) * CastTo(kF32, p.in[2].Load(of_block)));
+    })};
+  }));
+}
+
+}  // namespace
+
+OnnxOperators PackedOperators() {
+  return {
+      {"GatherBlockQuantized", 1, ImportGatherBlockQuantized, {.integers = Inputs({1})}, kMicrosoft},
+      {"MatMulNBits", 1, ImportMatMulNBits, {.integers = Inputs({4}), .required = "K N"}, kMicrosoft},
+  };
+}
+
+}  // namespace tilewright::graph
