@@ -60,8 +60,8 @@ struct AttentionWants {
 absl::StatusOr<AttentionResults> EmitAttention(OnnxNode& n, const AttentionParts& parts,
                                                const AttentionWants& wants = {});
 
-// Columns [first, first + heads * head) of [batch, sequence, width], by heads, with the same columns of a bias (a vector
-// of the same width; absent: none).
+// Columns [first, first + heads * head) of [batch, sequence, width], by heads, with the same columns of a bias (a
+// vector of the same width; absent: none).
 absl::StatusOr<HeadsOf> SplitHeads(OnnxNode& n, const Item& x, int64_t first, int64_t heads, int64_t head,
                                    const Item& bias = {});
 // [batch, sequence, heads * head] of [batch, sequence, heads, head].

@@ -1,5 +1,5 @@
-// Models of one or a few nodes with right values that other engines gave (cases/*.txt; cases/README.md says how they are
-// written). The interpreter runs them.
+// Models of one or a few nodes with right values that other engines gave (cases/*.txt; cases/README.md says how they
+// are written). The interpreter runs them.
 #include <cmath>
 #include <fstream>
 

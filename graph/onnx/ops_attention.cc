@@ -282,8 +282,8 @@ absl::Status ImportMultiHeadAttention(OnnxNode& n) {
   return n.Out(Items{joined, n.Wants(1) ? k.x : Item(), n.Wants(2) ? v.x : Item(), results.raw});
 }
 
-// Attention of queries, keys and values that lie side by side in [batch, sequence, widths]. Further inputs are a mask, a
-// cache of keys and values in one, and a bias of scores.
+// Attention of queries, keys and values that lie side by side in [batch, sequence, widths]. Further inputs are a mask,
+// a cache of keys and values in one, and a bias of scores.
 absl::Status AttentionOfJoined(OnnxNode& n, const Item& all, const Item& bias, const Int64s& widths, size_t mask,
                                size_t past, size_t scores) {
   const int64_t heads = n.Int("num_heads", 0);

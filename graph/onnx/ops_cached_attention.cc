@@ -12,8 +12,8 @@ namespace {
 namespace ops = tilewright::ops;
 constexpr DataType kF32 = DataType::Float(32), kI64 = DataType::Int(64);
 
-// com.microsoft's GroupQueryAttention. Queries follow a cache in each sequence: one of batch b holds `past[b]` keys, and
-// query i stands at position past[b] + i. Inputs: q, k, v (or all in q), past key and value, lengths, the greatest
+// com.microsoft's GroupQueryAttention. Queries follow a cache in each sequence: one of batch b holds `past[b]` keys,
+// and query i stands at position past[b] + i. Inputs: q, k, v (or all in q), past key and value, lengths, the greatest
 // length, cosines, sines, positions, a bias of scores, a score for each head that has no value.
 class GroupQuery {
  public:

@@ -46,7 +46,8 @@ absl::Status ImportCast(OnnxNode& n) {
   int64_t to = n.Int("to", 0);
   if (n.opset() < 6) {
     onnx::TensorProto::DataType type;
-    if (!onnx::TensorProto::DataType_Parse(n.String("to", ""), &type)) return n.Error("the attribute `to` is no type");
+    if (!onnx::TensorProto::DataType_Parse(n.String("to", ""), &type))
+      return n.Error("the attribute `to` is not a type");
     to = type;
   }
   TW_ASSIGN_OR_RETURN(const DataType type, ElementType(static_cast<int32_t>(to)));

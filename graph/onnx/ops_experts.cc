@@ -52,7 +52,7 @@ class Experts {
  public:
   explicit Experts(OnnxNode& n) : n_(n) {}
 
-  // Where the weights, scales, zero points and biases of the three products are; SIZE_MAX: nowhere.
+  // Inputs that hold weights, scales, zero points and biases of the three products; SIZE_MAX: none.
   struct Places {
     size_t weights[3], scales[3], zeros[3], bias[3];
   };
@@ -165,7 +165,8 @@ class Experts {
     return absl::OkStatus();
   }
 
-  // x [rows, columns], or [rows, k, columns] (`by_slot`), times the weights of each row's experts: [rows, k, rows of weights].
+  // x [rows, columns], or [rows, k, columns] (`by_slot`), times the weights of each row's experts: [rows, k, rows of
+  // weights].
   absl::StatusOr<Item> Product(const char* name, const Item& x, bool by_slot, const ExpertWeights& w) {
     Items inputs = {x, numbers_};
     for (const Item& item : w.inputs()) inputs.push_back(item);

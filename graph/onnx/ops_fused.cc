@@ -79,8 +79,8 @@ absl::Status ImportMicrosoftQLinearConv(OnnxNode& n) {
   return n.Out(result[0]);
 }
 
-// alpha * a_scale * b_scale * ((op(a) - a_zero) (op(b) - b_zero) + c), as floats or quantized again. Inputs are a, a_scale,
-// a_zero, b, b_scale, b_zero, c, y_scale, y_zero.
+// alpha * a_scale * b_scale * ((op(a) - a_zero) (op(b) - b_zero) + c), as floats or quantized again. Inputs are a,
+// a_scale, a_zero, b, b_scale, b_zero, c, y_scale, y_zero.
 absl::Status ImportQGemm(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
   TW_RETURN_IF_ERROR(n.RequireTensors(3, 2));
@@ -110,8 +110,8 @@ absl::Status ImportQGemm(OnnxNode& n) {
   }));
 }
 
-// Floats times weights of eight bits, the floats quantized as a whole. Inputs are x, weights, their scale and zero point,
-// a bias.
+// Floats times weights of eight bits, the floats quantized as a whole. Inputs are x, weights, their scale and zero
+// point, a bias.
 absl::Status ImportDynamicQuantizeMatMul(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
   TW_ASSIGN_OR_RETURN(const Items x, n.Call("DynamicQuantizeLinear", 11, {n.In(0)}, {}, 3));
@@ -179,8 +179,8 @@ absl::Status ImportBiasSplitGelu(OnnxNode& n) {
   }));
 }
 
-// The norm of the sum of the rows of two or three tables. Inputs are words, segments, the tables of words, positions and
-// segments, gamma, beta, a mask, positions; results the norm, how many words of each batch are shown, the sum.
+// The norm of the sum of the rows of two or three tables. Inputs are words, segments, the tables of words, positions
+// and segments, gamma, beta, a mask, positions; results the norm, how many words of each batch are shown, the sum.
 absl::Status ImportEmbedLayerNormalization(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
   TW_RETURN_IF_ERROR(n.RequireTensors(2, 2));

@@ -19,10 +19,10 @@ Buffer Narrowed(ProgramParts& p, const Buffer& x, DataType type) {
   return ops::Map(p.f, "narrow", {x}, [&](const Exprs& e) { return CastTo(type, e[0]); });
 }
 
-// com.microsoft: a [..., k] times the transpose of a matrix [n, k] of unsigned integers of `bits` bits, which lie in bytes
-// [n, blocks, block_size * bits / 8], the lowest bits first. A block has a scale and a zero point, which are packed in
-// the same way, or floats, or half of the range where there are none. Inputs are a, b, scales, zero points, indices of
-// groups, bias.
+// com.microsoft: a [..., k] times the transpose of a matrix [n, k] of unsigned integers of `bits` bits, which lie in
+// bytes [n, blocks, block_size * bits / 8], the lowest bits first. A block has a scale and a zero point, which are
+// packed in the same way, or floats, or half of the range where there are none. Inputs are a, b, scales, zero points,
+// indices of groups, bias.
 absl::Status ImportMatMulNBits(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
   TW_RETURN_IF_ERROR(n.RequireFloat());

@@ -13,9 +13,9 @@ namespace ops = tilewright::ops;
 
 // Rotates pairs of elements of each head by angles of its position. x is [batch, heads, positions, head] or [batch,
 // positions, heads * head]; cosines and sines are [greatest position, pairs] or, without positions, [batch, positions,
-// pairs]. A pair is two neighbours (`interleaved`), or one element of each half of the first 2 * pairs elements; elements
-// behind these stay. `positions` is [batch, positions], or the first position; absent where cosines are of three
-// dimensions.
+// pairs]. A pair is two neighbours (`interleaved`), or one element of each half of the first 2 * pairs elements;
+// elements behind these stay. `positions` is [batch, positions], or the first position; absent where cosines are of
+// three dimensions.
 absl::Status Rotate(OnnxNode& n, const Item& cosines, const Item& sines, const Item& positions) {
   const Item& x = n.In(0);
   TW_RETURN_IF_ERROR(n.RequireFloat());
@@ -25,7 +25,7 @@ absl::Status Rotate(OnnxNode& n, const Item& cosines, const Item& sines, const I
   }
   if (positions.present() &&
       (!positions.is_tensor() || !positions.dtype.is_integer() || positions.rank() < 1 || positions.rank() > 2)) {
-    return n.Error("positions are no row or matrix of integers");
+    return n.Error("positions are not a row or matrix of integers");
   }
   const auto pairs = AsInt(cosines.shape.back()), last = AsInt(x.shape.back());
   if (!pairs || *pairs < 1) return n.Unsupported("a symbolic number of pairs");
