@@ -22,7 +22,8 @@ int RefuseOnnx(const CommandArguments& args, absl::string_view message);
 // --dim NAME=N; --opt-level and --disable.
 absl::StatusOr<std::map<std::string, int64_t>> DimsOf(const CommandArguments& args);
 absl::StatusOr<graph::PassContext> PassesOf(const CommandArguments& args);
-// The machine that --target and --engine name: this one, a device, or a worker. An error says why they do not run models.
+// The machine that --target and --engine name: this one, a device, or a worker. An error says why they do not run
+// models.
 absl::Status ChooseMachine(const CommandArguments& args, graph::ExecutorOptions* options);
 // Kernels come from the cache (null: none) and --db; compiling that takes a while is reported on standard error.
 graph::ExecutorOptions ExecutorOptionsOf(const CommandArguments& args, const graph::KernelCache* cache);

@@ -19,8 +19,8 @@ struct KernelTime {
 
 class OwnModel : public Runner {
  public:
-  // `opt_level`, database: as `tilewright run` takes them; the target is this machine. `pool` must outlive the model. The model is compiled for
-  // `cpus`, whatever the calling thread is bound to; none: for those that it may use.
+  // `opt_level`, database: as `tilewright run` takes them; the target is this machine. `pool` must outlive the model.
+  // The model is compiled for `cpus`, whatever the calling thread is bound to; none: for those that it may use.
   static absl::StatusOr<std::unique_ptr<OwnModel>> Load(const ModelCase& model, const graph::OnnxModel::Inputs& inputs,
                                                         int opt_level, const std::string& database,
                                                         runtime::ThreadPool& pool, const std::vector<int>& cpus);

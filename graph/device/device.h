@@ -6,9 +6,9 @@
 //   TW_ASSIGN_OR_RETURN(std::unique_ptr<Launches> launches, device->Prepare(std::move(calls)));
 //   TW_RETURN_IF_ERROR(launches->Run());                       // again and again
 //
-// Everything that a run needs is worked out before: memory, arguments, grids, tensor maps. A run copies its inputs, starts
-// the launches, on a GPU as one graph, and copies its results. The CPU of this process is no device in this sense: a run
-// there calls function by function on the caller's own memory (graph/executor/bound_plan.h).
+// Everything that a run needs is worked out before: memory, arguments, grids, tensor maps. A run copies its inputs,
+// starts the launches, on a GPU as one graph, and copies its results. The CPU of this process is not a device in this
+// sense: a run there calls function by function on the caller's own memory (graph/executor/bound_plan.h).
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,7 @@ class Device {
   virtual std::string name() const = 0;
   // Whether kernels are emulated: they are then compiled for the emulator.
   virtual bool is_emulated() const = 0;
-  // Where tensors of the device lie, as functions are told.
+  // The place of the device's tensors, as functions are told.
   virtual TwDevice place() const = 0;
 
   // 256-byte aligned. `what` completes "no memory on DEVICE for N bytes of ...".

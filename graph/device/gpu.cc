@@ -11,8 +11,8 @@ namespace {
 using cuda::DeviceStatus;
 using cuda::Driver;
 
-// The first run starts call by call, since the driver loads kernels when they are first started, which a capture does not
-// allow. Then the calls become one graph, which further runs start.
+// The first run starts call by call, since the driver loads kernels when they are first started, which a capture does
+// not allow. Then the calls become one graph, which further runs start.
 class GraphLaunches : public Launches {
  public:
   GraphLaunches(const Driver& driver, std::vector<DeviceCall> calls, Device* device)

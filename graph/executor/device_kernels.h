@@ -10,8 +10,8 @@
 
 namespace tilewright::graph {
 
-// One kernel for each source, in order; `sources` differ from each other. Emulated ones are one module, since its text is
-// compiled by a C++ compiler that reads the same headers for each. Errors name the program.
+// One kernel for each source, in order; `sources` differ from each other. Emulated ones are one module, since its text
+// is compiled by a C++ compiler that reads the same headers for each. Errors name the program.
 absl::StatusOr<std::vector<Kernel>> CompileForDevice(absl::Span<const KernelSource> sources,
                                                      const KernelOptions& options);
 

@@ -1,5 +1,5 @@
-// The passes of graph/pipeline.h on a graph of programs, with what they need of this machine: constants are folded here,
-// whatever the target is.
+// The passes of graph/pipeline.h on a graph of programs, with what they need of this machine: constants are folded
+// here, whatever the target is.
 //
 //   PassContext context{.opt_level = 2, .disabled = {"FoldConstants"}};
 //   TW_ASSIGN_OR_RETURN(GraphModule optimized, OptimizeGraph(imported.module, ops, context, {.target = target}));

@@ -49,7 +49,7 @@ class Planner {
   }
 
   ExecutablePlan Take() { return std::move(plan_); }
-  // Where there is no plan: what stands in its way; empty where that is no binding.
+  // What stands in the way of a plan; empty where that is not a binding.
   const std::string& obstacle() const { return obstacle_; }
 
  private:

@@ -45,7 +45,7 @@ struct PlannedFunctionOptions {
   bool poison = false;                   // each run begins with an arena of bytes 0xff: for tests
   // Called from time to time while constants are copied: what has been read so far may leave memory.
   std::function<void()> release_constants = {};
-  // Where runs take place, if that is not this process: kernels are of KernelUse::kDevice, or of kExport for a worker.
+  // The place of runs, if that is not this process: kernels are of KernelUse::kDevice, or of kExport for a worker.
   std::shared_ptr<Device> device = {};
   std::optional<WorkerOptions> worker = {};
 };

@@ -28,7 +28,7 @@ struct GeneratorOptions {
   int64_t sequence = 256;  // tokens of the language models
   // Batch and sequence are dimensions "batch" and "sequence" of the file instead.
   bool symbolic = false;
-  // Of inputs, weights and outputs: FLOAT, FLOAT16 or BFLOAT16 of onnx::TensorProto.
+  // The type of inputs, weights and outputs: FLOAT, FLOAT16 or BFLOAT16 of onnx::TensorProto.
   int32_t type = onnx::TensorProto::FLOAT;
   // For tests: a fraction of the width and one layer of each kind.
   bool tiny = false;
