@@ -145,7 +145,7 @@ TEST(Compile, PrintsAfterPasses) {
   Result result = RunTool({"compile", "-", "-o", path, "--print-after=flatten_buffers"}, kFill);
   EXPECT_THAT(result.out, StartsWith("# after flatten_buffers\n"));
   EXPECT_THAT(RunTool({"compile", "-", "-o", path, "--print-after=none"}, kFill).err,
-              StartsWith("tilewright compile: --print-after=none is not a pass; there are all, guard_selects, "));
+              StartsWith("tilewright compile: --print-after=none is not a pass; there are all, keep_values, "));
 }
 
 TEST(Compile, Refuses) {

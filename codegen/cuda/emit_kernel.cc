@@ -11,6 +11,8 @@
 #include "ir/annotations.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
+#include "ir/known_inside.h"
+#include "ir/may_change.h"
 #include "ir/structural.h"
 
 namespace tilewright::cuda {
@@ -293,8 +295,20 @@ void KernelEmitter::Statement(const Stmt& s) {
         pointers_[op->var.get()] = {name, DataType::UInt(8), Space::kGlobal};
         return Statement(op->body);
       }
+      if (op->var.dtype().lanes() > 1) {
+        std::vector<Expr> lanes = Lanes(op->value);
+        for (Expr& lane : lanes) {
+          const Var var(op->var.name(), lane.dtype());
+          values_[var.get()] = Named(lane.dtype(), op->var.name(), Value(lane).text);
+          lane = var;
+        }
+        lanes_of_[op->var.get()] = std::move(lanes);
+        return Statement(op->body);
+      }
       values_[op->var.get()] = Named(op->var.dtype(), op->var.name(), Value(op->value).text);
-      if (op->var.dtype().is_index()) analyzer_.Bind(op->var, {op->value, Const(op->var.dtype(), 1)});
+      if (op->var.dtype().is_index() && !MayChange(op->value, op->body)) {
+        analyzer_.Bind(op->var, {op->value, Const(op->var.dtype(), 1)});
+      }
       return Statement(op->body);
     }
     case Kind::kAttrStmt:
@@ -331,7 +345,7 @@ void KernelEmitter::EmitFor(const ForNode* op) {
     // Evaluated once, as the program does.
     end = Named(op->var.dtype(), op->var.name() + "_end", end);
   }
-  analyzer_.Bind(op->var, {op->min, op->extent});
+  BindInside(*op, &analyzer_);
   const std::string name = names_.Make(op->var.name());
   values_[op->var.get()] = name;
   const Unrolling unrolling = UnrollingOf(op);
@@ -376,7 +390,7 @@ void KernelEmitter::EmitIf(const IfNode* op) {
   Open(absl::StrCat("if (", Condition(op->condition).text, ")"));
   {
     arith::Analyzer::Scope inside(&analyzer_);
-    analyzer_.Assume(op->condition);
+    AssumeInside(op->condition, op->then_case, &analyzer_);
     Statement(op->then_case);
   }
   if (op->else_case) {

@@ -245,6 +245,9 @@ std::vector<Expr> KernelEmitter::Lanes(const Expr& e) {
     }
     case Kind::kCall:
       return CallLanes(cast<CallNode>(e));
+    case Kind::kVar:
+      if (const auto known = lanes_of_.find(cast<VarNode>(e)); known != lanes_of_.end()) return known->second;
+      break;
     default:
       break;
   }

@@ -148,6 +148,7 @@ class KernelEmitter {
   std::vector<std::string> lines_;
   size_t indent_ = 1;
   std::unordered_map<const VarNode*, std::string> values_;
+  std::unordered_map<const VarNode*, std::vector<Expr>> lanes_of_;  // named vectors
   std::unordered_map<const VarNode*, Pointer> pointers_;
   std::vector<std::pair<Expr, std::string>> maps_;    // calls that describe them, and their parameters' names
   std::map<std::string, std::vector<Expr>> extents_;  // of thread-bound loops, by tag

@@ -53,6 +53,7 @@
 #include "codegen/lower/gpu/place_barriers.h"
 #include "codegen/lower/gpu/select_instructions.h"
 #include "codegen/lower/gpu/unify_threads.h"
+#include "ir/keep_values.h"
 
 namespace tilewright {
 namespace {
@@ -67,6 +68,11 @@ Result VerifiedLowered(const Function& function) {
   TW_RETURN_IF_ERROR(VerifyLowered(function));
   return function;
 }
+
+// Passes write values elsewhere than where the program has them.
+constexpr Pass kFirst[] = {
+    {"keep_values", [](const Function& f, const Context&) -> Result { return KeepValues(f); }},
+};
 
 // The order matters. What a Select loads is looked at while buffers have their shapes. Signatures of blocks are needed
 // until allocations are placed. Regions of sub-buffers are needed until buffers are compact. Pipelines are expanded
@@ -156,8 +162,8 @@ constexpr Pass kCommonAfter[] = {
 std::vector<Pass> PipelineFor(const Target& target) {
   const bool gpu = target.is_gpu();
   const std::span<const Pass> machine = gpu ? std::span<const Pass>(kGpu) : kCpu;
-  std::vector<Pass> passes;
-  if (gpu) passes.assign(std::begin(kGpuBlocks), std::end(kGpuBlocks));
+  std::vector<Pass> passes(std::begin(kFirst), std::end(kFirst));
+  if (gpu) passes.insert(passes.end(), std::begin(kGpuBlocks), std::end(kGpuBlocks));
   passes.insert(passes.end(), std::begin(kCommonBefore), std::end(kCommonBefore));
   passes.insert(passes.end(), machine.begin(), machine.end());
   passes.insert(passes.end(), std::begin(kCommonAfter), std::end(kCommonAfter));

@@ -8,6 +8,7 @@
 #include "codegen/lower/common/ramp.h"
 #include "codegen/lower/common/scoped_mutator.h"
 #include "ir/builtin.h"
+#include "ir/may_change.h"
 #include "ir/regions.h"
 #include "ir/substitute.h"
 
@@ -42,6 +43,7 @@ class TouchedCollector : public ScopedMutator {
     for (const ForNode* loop : sharing) inner_.insert(loop->var.get());
   }
   Touched Collect(const Stmt& body) {
+    body_ = body;
     Mutate(body);
     return std::move(touched_);
   }
@@ -125,6 +127,8 @@ class TouchedCollector : public ScopedMutator {
       relaxed = RelaxRange(*relaxed, {{loops_[i]->var, {loops_[i]->min, loops_[i]->extent}}});
     }
     if (!relaxed || MentionsAny(relaxed->min, inner_) || MentionsAny(relaxed->extent, inner_)) return std::nullopt;
+    // The first element of the part is evaluated anew at each access.
+    if (MayChange(relaxed->min, body_) || MayChange(relaxed->extent, body_)) return std::nullopt;
     return outside_->Simplify(*relaxed);
   }
 
@@ -138,6 +142,7 @@ class TouchedCollector : public ScopedMutator {
 
   const Buffer& buffer_;
   arith::Analyzer* outside_;
+  Stmt body_;  // of the allocation
   Touched touched_;
   VarSet inner_;
   std::vector<const ForNode*> loops_;

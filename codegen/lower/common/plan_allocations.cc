@@ -7,6 +7,7 @@
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
 #include "ir/iteration_buffers.h"
+#include "ir/may_change.h"
 #include "ir/regions.h"
 
 namespace tilewright {
@@ -161,8 +162,14 @@ bool ComputesWhatItReads(const Stmt& body, const Buffer& buffer, arith::Analyzer
   const auto read = find(regions.reads), written = find(regions.writes);
   if (read == regions.reads.end()) return true;
   if (written == regions.writes.end()) return false;
+  // The same element by its index in memory may be another one once that index changed.
+  const StoredMemory stored(body);
+  const auto may_change = [&](const Range& range) {
+    return stored.MayChange(range.min) || stored.MayChange(range.extent);
+  };
   for (size_t d = 0; d < buffer->ndim(); ++d) {
     const Range &r = read->region[d], &w = written->region[d];
+    if (may_change(r) || may_change(w)) return false;
     if (!analyzer->CanProveLessEqual(w.min, r.min)) return false;
     if (!analyzer->CanProveLessEqual(r.min + r.extent, w.min + w.extent)) return false;
   }

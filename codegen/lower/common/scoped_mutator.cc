@@ -1,10 +1,12 @@
 #include "codegen/lower/common/scoped_mutator.h"
 
+#include "ir/known_inside.h"
+
 namespace tilewright {
 
 Stmt ScopedMutator::MutateFor(const ForNode* op, const Stmt& self) {
   arith::Analyzer::Scope inside(&analyzer_);
-  analyzer_.Bind(op->var, Range{op->min, op->extent});
+  BindInside(*op, &analyzer_);
   return Mutator::MutateFor(op, self);
 }
 
@@ -13,12 +15,12 @@ Stmt ScopedMutator::MutateIf(const IfNode* op, const Stmt& self) {
   Stmt then_case, else_case;
   {
     arith::Analyzer::Scope inside(&analyzer_);
-    analyzer_.Assume(condition);
+    AssumeInside(condition, op->then_case, &analyzer_);
     then_case = Mutate(op->then_case);
   }
   if (op->else_case) {
     arith::Analyzer::Scope inside(&analyzer_);
-    analyzer_.Assume(Not(condition));
+    AssumeInside(Not(condition), op->else_case, &analyzer_);
     else_case = Mutate(op->else_case);
   }
   if (condition.same_as(op->condition) && then_case.same_as(op->then_case) && else_case.same_as(op->else_case)) {
@@ -29,7 +31,7 @@ Stmt ScopedMutator::MutateIf(const IfNode* op, const Stmt& self) {
 
 Stmt ScopedMutator::MutateBlockRealize(const BlockRealizeNode* op, const Stmt& self) {
   arith::Analyzer::Scope inside(&analyzer_);
-  analyzer_.Assume(op->predicate);
+  AssumeInside(op->predicate, self, &analyzer_);
   return Mutator::MutateBlockRealize(op, self);
 }
 

@@ -15,6 +15,7 @@
 #include "ir/analysis.h"
 #include "ir/annotations.h"
 #include "ir/builtin.h"
+#include "ir/may_change.h"
 #include "ir/regions.h"
 #include "ir/substitute.h"
 
@@ -200,8 +201,12 @@ class Pipeline {
     arith::Analyzer::Scope inside(&analyzer_);
     analyzer_.Bind(loop_->var, Range{loop_->min, loop_->extent});
     const BufferRegion later = Substitute(b.region, {{loop_->var, loop_->var + Const(loop_->var.dtype(), distance)}});
+    const auto may_change = [&](const Range& range) {
+      return MayChange(range.min, loop_->body) || MayChange(range.extent, loop_->body);
+    };
     for (size_t d = 0; d < a.region.region.size(); ++d) {
       const Range &x = a.region.region[d], &y = later.region[d];
+      if (may_change(x) || may_change(y)) continue;
       if (analyzer_.CanProveLessEqual(x.min + x.extent, y.min)) return true;
       if (analyzer_.CanProveLessEqual(y.min + y.extent, x.min)) return true;
     }

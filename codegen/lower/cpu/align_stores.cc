@@ -3,9 +3,9 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/lower/common/independent_of.h"
 #include "codegen/lower/common/scoped_mutator.h"
 #include "ir/arith/linear.h"
+#include "ir/may_change.h"
 #include "ir/structural.h"
 #include "ir/substitute.h"
 
@@ -52,7 +52,9 @@ class StoreAligner : public ScopedMutator {
     const int64_t line = line_bytes_ / buffer->dtype.bytes();
     if (buffer->scope.kind() == MemoryKind::kRegister) return false;
     if (!store->value.dtype().is_scalar() || *width % line != 0 || *count * *width < kLeastVectors * line) return false;
-    if (buffer->alignment % line_bytes_ != 0 || !IsIndependentOf(store->value, buffer)) return false;
+    // Elements of two parts are stored twice.
+    if (buffer->alignment % line_bytes_ != 0 || MayChange(store->value, lanes->body)) return false;
+    if (MayChange(store->indices[0], lanes->body)) return false;
     const auto index = arith::DetectLinear(store->indices[0], {op->var, lanes->var}, &analyzer_);
     if (!index || !IsInt(index->coefficients[0], *width) || !IsInt(index->coefficients[1], 1)) return false;
     if (arith::KnownDivisor(index->base, &analyzer_) % line == 0) return false;

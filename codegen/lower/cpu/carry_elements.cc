@@ -8,6 +8,7 @@
 #include "ir/arith/analyzer.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
+#include "ir/may_change.h"
 #include "ir/substitute.h"
 
 namespace tilewright {
@@ -42,9 +43,12 @@ class Loop {
 
   // Null where nothing is carried.
   Stmt Carry() {
-    if (IsInt(loop_->extent, 1)) return {};
+    // The ends are evaluated again behind the first iteration.
+    const StoredMemory stored(loop_->body);
+    if (IsInt(loop_->extent, 1) || stored.MayChange(min_) || stored.MayChange(loop_->extent)) return {};
     for (size_t i = 0; i < stores_.size(); ++i) {
-      if (IsStoredOnce(i) && IsMoved(*stores_[i]) && IsLoadedNext(i)) carried_.push_back({i, ElementFor(*stores_[i])});
+      if (!IsStoredOnce(i) || !IsMoved(*stores_[i]) || stored.MayChange(stores_[i]->indices[0])) continue;
+      if (IsLoadedNext(i)) carried_.push_back({i, ElementFor(*stores_[i])});
     }
     if (carried_.empty()) return {};
     const Expr one = Const(loop_->var.dtype(), 1);

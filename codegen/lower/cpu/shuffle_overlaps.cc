@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/lower/common/independent_of.h"
 #include "codegen/lower/common/split_constant.h"
 #include "ir/arith/linear.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
+#include "ir/may_change.h"
 #include "ir/structural.h"
 
 namespace tilewright {
@@ -161,7 +161,7 @@ void StoreLate(std::vector<Stmt>& run) {
   const Buffer& buffer = cast<StoreNode>(run[0])->buffer;
   const auto can_wait = [&](const Stmt& s) {
     const auto* store = cast<StoreNode>(s);
-    return store->buffer.same_as(buffer) && IsIndependentOf(store->value, buffer);
+    return store->buffer.same_as(buffer) && !MayChange(store->value, run[0]);
   };
   if (run.size() > kMostBeforeStores || !std::ranges::all_of(run, can_wait)) return;
   std::vector<std::pair<Var, Expr>> values;
@@ -211,8 +211,11 @@ class Shuffler : public StmtMutator {
     if (!reader.only_reads()) return false;
     for (const Stmt& s : run) loads.erase(cast<StoreNode>(s)->buffer->data.get());
     Replacements replacements;
+    const Stmt whole = Sequence(run);
     for (const auto& [data, of_buffer] : loads) {
-      for (const Loads& same_rest : of_buffer) ReplaceOverlaps(same_rest, replacements);
+      for (const Loads& same_rest : of_buffer) {
+        if (!MayChange(same_rest.rest, whole)) ReplaceOverlaps(same_rest, replacements);
+      }
     }
     if (replacements.empty()) return false;
     Replacer replacer(replacements);
