@@ -14,6 +14,7 @@
 #include "ir/arith/same_expr.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
+#include "ir/may_change.h"
 #include "ir/script/printer.h"
 #include "ir/substitute.h"
 #include "verify/structure/given_values.h"
@@ -25,30 +26,6 @@ using arith::ReadsMemory;
 using arith::SameExpr;
 
 constexpr char kCheck[] = "access bounds";
-
-bool Reaches(const Expr& e, const Buffer& buffer) {
-  bool found = false;
-  PreOrder(e, [&](const Expr& part) {
-    const auto* load = dyn_cast<LoadNode>(part);
-    found |= load != nullptr && load->buffer->data.same_as(buffer->data);
-    return !found;
-  });
-  return found;
-}
-
-// Whether `s` may change what `condition` reads, so that the condition need not hold to its end.
-bool Changes(const Stmt& s, const Expr& condition) {
-  bool changes = false;
-  PreOrder(s, [&](const Stmt& part) {
-    if (const auto* store = dyn_cast<StoreNode>(part)) changes |= Reaches(condition, store->buffer);
-    return !changes;
-  });
-  PreOrderExprs(s, [&](const Expr& e) {
-    changes |= arith::HasEffect(e);
-    return !changes;
-  });
-  return changes;
-}
 
 bool Divides(BinaryOp op) {
   return op == BinaryOp::kDiv || op == BinaryOp::kMod || op == BinaryOp::kFloorDiv || op == BinaryOp::kFloorMod;
@@ -72,7 +49,9 @@ std::optional<std::vector<const VarNode*>> FactorsOf(const Expr& e) {
 class Checker : public Visitor {
  public:
   using Visitor::Visit;
-  explicit Checker(const Function& function) : given_(function) { given_.AssumeSizes(&analyzer_); }
+  explicit Checker(const Function& function) : body_(function->body), given_(function) {
+    given_.AssumeSizes(&analyzer_);
+  }
   Diagnostics diagnostics;
 
  protected:
@@ -223,11 +202,12 @@ class Checker : public Visitor {
   }
 
   // The parts of a conjunction that still hold wherever `s` is.
-  static Expr Unchanged(const Expr& condition, const Stmt& s) {
+  Expr Unchanged(const Expr& condition, const Stmt& s) {
     if (!condition || !s || !ReadsMemory(condition)) return condition;
     const auto* op = dyn_cast<BinaryNode>(condition);
     if (op != nullptr && op->op == BinaryOp::kAnd) return And(Unchanged(op->a, s), Unchanged(op->b, s));
-    return Changes(s, condition) ? True() : condition;
+    if (!pointers_) pointers_.emplace(body_);
+    return MayChange(condition, s, &*pointers_) ? True() : condition;
   }
 
   // What is visited, of `s` if it is a statement, happens only where the condition holds.
@@ -493,6 +473,8 @@ class Checker : public Visitor {
     Expr least, greatest, extent;
     size_t conditions = 0;  // by the first ones of `conditions_`
   };
+  const Stmt& body_;
+  std::optional<Pointers> pointers_;  // of `body_`, once they are needed
   const GivenValues given_;
   std::vector<Inside> proven_;
   std::vector<Expr> conditions_;             // that hold where it is visited

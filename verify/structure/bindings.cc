@@ -12,6 +12,7 @@
 #include "ir/arith/region.h"
 #include "ir/arith/same_expr.h"
 #include "ir/functor.h"
+#include "ir/known_inside.h"
 #include "ir/script/printer.h"
 #include "ir/substitute.h"
 #include "verify/structure/block_checker.h"
@@ -28,7 +29,7 @@ class Checker : public BlockChecker {
  protected:
   void VisitFor(const ForNode* op) override {
     arith::Analyzer::Scope scope(&analyzer_);
-    analyzer_.Bind(op->var, {op->min, op->extent});
+    BindInside(*op, &analyzer_);
     const ForNode* same_threads = ThreadsOf(op->thread_tag);
     if (same_threads != nullptr) {
       CheckInstancesOfOneThread(*op, same_threads);
@@ -48,11 +49,11 @@ class Checker : public BlockChecker {
   void VisitIf(const IfNode* op) override {
     {
       arith::Analyzer::Scope scope(&analyzer_);
-      analyzer_.Assume(op->condition);
+      AssumeInside(op->condition, op->then_case, &analyzer_);
       Visit(op->then_case);
     }
     arith::Analyzer::Scope scope(&analyzer_);
-    if (op->else_case) analyzer_.Assume(Not(op->condition));
+    if (op->else_case) AssumeInside(Not(op->condition), op->else_case, &analyzer_);
     Visit(op->else_case);
   }
   void VisitBlockRealize(const BlockRealizeNode* op) override {
