@@ -16,7 +16,7 @@ std::string BusyLine(const TuneResult& result);
 std::string NotBesideRulesLine(const TuneResult& result);
 
 // The peak of "% of peak", and where its numbers come from; empty where no products are counted. A time that is shorter
-// than the peak allows is explained or called an error: `saves` says whether the schedule computes less than is counted.
+// than the peak allows is explained or called an error. `saves`: the schedule computes less than is counted.
 std::string PeakLine(const SpeedOfLight& bound, const Target& target, double seconds, bool saves);
 
 }  // namespace tilewright

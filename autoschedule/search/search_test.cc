@@ -321,7 +321,7 @@ TEST_F(SearchTest, TheTimeIsKeptWhereLooksTakeLong) {
   const SearchResult result = Run(runner, {.seconds = 2, .population = 16});
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
   EXPECT_TRUE(result.statistics.beside_preferred);
-  // Of 13 candidates, three rounds and ten of four would take 1.6 s, where 0.2 s are left.
+  // Three rounds of 13 candidates and ten of four would take 1.6 s, where 0.2 s are left.
   EXPECT_LT(spent.count(), 2.9);
 }
 

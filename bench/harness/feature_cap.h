@@ -1,7 +1,7 @@
 // What TILEWRIGHT_HOST_FEATURES (docs/targets.md) means for peers.
 //
-// The variable caps the features that this compiler takes the host to have. Peers look at the CPU themselves; those that
-// have a switch of their own get it here, and the others are named, since they still take all of the CPU.
+// The variable caps the features that this compiler takes the host to have. Peers look at the CPU themselves. Those
+// that have a switch of their own get it here. The others are named, since they still take all of the CPU.
 #pragma once
 
 #include <string>

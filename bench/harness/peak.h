@@ -2,8 +2,8 @@
 //
 // Arithmetic peaks come from loops of independent multiply-add instructions that touch no memory, on all threads at
 // once: the sum of what each core does in its best moment, so that other processes do not lower it. A kernel cannot be
-// faster unless it needs fewer operations. The bandwidth is that of reading memory far larger than every cache, the best
-// of several short runs, because a disturbed run says nothing.
+// faster unless it needs fewer operations. The bandwidth is that of reading memory far larger than every cache. It is
+// the best of several short runs, because a disturbed run says nothing.
 #pragma once
 
 #include "bench/harness/dtype.h"
@@ -24,7 +24,7 @@ struct Peak {
 // The instructions are those of HostTarget(). On all threads of the pool; takes about a second.
 Peak MeasurePeak(runtime::ThreadPool& pool);
 
-// Of each number the higher one: a machine that was disturbed while one of them was measured may do more.
+// The higher one of each number: a machine that was disturbed while one of them was measured may do more.
 Peak Highest(const Peak& a, const Peak& b);
 
 // Independent sums of a loop that measures a peak: one register holds the operand, and one is left to the compiler.

@@ -187,8 +187,8 @@ class WorkloadRun {
     return checked_.size() - 1;
   }
 
-  // Marks the variant as inexact where its output is wrong, and says in `failure`, if that is empty, where. An error when
-  // the output cannot be read.
+  // Marks the variant as inexact if its output is wrong, and names the element in `failure` if that is empty. An error
+  // when the output cannot be read.
   absl::Status CheckOutput(Runner& runner, int set, size_t operands, double slack, VariantResult& variant,
                            std::string& failure) {
     if (absl::Status status = runner.CopyOutput(set, output_); !status.ok()) return status;

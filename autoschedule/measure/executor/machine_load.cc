@@ -20,7 +20,7 @@ struct Process {
   double ticks = 0;  // of it and of its children that have ended
 };
 
-// Of /proc/PID/stat: the name stands in parentheses and may hold anything.
+// Reads /proc/PID/stat. The name stands in parentheses and may hold anything.
 Process ReadProcess(const std::string& pid) {
   std::ifstream file("/proc/" + pid + "/stat");
   std::string text;
