@@ -2,6 +2,8 @@
 #include <iterator>
 #include <ostream>
 
+#include "absl/strings/str_join.h"
+#include "base/nearest_names.h"
 #include "base/status_macros.h"
 #include "codegen/abi/c_header.h"
 #include "codegen/backend.h"
@@ -13,6 +15,7 @@
 #include "tools/onnx_file.h"
 #include "tools/onnx_plan.h"
 #include "tools/program_file.h"
+#include "tools/programs/verification.h"
 #include "tools/scheduled_program.h"
 
 namespace tilewright {
@@ -45,8 +48,8 @@ int RunCompile(const CommandArguments& args) {
   if (std::ranges::find(kKinds, kind) == std::end(kKinds)) {
     return UsageError(args, "compile", "-o " + *path + " ends in none of .o, .so, .ll, .s, .cu, .ptx and .cubin");
   }
-  if (IsOnnxFile(args.operands()[0])) {
-    if (kind != "o" && kind != "so") return UsageError(args, "compile", "of a model -o ends in .so or .o");
+  if (args.kind() == FileKind::kModel) {
+    if (kind != "o" && kind != "so") return UsageError(args, "compile", "-o of an ONNX model ends in .so or .o");
     return CompileOnnx(args, *path);
   }
   auto target = NamedTarget(args.Get("--target").value_or("host"));
@@ -58,18 +61,19 @@ int RunCompile(const CommandArguments& args) {
   for (const std::string& pass : print_after) {
     const std::vector<std::string_view> names = LoweringPassNames(*target);
     if (pass == "all" || std::find(names.begin(), names.end(), pass) != names.end()) continue;
-    std::string known;
-    for (std::string_view name : names) known += (known.empty() ? "" : ", ") + std::string(name);
-    return UsageError(args, "compile", "--print-after=" + pass + " is not a pass; there are all, " + known);
-  }
-  if (args.Has("--script") && args.Has("--db")) {
-    return UsageError(args, "compile", "--script and --db exclude each other");
+    std::vector<std::string> known = {"all"};
+    known.insert(known.end(), names.begin(), names.end());
+    return UsageError(args, "compile",
+                      "--print-after=" + pass + ": there is no such pass" + DidYouMean(pass, known) + " (known are " +
+                          absl::StrJoin(known, ", ") + ")");
   }
   const std::optional<Module> module = ReadProgram(args, args.operands()[0]);
   if (!module) return kRefused;
   IntrinRegistry intrins = IntrinRegistry::Builtin();
-  const std::optional<Schedule> schedule = ScheduleProgram(args, *module, *target, &intrins);
-  if (!schedule) return kRefused;
+  const std::optional<ScheduledProgram> scheduled = ScheduleProgram(args, *module, *target, &intrins);
+  if (!scheduled) return kRefused;
+  const Schedule* schedule = &scheduled->schedule;
+  if (!MayBeCompiled(args, *module, schedule->module(), *target)) return kRefused;
   if (const auto trace = args.Get("--trace"); trace && !WriteText(args, *trace, ToText(schedule->trace()))) {
     return kRefused;
   }
@@ -92,14 +96,6 @@ int RunCompile(const CommandArguments& args) {
 }  // namespace
 
 Command CompileCommand() {
-  std::vector<Flag> flags = {{"-o", "OUT", "the file to write"},
-                             {"--target", "NAME", "what to compile for; host by default"},
-                             {"--trace", "FILE", "writes the schedule that was applied, as text"},
-                             {"--print-after", "PASS", "prints the program after a lowering pass, or after all", true},
-                             {"--dim", "NAME=N", "of a model: value of a symbolic dimension", true},
-                             {"--opt-level", "N", "of a model: how far its graph is optimized; 2 by default"},
-                             {"--disable", "PASS", "of a model: a pass that does not run", true}};
-  for (const Flag& flag : SchedulingFlags()) flags.push_back(flag);
   return {.name = "compile",
           .operands = "FILE",
           .summary = "compiles a program or an ONNX model to an object, a library, LLVM IR, assembly or CUDA",
@@ -107,9 +103,10 @@ Command CompileCommand() {
               "The extension of OUT says which: .o, .so, .ll or .s; for a GPU .cu, .ptx or .cubin. Objects and "
               "libraries get a C header beside "
               "them. How functions are called is described in docs/abi.md. Without --script and --db the program is "
-              "scheduled by the rules for the target. A model becomes one function, named after OUT, with its weights "
+              "scheduled by the rules for the target. The scheduled program is verified first. A model becomes one "
+              "function, named after OUT, with its weights "
               "packed.",
-          .flags = flags,
+          .takes = kPrograms | kModels,
           .run = RunCompile};
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "autoschedule/database/database.h"
+#include "base/nearest_names.h"
 #include "ir/structural.h"
 #include "schedule/script/trace_text.h"
 #include "tools/commands.h"
@@ -139,9 +140,10 @@ int Prune(const CommandArguments& args, Database& database) {
 
 int RunDb(const CommandArguments& args) {
   const std::string& action = args.operands()[0];
-  static constexpr std::string_view kActions[] = {"list", "best", "export", "merge", "prune"};
+  static const std::vector<std::string> kActions = {"list", "best", "export", "merge", "prune"};
   if (std::find(std::begin(kActions), std::end(kActions), action) == std::end(kActions)) {
-    return UsageError(args, "db", action + " is none of list, best, export, merge and prune");
+    return UsageError(args, "db",
+                      action + " is none of list, best, export, merge and prune" + DidYouMean(action, kActions));
   }
   if (args.operands().size() > 1 && action != "best" && action != "merge") {
     return UsageError(args, "db", "unexpected operand " + args.operands()[1]);
@@ -173,9 +175,6 @@ Command DbCommand() {
               "  export        every record as a line of JSON\n"
               "  merge FILE    adds the records of another database that are not there yet\n"
               "  prune         deletes failures and all but the best records of each program",
-          .flags = {{"--db", "PATH", "the database"},
-                    {"--keep", "N", "of prune: how many records of each task (program, target, threads, caches) stay"},
-                    {"-o", "FILE", "of export: where the lines go; standard output by default"}},
           .run = RunDb};
 }
 

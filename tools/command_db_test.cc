@@ -11,7 +11,7 @@
 #include "ir/structural.h"
 #include "schedule/recorder/schedule.h"
 #include "schedule/script/trace_text.h"
-#include "tools/command.h"
+#include "tools/command_line/command.h"
 #include "tools/commands.h"
 
 namespace tilewright {
@@ -127,7 +127,8 @@ TEST(Db, NamesDamagedTraces) {
 
 TEST(Db, Refuses) {
   EXPECT_EQ(RunTool({"db", "lost", "--db=x"}).err,
-            "tilewright db: lost is none of list, best, export, merge and prune; see tilewright db --help\n");
+            "tilewright db: lost is none of list, best, export, merge and prune; did you mean list? See tilewright db "
+            "--help\n");
   EXPECT_EQ(RunTool({"db", "list"}).err, "tilewright db: --db=PATH is missing; see tilewright db --help\n");
   EXPECT_EQ(RunTool({"db", "list", "x", "--db=x"}).status, kUsage);
   const std::string path = MakeDatabase("refuses", {});

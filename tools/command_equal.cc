@@ -74,7 +74,7 @@ Command EqualCommand() {
               "Prints the first difference, both sides next to each other, and exits with 1 when there is one. With "
               "--simplify, indices, regions, bindings and conditions are compared after simplification: 14 <= v0 * 4 + "
               "v1 is v0 == 3 and 2 <= v1 where v1 has 4 values, and iterators of one value are that value.",
-          .flags = {{"--simplify", "", "compares indices, regions and conditions after simplification"}},
+          .takes = kPrograms,
           .run = Equal};
 }
 

@@ -111,10 +111,7 @@ void Explain(const Function& function, const Target& target, std::ostream& out) 
 }
 
 int RunExplain(const CommandArguments& args) {
-  if (args.Has("--script") + args.Has("--db") + args.Has("--as-is") > 1) {
-    return UsageError(args, "explain", "--script, --db and --as-is exclude each other");
-  }
-  if (IsOnnxFile(args.operands()[0])) return ExplainOnnx(args);
+  if (args.kind() == FileKind::kModel) return ExplainOnnx(args);
   const auto target = NamedTarget(args.Get("--target").value_or("host"));
   if (!target.ok()) {
     args.err() << std::string(target.status().message()) << "\n";
@@ -125,9 +122,9 @@ int RunExplain(const CommandArguments& args) {
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   Module scheduled = *module;
   if (!args.Has("--as-is")) {
-    const std::optional<Schedule> schedule = ScheduleProgram(args, *module, *target, &intrins);
-    if (!schedule) return kRefused;
-    scheduled = schedule->module();
+    const std::optional<ScheduledProgram> by_schedule = ScheduleProgram(args, *module, *target, &intrins);
+    if (!by_schedule) return kRefused;
+    scheduled = by_schedule->schedule.module();
   }
   bool first = true;
   for (const Function& function : scheduled.functions()) {
@@ -141,16 +138,6 @@ int RunExplain(const CommandArguments& args) {
 }  // namespace
 
 Command ExplainCommand() {
-  std::vector<Flag> flags = {
-      {"--target", "NAME", "what to explain it for; host by default"},
-      {"--as-is", "", "explain the program as it is written, with no schedule applied"},
-      {"--plan", "", "of a model: each call with its limiter, and why kernels were joined or not"},
-      {"--passes", "", "of a model: how long each pass took"},
-      {"--programs", "DIR", "of a model: writes the program of each kernel to DIR/kN.py, as this tool takes it"},
-      {"--dim", "NAME=N", "of a model: value of a symbolic dimension", true},
-      {"--opt-level", "N", "of a model: how far its graph is optimized; 2 by default"},
-      {"--disable", "PASS", "of a model: a pass that does not run", true}};
-  for (const Flag& flag : SchedulingFlags()) flags.push_back(flag);
   return {
       .name = "explain",
       .operands = "FILE",
@@ -158,7 +145,7 @@ Command ExplainCommand() {
       .details =
           "Nothing is run. The busiest core is the one with the most iterations of parallel loops; caches are taken "
           "to be warm. Functions that prepare constants are shown apart.",
-      .flags = std::move(flags),
+      .takes = kPrograms | kModels,
       .run = RunExplain};
 }
 

@@ -104,11 +104,7 @@ Command ScheduleCommand() {
           .operands = "FILE",
           .summary = "applies a schedule to a program and prints the result",
           .details = "The schedule is text as docs/primitives.md describes it, or a trace.",
-          .flags = {{"--script", "SCHED", "the schedule's file"},
-                    {"--intrin", "FILE", "a file of intrinsics: NAME_desc and NAME_impl form NAME", true},
-                    {"--each-step", "", "print the program after every call, changed lines marked with '>'"},
-                    {"--trace", "OUT", "write what was applied there, with the decisions drawn; as JSON to NAME.json"},
-                    {"-o", "OUT", "write the program there"}},
+          .takes = kPrograms,
           .run = RunSchedule};
 }
 

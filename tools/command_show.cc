@@ -3,16 +3,15 @@
 #include "ir/script/json.h"
 #include "ir/script/printer.h"
 #include "tools/commands.h"
+#include "tools/graph_file.h"
 #include "tools/program_file.h"
 
 namespace tilewright {
 namespace {
 
 int Show(const CommandArguments& args) {
+  if (args.kind() == FileKind::kGraph) return ShowGraph(args);
   const std::string format = args.Get("--format").value_or("script");
-  if (format != "script" && format != "json") {
-    return UsageError(args, "show", "--format is script or json, not " + format);
-  }
   std::optional<Module> module = ReadProgram(args, args.operands()[0]);
   if (!module) return kRefused;
   args.out() << (format == "json" ? ToJson(*module) + "\n" : Print(*module));
@@ -24,8 +23,8 @@ int Show(const CommandArguments& args) {
 Command ShowCommand() {
   return {.name = "show",
           .operands = "FILE",
-          .summary = "reads a program and prints it in canonical form",
-          .flags = {{"--format", "script|json", "text to read back (the default), or the IR as JSON"}},
+          .summary = "reads a program or graph text and prints it in canonical form",
+          .takes = kPrograms | kGraphs,
           .run = Show};
 }
 

@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "autoschedule/measure/runner.h"
 #include "autoschedule/tune/list_candidates.h"
 #include "autoschedule/tune/tune.h"
@@ -18,9 +17,10 @@
 #include "intrin/registry.h"
 #include "ir/script/printer.h"
 #include "schedule/script/trace_text.h"
+#include "tools/arrays/run_arguments.h"
+#include "tools/command_line/flag_value.h"
 #include "tools/commands.h"
 #include "tools/program_file.h"
-#include "tools/run_arguments.h"
 #include "tools/scheduled_program.h"
 #include "tools/tune_report.h"
 
@@ -92,32 +92,12 @@ void PrintStatistics(const TuneResult& result, std::ostream& err) {
   for (const RuleRefusal& block : result.left_alone) err << "  not scheduled: " << block.ToString() << "\n";
 }
 
-// The program, or the function of it that --func names, alone.
-std::optional<Module> TunedFunction(const CommandArguments& args, const Module& program) {
-  const auto name = args.Get("--func");
-  if (!name) return program;
-  if (const Function function = program.Find(*name)) return Module(function);
-  args.err() << args.operands()[0] << ": error: there is no function " << *name << "\n";
-  return std::nullopt;
-}
-
 // n=1,37,512 of each --dim.
-absl::StatusOr<SizesByName> ReadSizes(const CommandArguments& args) {
+SizesByName ReadSizes(const CommandArguments& args) {
   SizesByName sizes;
   for (const std::string& text : args.GetAll("--dim")) {
-    const std::vector<std::string> parts = absl::StrSplit(text, '=');
-    std::vector<int64_t> values;
-    const std::vector<std::string> numbers = absl::StrSplit(parts.back(), ',');
-    for (const std::string& number : numbers) {
-      int64_t value;
-      if (parts.size() != 2 || !absl::SimpleAtoi(number, &value) || value <= 0) {
-        return absl::InvalidArgumentError(absl::StrCat("--dim ", text, " is not NAME=SIZE,... with positive sizes"));
-      }
-      values.push_back(value);
-    }
-    if (!sizes.emplace(parts[0], values).second) {
-      return absl::InvalidArgumentError(absl::StrCat("--dim gives ", parts[0], " twice"));
-    }
+    const auto dim = ReadDim(text);
+    sizes.emplace(dim->first, dim->second);
   }
   return sizes;
 }
@@ -137,15 +117,9 @@ int RunTune(const CommandArguments& args) {
   double seconds = 60;
   int64_t trials = 0;
   uint64_t seed = 0;
-  if (const auto text = args.Get("--seconds"); text && (!absl::SimpleAtod(*text, &seconds) || !(seconds > 0))) {
-    return UsageError(args, "tune", "--seconds must be a positive number, got " + *text);
-  }
-  if (const auto text = args.Get("--trials"); text && (!absl::SimpleAtoi(*text, &trials) || trials <= 0)) {
-    return UsageError(args, "tune", "--trials must be a positive integer, got " + *text);
-  }
-  if (const auto text = args.Get("--seed"); text && !absl::SimpleAtoi(*text, &seed)) {
-    return UsageError(args, "tune", "--seed must be a number, got " + *text);
-  }
+  if (const auto text = args.Get("--seconds")) (void)absl::SimpleAtod(*text, &seconds);
+  if (const auto text = args.Get("--trials")) (void)absl::SimpleAtoi(*text, &trials);
+  if (const auto text = args.Get("--seed")) (void)absl::SimpleAtoi(*text, &seed);
   auto target = NamedTarget(args.Get("--target").value_or("host"));
   if (!target.ok()) {
     args.err() << std::string(target.status().message()) << "\n";
@@ -153,41 +127,41 @@ int RunTune(const CommandArguments& args) {
   }
   const std::optional<Module> program = ReadProgram(args, args.operands()[0]);
   if (!program) return kRefused;
-  const std::optional<Module> module = TunedFunction(args, *program);
-  if (!module) return kRefused;
+  if (const auto unknown = UnknownFunction(args, *program)) return UsageError(args, "tune", *unknown);
+  const auto name = args.Get("--func");
+  const Module module = name ? Module(program->Find(*name)) : *program;
+  if (module.Main()) {
+    if (const auto unused = UnusedArguments(args, module.Main())) return UsageError(args, "tune", *unused);
+  }
   const std::string launcher = args.Get("--launcher").value_or("");
   *target = MeasuredTarget(*target, launcher);
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   if (!LoadIntrinsics(args, &intrins)) return kRefused;
   if (args.Has("--list-candidates")) {
-    args.out() << ListCandidates(*module, *target, &intrins);
+    args.out() << ListCandidates(module, *target, &intrins);
     return kDone;
   }
   auto refuse = [&](const absl::Status& status) {
     args.err() << args.operands()[0] << ": error: " << std::string(status.message()) << "\n";
     return kRefused;
   };
-  if (args.Has("--cold-cache") && args.Has("--warm-cache")) {
-    return UsageError(args, "tune", "--cold-cache and --warm-cache exclude each other");
-  }
   std::optional<Database> database;
   if (const auto path = args.Get("--db")) {
     auto opened = Database::Open(*path);
     if (!opened.ok()) return refuse(opened.status());
     database.emplace(*std::move(opened));
   }
-  auto sizes = ReadSizes(args);
-  if (!sizes.ok()) return UsageError(args, "tune", std::string(sizes.status().message()));
-  if (module->Main()) *sizes = TypicalWhereNoneIsNamed(args, module->Main(), *sizes);
-  const Function main = module->Main() ? WithLikelySizes(module->Main(), *sizes) : Function();
+  SizesByName sizes = ReadSizes(args);
+  if (module.Main()) sizes = TypicalWhereNoneIsNamed(args, module.Main(), sizes);
+  const Function main = module.Main() ? WithLikelySizes(module.Main(), sizes) : Function();
   const SpeedOfLight bound = main ? SpeedOfLightOf(main, *target) : SpeedOfLight();
   ProgressPrinter progress(args.err(), &args.err() == &std::cerr && isatty(STDERR_FILENO) != 0, seconds, bound);
   std::vector<TuneMeasurement> measurements;
-  const auto result = Tune(*module, *target, &intrins,
+  const auto result = Tune(module, *target, &intrins,
                            {.seconds = seconds,
                             .trials = trials,
                             .seed = seed,
-                            .sizes = *sizes,
+                            .sizes = sizes,
                             .caches = args.Has("--cold-cache")   ? Caches::kCold
                                       : args.Has("--warm-cache") ? Caches::kWarm
                                                                  : Caches::kRotating,
@@ -204,7 +178,7 @@ int RunTune(const CommandArguments& args) {
   PrintStatistics(*result, args.err());
   args.err() << BusyLine(*result) << NotBesideRulesLine(*result);
   if (!result->caution.empty()) args.err() << "caution: " << result->caution << "\n";
-  if (const auto plain = BlocksWithoutIntrinsic(*module, *target, &intrins); !plain.empty()) {
+  if (const auto plain = BlocksWithoutIntrinsic(module, *target, &intrins); !plain.empty()) {
     args.err() << "no tensor intrinsic computes " << absl::StrJoin(plain, ", ") << ": loops over vectors\n";
   }
   const char* const how = !result->emulated ? "" : target->is_gpu() ? "projected " : "emulated, projected ";
@@ -247,24 +221,7 @@ Command TuneCommand() {
           "architecture, a projected one of emulated code, which is marked. OUT receives the scheduled program and "
           "OUT.trace the schedule, which "
           "`schedule --script` and `compile --script` take.",
-      .flags =
-          {{"--target", "NAME", "what to compile for; host by default"},
-           {"--func", "NAME", "the function; main, or the only one, by default"},
-           {"--seconds", "S", "how long to search; 60 by default"},
-           {"--dim", "NAME=N,...",
-            "sizes of a symbolic extent to tune for, a typical one by default; one that is named twice counts twice",
-            true},
-           {"--trials", "N", "ends after that many measurements"},
-           {"--seed", "N", "of the search"},
-           {"--cold-cache", "", "no operand is in a cache when a call begins; by default inputs rotate"},
-           {"--warm-cache", "", "every call is on the same arrays, in whatever cache holds them"},
-           {"--db", "PATH", "a database that keeps what was measured; made where there is none"},
-           {"--intrin", "FILE", "a file of intrinsics: NAME_desc and NAME_impl form NAME", true},
-           {"--extern", "LIB.so", "a library with functions that intrinsics call by name", true},
-           {"--launcher", "COMMAND", "before the worker that measures, \"ssh board\" for example"},
-           {"--list-candidates", "", "only prints which intrinsics can compute which blocks, and how"},
-           {"--html", "PATH", "write a page about the run there: best over time, candidates, models, schedule"},
-           {"-o", "OUT", "write the scheduled program there"}},
+      .takes = kPrograms,
       .run = RunTune};
 }
 

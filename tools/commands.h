@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "tools/command.h"
+#include "tools/command_line/command.h"
 
 namespace tilewright {
 

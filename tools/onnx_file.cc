@@ -1,5 +1,6 @@
 #include "tools/onnx_file.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -9,7 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
+#include "base/nearest_names.h"
 #include "codegen/remote/launcher.h"
 #include "graph/device/device.h"
 #include "graph/executor/kernel_cache.h"
@@ -17,9 +18,12 @@
 #include "graph/executor/optimize.h"
 #include "graph/ir/basic_ops.h"
 #include "graph/onnx/model_inputs.h"
+#include "graph/pipeline.h"
 #include "nlohmann/json.hpp"
 #include "target/target.h"
-#include "tools/array_summary.h"
+#include "tools/arrays/array_summary.h"
+#include "tools/arrays/run_arguments.h"
+#include "tools/command_line/flag_value.h"
 
 namespace tilewright {
 namespace {
@@ -47,9 +51,7 @@ std::string Describe(const onnx::ValueInfoProto& value) {
 absl::StatusOr<OnnxModel::Inputs> InputsOf(const CommandArguments& args, const onnx::GraphProto& graph,
                                            const std::map<std::string, int64_t>& dims) {
   int64_t seed = 0;
-  if (const auto text = args.Get("--seed"); text && !absl::SimpleAtoi(*text, &seed)) {
-    return absl::InvalidArgumentError(absl::StrCat("--seed ", *text, " is not a number"));
-  }
+  if (const auto text = args.Get("--seed")) (void)absl::SimpleAtoi(*text, &seed);
   const auto directory = args.Get("--inputs");
   if (directory && !fs::is_directory(*directory)) {
     return absl::InvalidArgumentError(absl::StrCat("--inputs ", *directory, " is not a directory"));
@@ -79,6 +81,31 @@ absl::StatusOr<OnnxModel::Inputs> InputsOf(const CommandArguments& args, const o
   return inputs;
 }
 
+// A pass of --disable that there is not, or that does not run at this opt_level.
+std::optional<std::string> UnusedPass(const graph::PassContext& context) {
+  graph::OpTable ops;
+  std::map<std::string, int> levels;
+  std::vector<std::string> names;
+  for (const graph::Pass& pass : graph::GraphPasses({.ops = &ops})) {
+    if (pass.name == "LegalizeOps") continue;  // models are imported as calls of programs
+    const auto [known, is_new] = levels.emplace(pass.name, pass.opt_level);
+    if (is_new) names.push_back(pass.name);
+    known->second = std::min(known->second, pass.opt_level);
+  }
+  for (const std::string& name : context.disabled) {
+    const auto known = levels.find(name);
+    if (known == levels.end()) {
+      return absl::StrCat("--disable=", name, ": there is no such pass", DidYouMean(name, names), " (known are ",
+                          absl::StrJoin(names, ", "), ")");
+    }
+    if (known->second > context.opt_level) {
+      return absl::StrCat("--disable=", name, " has no effect with --opt-level=", context.opt_level,
+                          ": that pass runs from ", known->second, " on");
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 int RefuseOnnx(const CommandArguments& args, absl::string_view message) {
@@ -86,28 +113,59 @@ int RefuseOnnx(const CommandArguments& args, absl::string_view message) {
   return kRefused;
 }
 
-absl::StatusOr<std::map<std::string, int64_t>> DimsOf(const CommandArguments& args) {
+std::map<std::string, int64_t> DimsOf(const CommandArguments& args) {
   std::map<std::string, int64_t> dims;
   for (const std::string& text : args.GetAll("--dim")) {
-    const std::vector<std::string> parts = absl::StrSplit(text, '=');
-    int64_t value;
-    if (parts.size() != 2 || !absl::SimpleAtoi(parts[1], &value) || value < 0) {
-      return absl::InvalidArgumentError(absl::StrCat("--dim ", text, " is not NAME=NUMBER"));
-    }
-    dims[parts[0]] = value;
+    const auto dim = ReadDim(text);
+    dims.emplace(dim->first, dim->second.front());
   }
   return dims;
 }
 
-absl::StatusOr<graph::PassContext> PassesOf(const CommandArguments& args) {
+graph::PassContext PassesOf(const CommandArguments& args) {
   graph::PassContext context;
-  if (const auto level = args.Get("--opt-level")) {
-    if (!absl::SimpleAtoi(*level, &context.opt_level) || context.opt_level < 0) {
-      return absl::InvalidArgumentError(absl::StrCat("--opt-level ", *level, " is not a number from 0 on"));
-    }
-  }
+  if (const auto level = args.Get("--opt-level")) (void)absl::SimpleAtoi(*level, &context.opt_level);
   for (const std::string& name : args.GetAll("--disable")) context.disabled.insert(name);
   return context;
+}
+
+std::optional<std::string> UnusedByModel(const CommandArguments& args, const onnx::GraphProto& graph) {
+  std::vector<std::string> dimensions, arrays;
+  for (const auto& input : graph.input()) {
+    arrays.push_back(fs::path(graph::ArrayPath("", input.name())).stem().string());
+    const auto& shape = input.type().tensor_type().shape();
+    for (int i = 0; i < shape.dim_size(); ++i) {
+      if (!shape.dim(i).has_dim_value() || shape.dim(i).dim_value() < 0) {
+        dimensions.push_back(graph::DimensionName(input, i));
+      }
+    }
+  }
+  // What was written by --outputs may lie beside the inputs.
+  for (const auto& output : graph.output()) {
+    arrays.push_back(fs::path(graph::ArrayPath("", output.name())).stem().string());
+  }
+  for (const std::string& text : args.GetAll("--dim")) {
+    const std::string name = ReadDim(text)->first;
+    if (std::ranges::find(dimensions, name) != dimensions.end()) continue;
+    return absl::StrCat("--dim ", text, ": no input of the model has a symbolic dimension ", name,
+                        DidYouMean(name, dimensions));
+  }
+  if (const auto unused = UnusedPass(PassesOf(args))) return unused;
+  const auto inputs = args.Get("--inputs");
+  return inputs ? UnusedArrays(*inputs, arrays, "input of the model") : std::nullopt;
+}
+
+std::unique_ptr<graph::ModelFile> OpenModel(const CommandArguments& args, int* status) {
+  auto file = graph::ModelFile::Open(args.operands()[0]);
+  if (!file.ok()) {
+    *status = RefuseOnnx(args, file.status().message());
+    return nullptr;
+  }
+  if (const auto unused = UnusedByModel(args, (*file)->model().graph())) {
+    *status = UsageError(args, args.command(), *unused);
+    return nullptr;
+  }
+  return *std::move(file);
 }
 
 graph::ExecutorOptions ExecutorOptionsOf(const CommandArguments& args, const graph::KernelCache* cache) {
@@ -124,14 +182,13 @@ graph::ExecutorOptions ExecutorOptionsOf(const CommandArguments& args, const gra
   return options;
 }
 
-absl::Status ChooseMachine(const CommandArguments& args, graph::ExecutorOptions* options) {
+int ChooseMachine(const CommandArguments& args, graph::ExecutorOptions* options) {
   const std::string engine = args.Get("--engine").value_or("");
   const bool is_cuda = engine == "cuda" || engine == "cuda-emulation";
   const auto target = NamedTarget(args.Get("--target").value_or(is_cuda ? "cuda-sm90a" : "host"));
-  if (!target.ok()) return target.status();
-  const bool known = engine.empty() || engine == "llvm" || engine == "interp" || is_cuda;
-  if (!known || (!engine.empty() && is_cuda != target->is_gpu())) {
-    return absl::InvalidArgumentError(absl::StrCat("--engine=", engine, " does not run models on ", target->name));
+  if (!target.ok()) return RefuseOnnx(args, target.status().message());
+  if (!engine.empty() && is_cuda != target->is_gpu()) {
+    return UsageError(args, args.command(), "--engine=" + engine + " does not run models on --target=" + target->name);
   }
   options->kernels.target = *target;
   options->interpret = engine == "interp";
@@ -139,28 +196,25 @@ absl::Status ChooseMachine(const CommandArguments& args, graph::ExecutorOptions*
     options->kernels.use = graph::KernelUse::kDevice;
     options->kernels.emulate = engine == "cuda-emulation";
     auto gpu = options->kernels.emulate ? graph::EmulatedGpu() : graph::Gpu();
-    if (!gpu.ok()) return gpu.status();
+    if (!gpu.ok()) return RefuseOnnx(args, gpu.status().message());
     options->device = *std::move(gpu);
   } else if (remote::IsForeign(*target) && !options->interpret) {
     options->kernels.use = graph::KernelUse::kExport;
     options->worker = graph::WorkerOptions{.target = *target, .database = options->kernels.database};
   }
-  return absl::OkStatus();
+  return kDone;
 }
 
-bool IsOnnxFile(const std::string& path) { return path.ends_with(".onnx"); }
-
 int CheckOnnx(const CommandArguments& args) {
-  const auto dims = DimsOf(args);
-  if (!dims.ok()) return RefuseOnnx(args, dims.status().message());
-  auto file = graph::ModelFile::Open(args.operands()[0]);
-  if (!file.ok()) return RefuseOnnx(args, file.status().message());
+  int status = kDone;
+  const std::unique_ptr<graph::ModelFile> file = OpenModel(args, &status);
+  if (file == nullptr) return status;
   graph::OpTable ops;
   graph::AddBasicOps(&ops);
   graph::AddHostOps(&ops);
-  const auto model = graph::ImportModel(**file, ops, {.dims = *dims});
+  const auto model = graph::ImportModel(*file, ops, {.dims = DimsOf(args)});
   if (!model.ok()) return RefuseOnnx(args, model.status().message());
-  const onnx::ModelProto& proto = (*file)->model();
+  const onnx::ModelProto& proto = file->model();
   std::set<std::string> initialized;
   for (const auto& tensor : proto.graph().initializer()) initialized.insert(tensor.name());
   for (const auto& import : proto.opset_import()) {
@@ -181,36 +235,40 @@ int CheckOnnx(const CommandArguments& args) {
       refused.unsupported.push_back(node);
     }
   }
-  const absl::Status status = graph::UnsupportedError(refused);
-  if (!status.ok()) return RefuseOnnx(args, status.message());
+  const absl::Status supported = graph::UnsupportedError(refused);
+  if (!supported.ok()) return RefuseOnnx(args, supported.message());
   if (!model->unsupported.empty()) return kDone;
-  auto passes = PassesOf(args);
-  if (!passes.ok()) return RefuseOnnx(args, passes.status().message());
-  passes->check = true;
-  const auto optimized = graph::OptimizeGraph(model->module, ops, *passes);
+  graph::PassContext passes = PassesOf(args);
+  passes.check = true;
+  const auto optimized = graph::OptimizeGraph(model->module, ops, passes);
   if (!optimized.ok()) return RefuseOnnx(args, optimized.status().message());
   args.out() << "calls of programs: " << graph::CountProgramCalls(model->module) << ", at opt_level "
-             << passes->opt_level << " " << graph::CountProgramCalls(*optimized) << "\n";
+             << passes.opt_level << " " << graph::CountProgramCalls(*optimized) << "\n";
   return kDone;
 }
 
 int RunOnnx(const CommandArguments& args) {
-  const auto dims = DimsOf(args);
-  if (!dims.ok()) return RefuseOnnx(args, dims.status().message());
-  auto file = graph::ModelFile::Open(args.operands()[0]);
-  if (!file.ok()) return RefuseOnnx(args, file.status().message());
-  const auto inputs = InputsOf(args, (*file)->model().graph(), *dims);
+  int status = kDone;
+  std::unique_ptr<graph::ModelFile> file = OpenModel(args, &status);
+  if (file == nullptr) return status;
+  const std::map<std::string, int64_t> dims = DimsOf(args);
+  const auto inputs = InputsOf(args, file->model().graph(), dims);
   if (!inputs.ok()) return RefuseOnnx(args, inputs.status().message());
-  const auto passes = PassesOf(args);
-  if (!passes.ok()) return RefuseOnnx(args, passes.status().message());
   const std::unique_ptr<graph::KernelCache> cache = graph::KernelCache::Default();
   graph::ExecutorOptions executor = ExecutorOptionsOf(args, cache.get());
-  if (absl::Status status = ChooseMachine(args, &executor); !status.ok()) return RefuseOnnx(args, status.message());
+  if ((status = ChooseMachine(args, &executor)) != kDone) return status;
   const auto model = OnnxModel::Load(
-      *std::move(file), {.dims = *dims, .inputs = &*inputs, .executor = std::move(executor), .passes = *passes});
+      std::move(file), {.dims = dims, .inputs = &*inputs, .executor = std::move(executor), .passes = PassesOf(args)});
   if (!model.ok()) return RefuseOnnx(args, model.status().message());
   const auto results = (*model)->Run(*inputs);
   if (!results.ok()) return RefuseOnnx(args, results.status().message());
+  std::vector<double> seconds(Repetitions(args));
+  for (double& time : seconds) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto again = (*model)->Run(*inputs);
+    time = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (!again.ok()) return RefuseOnnx(args, again.status().message());
+  }
   const auto directory = args.Get("--outputs");
   std::error_code error;  // what cannot be made cannot be written either, which is reported
   if (directory) std::filesystem::create_directories(*directory, error);
@@ -222,8 +280,8 @@ int RunOnnx(const CommandArguments& args) {
       if (result.kind != Item::Kind::kTensor) absl::StrAppend(&name, "_", k);
       const NDArray& array = result.arrays[k];
       if (directory) {
-        const absl::Status status = WriteNpy(array, graph::ArrayPath(*directory, name));
-        if (!status.ok()) return RefuseOnnx(args, status.message());
+        const absl::Status written = WriteNpy(array, graph::ArrayPath(*directory, name));
+        if (!written.ok()) return RefuseOnnx(args, written.message());
       }
       if (args.Has("--json")) {
         outputs.push_back(ToJson(name, array));
@@ -233,8 +291,11 @@ int RunOnnx(const CommandArguments& args) {
     }
   }
   if (args.Has("--json")) {
-    const nlohmann::json result = {{"model", args.operands()[0]}, {"outputs", std::move(outputs)}};
+    nlohmann::json result = {{"model", args.operands()[0]}, {"outputs", std::move(outputs)}};
+    if (!seconds.empty()) result["time"] = TimesJson(seconds);
     args.out() << result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  } else if (!seconds.empty()) {
+    args.out() << "time: " << TimesText(seconds) << "\n";
   }
   return kDone;
 }

@@ -2,29 +2,35 @@
 #pragma once
 
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "graph/executor/executor.h"
+#include "graph/onnx/model_file.h"
 #include "graph/rewrite/pass.h"
-#include "tools/command.h"
+#include "tools/command_line/command.h"
 
 namespace tilewright {
 namespace graph {
 class KernelCache;
 }
 
-// Whether the operand is an ONNX model, by its name.
-bool IsOnnxFile(const std::string& path);
-
 // Prints "FILE: error: MESSAGE"; returns kRefused.
 int RefuseOnnx(const CommandArguments& args, absl::string_view message);
+// The part of --dim, --disable and --inputs that this model does not use: a name that is not a symbolic dimension of an
+// input, a pass that runs, an input or an output. Nothing where all is used.
+std::optional<std::string> UnusedByModel(const CommandArguments& args, const onnx::GraphProto& graph);
+// The model of the first operand, whose use of flags was checked. Null where it is refused, which is reported, with the
+// exit status in `status`.
+std::unique_ptr<graph::ModelFile> OpenModel(const CommandArguments& args, int* status);
 // --dim NAME=N; --opt-level and --disable.
-absl::StatusOr<std::map<std::string, int64_t>> DimsOf(const CommandArguments& args);
-absl::StatusOr<graph::PassContext> PassesOf(const CommandArguments& args);
-// The machine that --target and --engine name: this one, a device, or a worker. An error says why they do not run
-// models.
-absl::Status ChooseMachine(const CommandArguments& args, graph::ExecutorOptions* options);
+std::map<std::string, int64_t> DimsOf(const CommandArguments& args);
+graph::PassContext PassesOf(const CommandArguments& args);
+// Sets the machine that --target and --engine name: this one, a device, or a worker. kDone, or the exit status of what
+// is wrong, which is reported.
+int ChooseMachine(const CommandArguments& args, graph::ExecutorOptions* options);
 // Kernels come from the cache (null: none) and --db; compiling that takes a while is reported on standard error.
 graph::ExecutorOptions ExecutorOptionsOf(const CommandArguments& args, const graph::KernelCache* cache);
 

@@ -34,24 +34,22 @@ constexpr char kNoPlan[] =
     "runs by `run` only";
 
 // The model of the first operand for a target, compiled where that is the host; for other targets `use` says what for.
-// Reports what is wrong and gives null.
+// Reports what is wrong, and gives null and the exit status.
 std::unique_ptr<OnnxModel> LoadOnnx(const CommandArguments& args, const graph::KernelCache* cache, const Target& target,
-                                    graph::KernelUse use, graph::PassTiming* timing = nullptr,
+                                    graph::KernelUse use, int* status, graph::PassTiming* timing = nullptr,
                                     graph::FusionReport* report = nullptr) {
-  const auto dims = DimsOf(args);
-  if (!dims.ok()) return RefuseOnnx(args, dims.status().message()), nullptr;
-  auto passes = PassesOf(args);
-  if (!passes.ok()) return RefuseOnnx(args, passes.status().message()), nullptr;
-  if (timing != nullptr) passes->instruments.push_back(timing);
-  auto file = graph::ModelFile::Open(args.operands()[0]);
-  if (!file.ok()) return RefuseOnnx(args, file.status().message()), nullptr;
+  std::unique_ptr<graph::ModelFile> file = OpenModel(args, status);
+  if (file == nullptr) return nullptr;
+  graph::PassContext passes = PassesOf(args);
+  if (timing != nullptr) passes.instruments.push_back(timing);
   graph::ExecutorOptions executor = ExecutorOptionsOf(args, cache);
   if (target.name != executor.kernels.target.name) executor.kernels.use = use;
   executor.kernels.target = target;
-  auto model =
-      OnnxModel::Load(*std::move(file), {.dims = *dims, .executor = executor, .passes = *passes, .report = report});
-  if (!model.ok()) return RefuseOnnx(args, model.status().message()), nullptr;
-  return *std::move(model);
+  auto model = OnnxModel::Load(std::move(file),
+                               {.dims = DimsOf(args), .executor = executor, .passes = passes, .report = report});
+  if (model.ok()) return *std::move(model);
+  *status = RefuseOnnx(args, model.status().message());
+  return nullptr;
 }
 
 std::string Bytes(int64_t bytes) {
@@ -137,8 +135,9 @@ int CompileOnnx(const CommandArguments& args, const std::string& path) {
     return RefuseOnnx(args, absl::StrCat("libraries of models are written for CPUs, not for ", target->name));
   }
   const std::unique_ptr<graph::KernelCache> cache = graph::KernelCache::Default();
-  const std::unique_ptr<OnnxModel> model = LoadOnnx(args, cache.get(), *target, graph::KernelUse::kExport);
-  if (model == nullptr) return kRefused;
+  int status = kDone;
+  const std::unique_ptr<OnnxModel> model = LoadOnnx(args, cache.get(), *target, graph::KernelUse::kExport, &status);
+  if (model == nullptr) return status;
   const PlannedFunction* planned = model->executor().planned();
   if (planned == nullptr) return RefuseOnnx(args, kNoPlan);
   graph::ExportOptions options{.name = graph::CIdentifier(std::filesystem::path(path).stem().string()),
@@ -146,8 +145,8 @@ int CompileOnnx(const CommandArguments& args, const std::string& path) {
                                .database = args.Get("--db").value_or(""),
                                .target = *target};
   for (const graph::ModelValue& output : model->imported().outputs) options.results.push_back(output.name);
-  const absl::Status status = graph::ExportFunction(*planned, options);
-  return status.ok() ? kDone : RefuseOnnx(args, status.message());
+  const absl::Status written = graph::ExportFunction(*planned, options);
+  return written.ok() ? kDone : RefuseOnnx(args, written.message());
 }
 
 int ExplainOnnx(const CommandArguments& args) {
@@ -156,9 +155,10 @@ int ExplainOnnx(const CommandArguments& args) {
   const std::unique_ptr<graph::KernelCache> cache = graph::KernelCache::Default();
   graph::PassTiming timing;
   graph::FusionReport report;
+  int status = kDone;
   const std::unique_ptr<OnnxModel> model =
-      LoadOnnx(args, cache.get(), *target, graph::KernelUse::kExplain, &timing, &report);
-  if (model == nullptr) return kRefused;
+      LoadOnnx(args, cache.get(), *target, graph::KernelUse::kExplain, &status, &timing, &report);
+  if (model == nullptr) return status;
   if (args.Has("--passes")) args.out() << timing.ToString();
   const PlannedFunction* planned = model->executor().planned();
   if (planned == nullptr) return RefuseOnnx(args, kNoPlan);

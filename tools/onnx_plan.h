@@ -1,7 +1,7 @@
 // `compile MODEL.onnx` and `explain MODEL.onnx`.
 #pragma once
 
-#include "tools/command.h"
+#include "tools/command_line/command.h"
 
 namespace tilewright {
 

@@ -1,20 +1,12 @@
 #include "tools/program_file.h"
 
-#include <iterator>
 #include <ostream>
 
 #include "base/files.h"
+#include "base/nearest_names.h"
 #include "ir/script/parser.h"
 
 namespace tilewright {
-
-std::optional<std::string> ReadText(const CommandArguments& args, const std::string& path) {
-  if (path == "-") return std::string(std::istreambuf_iterator<char>(args.in()), std::istreambuf_iterator<char>());
-  absl::StatusOr<std::string> text = ReadFile(path);
-  if (text.ok()) return *std::move(text);
-  args.err() << path << ": error: cannot read this file\n";
-  return std::nullopt;
-}
 
 bool WriteText(const CommandArguments& args, const std::string& path, std::string_view text) {
   if (WriteFile(path, text).ok()) return true;
@@ -23,12 +15,33 @@ bool WriteText(const CommandArguments& args, const std::string& path, std::strin
 }
 
 std::optional<Module> ReadProgram(const CommandArguments& args, const std::string& path) {
-  std::optional<std::string> text = ReadText(args, path);
+  if (IsModelPath(path)) {
+    args.err() << path << ": error: this is an ONNX model, and a program is wanted\n";
+    return std::nullopt;
+  }
+  std::optional<std::string> text = ReadSource(args, path);
   if (!text) return std::nullopt;
-  script::ParseResult result = script::Parse(*text, path == "-" ? "<stdin>" : path);
+  const std::string file = path == "-" ? "<stdin>" : path;
+  if (const FileKind kind = KindOf(path, *text); (kPrograms & Bit(kind)) == 0) {
+    args.err() << file << ": error: this is " << NameOf(kind) << ", and a program is wanted\n";
+    return std::nullopt;
+  }
+  script::ParseResult result = script::Parse(*text, file);
+  if (result.diagnostics.empty() && result.module.functions().empty()) {
+    args.err() << file << ": error: there is no function (@T.prim_func) in this file\n";
+    return std::nullopt;
+  }
   if (result.diagnostics.empty()) return std::move(result.module);
   for (const script::Diagnostic& diagnostic : result.diagnostics) args.err() << diagnostic.ToString() << "\n";
   return std::nullopt;
+}
+
+std::optional<std::string> UnknownFunction(const CommandArguments& args, const Module& module) {
+  const auto name = args.Get("--func");
+  if (!name || module.Find(*name)) return std::nullopt;
+  std::vector<std::string> names;
+  for (const Function& function : module.functions()) names.push_back(function->name);
+  return "--func=" + *name + ": there is no such function" + DidYouMean(*name, names);
 }
 
 }  // namespace tilewright

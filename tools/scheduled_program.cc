@@ -14,14 +14,15 @@
 namespace tilewright {
 namespace {
 
-Schedule ByRules(const CommandArguments& args, const Module& module, const Target& target, IntrinRegistry* intrins) {
+ScheduledProgram ByRules(const CommandArguments& args, const Module& module, const Target& target,
+                         IntrinRegistry* intrins) {
   AutoScheduled result = AutoSchedule(module, target, intrins);
   for (const RuleRefusal& block : result.left_alone) args.err() << "not scheduled: " << block.ToString() << "\n";
-  return std::move(result.schedule);
+  return {std::move(result.schedule), "rules"};
 }
 
-std::optional<Schedule> ByDatabase(const CommandArguments& args, const std::string& path, const Module& module,
-                                   const Target& target, IntrinRegistry* intrins) {
+std::optional<ScheduledProgram> ByDatabase(const CommandArguments& args, const std::string& path, const Module& module,
+                                           const Target& target, IntrinRegistry* intrins) {
   const auto database = Database::Open(path, Database::Mode::kExisting);
   if (!database.ok()) {
     args.err() << std::string(database.status().message()) << "\n";
@@ -31,19 +32,13 @@ std::optional<Schedule> ByDatabase(const CommandArguments& args, const std::stri
   auto schedule = ApplyBest(module, target, *database, intrins, {.stale = &stale});
   for (const std::string& record : stale) args.err() << path << ": " << record << "\n";
   for (const std::string& record : database->damaged()) args.err() << record << "\n";
-  if (schedule.ok()) return *std::move(schedule);
+  if (schedule.ok()) return ScheduledProgram{*std::move(schedule), "database"};
   args.err() << std::string(schedule.status().message()) << "\n";
   if (!absl::IsNotFound(schedule.status())) return std::nullopt;
   return ByRules(args, module, target, intrins);
 }
 
 }  // namespace
-
-std::vector<Flag> SchedulingFlags() {
-  return {{"--script", "SCHED", "a schedule to apply first"},
-          {"--db", "PATH", "a tuning database whose best record of the program is applied first"},
-          {"--intrin", "FILE", "intrinsics for the schedule, as pairs NAME_desc and NAME_impl", true}};
-}
 
 bool LoadIntrinsics(const CommandArguments& args, IntrinRegistry* intrins) {
   for (const std::string& path : args.GetAll("--intrin")) {
@@ -66,8 +61,8 @@ std::optional<std::string> ReadSchedule(const CommandArguments& args, const std:
   return std::nullopt;
 }
 
-std::optional<Schedule> ScheduleProgram(const CommandArguments& args, const Module& module, const Target& target,
-                                        IntrinRegistry* intrins) {
+std::optional<ScheduledProgram> ScheduleProgram(const CommandArguments& args, const Module& module,
+                                                const Target& target, IntrinRegistry* intrins) {
   if (!LoadIntrinsics(args, intrins)) return std::nullopt;
   const std::optional<std::string> script = args.Get("--script");
   if (!script) {
@@ -81,7 +76,7 @@ std::optional<Schedule> ScheduleProgram(const CommandArguments& args, const Modu
     args.err() << error->diagnostic.ToString() << "\n";
     return std::nullopt;
   }
-  return schedule;
+  return ScheduledProgram{std::move(schedule), "script"};
 }
 
 }  // namespace tilewright

@@ -9,12 +9,9 @@
 #include "ir/function.h"
 #include "schedule/recorder/schedule.h"
 #include "target/target.h"
-#include "tools/command.h"
+#include "tools/command_line/command.h"
 
 namespace tilewright {
-
-// The flags that ScheduleProgram reads.
-std::vector<Flag> SchedulingFlags();
 
 // Adds the intrinsics of every --intrin. False when one is refused; the reason is on standard error.
 bool LoadIntrinsics(const CommandArguments& args, IntrinRegistry* intrins);
@@ -23,10 +20,15 @@ bool LoadIntrinsics(const CommandArguments& args, IntrinRegistry* intrins);
 // refused; the reason is on standard error.
 std::optional<std::string> ReadSchedule(const CommandArguments& args, const std::string& path);
 
+struct ScheduledProgram {
+  Schedule schedule;
+  std::string by;  // "rules", "database" or "script"
+};
+
 // The scheduled program, intrinsics of --intrin included in `intrins`. With --db: the best record that is not stale,
 // and the rules where there is none, which standard error says. Nothing when something is refused; the reason is on
 // standard error.
-std::optional<Schedule> ScheduleProgram(const CommandArguments& args, const Module& module, const Target& target,
-                                        IntrinRegistry* intrins);
+std::optional<ScheduledProgram> ScheduleProgram(const CommandArguments& args, const Module& module,
+                                                const Target& target, IntrinRegistry* intrins);
 
 }  // namespace tilewright

@@ -17,7 +17,7 @@
 #include "ir/interp/interp.h"
 #include "ir/script/parser.h"
 #include "ir/script/printer.h"
-#include "tools/compare_outputs.h"
+#include "tools/arrays/compare_outputs.h"
 #include "verify/verify.h"
 
 namespace tilewright {

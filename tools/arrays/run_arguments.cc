@@ -1,4 +1,4 @@
-#include "tools/run_arguments.h"
+#include "tools/arrays/run_arguments.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,14 +12,15 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "autoschedule/measure/reference/input_ranges.h"
+#include "base/nearest_names.h"
 #include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
 #include "ir/ndarray.h"
 #include "ir/substitute.h"
+#include "tools/command_line/flag_value.h"
 
 namespace tilewright {
 namespace {
@@ -52,27 +53,19 @@ absl::Status CheckFits(const std::string& name, int64_t number, DataType type) {
   return absl::InvalidArgumentError(absl::StrCat("--dim ", name, "=", number, " does not fit into ", type.ToString()));
 }
 
-// n=128 of each --dim. Each names an extent or a scalar parameter of the function, once.
+// n=128 of each --dim that names an extent or a scalar parameter of the function.
 absl::StatusOr<Dims> ReadDims(const CommandArguments& args, const Function& function) {
   Dims dims;
   for (const std::string& text : args.GetAll("--dim")) {
-    const std::vector<std::string> parts = absl::StrSplit(text, '=');
-    int64_t value;
-    if (parts.size() != 2 || !absl::SimpleAtoi(parts[1], &value) || value < 0) {
-      return absl::InvalidArgumentError(absl::StrCat("--dim ", text, " is not NAME=NUMBER"));
-    }
-    if (!dims.emplace(parts[0], value).second) {
-      return absl::InvalidArgumentError(absl::StrCat("--dim gives ", parts[0], " twice"));
-    }
+    const auto dim = ReadDim(text);
     std::optional<DataType> type;
     ForEachVariable(function, [&](const VarNode* var) {
-      if (var->name == parts[0]) type = var->dtype();
+      if (var->name == dim->first) type = var->dtype();
     });
-    if (!type) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--dim ", text, ": ", function->name, " has no extent or scalar parameter ", parts[0]));
-    }
-    TW_RETURN_IF_ERROR(CheckFits(parts[0], value, *type));
+    if (!type) return absl::InvalidArgumentError(absl::StrCat(function->name, " has no extent ", dim->first));
+    const int64_t value = dim->second.front();
+    TW_RETURN_IF_ERROR(CheckFits(dim->first, value, *type));
+    dims.emplace(dim->first, value);
   }
   return dims;
 }
@@ -210,14 +203,44 @@ class Maker {
 absl::StatusOr<std::vector<interp::Argument>> MakeArguments(const CommandArguments& args, const Function& function) {
   TW_ASSIGN_OR_RETURN(auto dims, ReadDims(args, function));
   int64_t seed = 0;
-  if (const auto text = args.Get("--seed"); text && !absl::SimpleAtoi(*text, &seed)) {
-    return absl::InvalidArgumentError(absl::StrCat("--seed ", *text, " is not a number"));
-  }
+  if (const auto text = args.Get("--seed")) (void)absl::SimpleAtoi(*text, &seed);
   const auto inputs = args.Get("--inputs");
   if (inputs && !std::filesystem::is_directory(*inputs)) {
     return absl::InvalidArgumentError(absl::StrCat("--inputs ", *inputs, " is not a directory"));
   }
   return Maker(function, std::move(dims), inputs, static_cast<uint64_t>(seed)).Make();
+}
+
+std::optional<std::string> UnusedArrays(const std::string& folder, const std::vector<std::string>& names,
+                                        const std::string& what) {
+  std::error_code error;
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".npy") files.push_back(entry.path().stem().string());
+  }
+  // A folder that cannot be read is the reader's to report.
+  if (error) return std::nullopt;
+  if (files.empty()) return absl::StrCat("--inputs=", folder, " holds no NAME.npy");
+  std::ranges::sort(files);
+  for (const std::string& file : files) {
+    if (std::ranges::find(names, file) != names.end()) continue;
+    return absl::StrCat("--inputs=", folder, ": ", file, ".npy names no ", what, DidYouMean(file, names));
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> UnusedArguments(const CommandArguments& args, const Function& function) {
+  std::vector<std::string> variables, params;
+  ForEachVariable(function, [&](const VarNode* var) { variables.push_back(var->name); });
+  for (const Param& param : function->params) params.push_back(param.buffer ? param.buffer->name : param.var.name());
+  for (const std::string& text : args.GetAll("--dim")) {
+    const std::string name = ReadDim(text)->first;
+    if (std::ranges::find(variables, name) != variables.end()) continue;
+    return absl::StrCat("--dim ", text, ": ", function->name, " has no extent or scalar parameter ", name,
+                        DidYouMean(name, variables));
+  }
+  const auto inputs = args.Get("--inputs");
+  return inputs ? UnusedArrays(*inputs, params, absl::StrCat("parameter of ", function->name)) : std::nullopt;
 }
 
 absl::StatusOr<NDArray> AllocateArray(const std::string& name, DataType dtype, const std::vector<int64_t>& shape) {
@@ -237,6 +260,12 @@ absl::StatusOr<NDArray> AllocateArray(const std::string& name, DataType dtype, c
   if (trial == nullptr)
     return absl::ResourceExhaustedError(absl::StrCat("no memory for the ", bytes, " bytes of ", name));
   return NDArray(dtype, shape);
+}
+
+size_t Repetitions(const CommandArguments& args) {
+  int64_t count = 0;
+  if (const auto text = args.Get("--repeat")) (void)absl::SimpleAtoi(*text, &count);
+  return static_cast<size_t>(count);
 }
 
 std::vector<std::string> ExternLibraries(const CommandArguments& args) {

@@ -1,4 +1,4 @@
-#include "tools/compare_outputs.h"
+#include "tools/arrays/compare_outputs.h"
 
 #include <gtest/gtest.h>
 

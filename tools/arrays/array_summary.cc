@@ -1,10 +1,11 @@
-#include "tools/array_summary.h"
+#include "tools/arrays/array_summary.h"
 
 #include <algorithm>
 #include <cmath>
 #include <ostream>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 
 namespace tilewright {
@@ -50,6 +51,28 @@ nlohmann::json ToJson(const std::string& name, const NDArray& array) {
           {"least", OrNull(summary.least)},
           {"largest", OrNull(summary.largest)},
           {"first", std::move(first)}};
+}
+
+namespace {
+
+double Percentile(const std::vector<double>& sorted, double part) {
+  return sorted[static_cast<size_t>(part * static_cast<double>(sorted.size() - 1) + 0.5)];
+}
+
+}  // namespace
+
+std::string TimesText(std::vector<double> seconds) {
+  std::ranges::sort(seconds);
+  return absl::StrFormat("median %.4g ms, %.4g to %.4g in %d runs", Percentile(seconds, 0.5) * 1e3,
+                         Percentile(seconds, 0.1) * 1e3, Percentile(seconds, 0.9) * 1e3, seconds.size());
+}
+
+nlohmann::json TimesJson(std::vector<double> seconds) {
+  std::ranges::sort(seconds);
+  return {{"median_ms", Percentile(seconds, 0.5) * 1e3},
+          {"p10_ms", Percentile(seconds, 0.1) * 1e3},
+          {"p90_ms", Percentile(seconds, 0.9) * 1e3},
+          {"samples", seconds.size()}};
 }
 
 }  // namespace tilewright

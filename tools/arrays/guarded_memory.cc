@@ -1,4 +1,4 @@
-#include "tools/guarded_memory.h"
+#include "tools/arrays/guarded_memory.h"
 
 #include <signal.h>
 #include <sys/mman.h>
