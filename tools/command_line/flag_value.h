@@ -20,8 +20,8 @@ std::optional<std::string> WrongValue(const FlagRow& row, const std::string& val
 // NAME=N or NAME=N,N,... with numbers from 0 on; nothing for another text.
 std::optional<std::pair<std::string, std::vector<int64_t>>> ReadDim(const std::string& text);
 
-// The engine that runs code for a target where --engine does not say it. Programs: the interpreter without a target, the
-// emulator for GPUs. Models: compiled code, on the GPU itself.
+// The engine that runs code for a target where --engine does not say it. Programs: the interpreter without a target,
+// the emulator for GPUs. Models: compiled code, on the GPU itself.
 std::string EngineFor(const std::optional<std::string>& target, std::optional<FileKind> kind = FileKind::kProgram);
 
 }  // namespace tilewright
