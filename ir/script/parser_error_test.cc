@@ -221,7 +221,7 @@ TEST(ParserError, ModulesAndParameters) {
             "f.py:4:1: error: function 'f' is already defined\n@T.prim_func\n^");
   EXPECT_EQ(Error("@T.prim_func\ndef f(*A):\n    pass\n"),
             "f.py:2:7: error: '*' is not supported here\ndef f(*A):\n      ^");
-  EXPECT_EQ(BodyError("X = T.alloc_buffer((\"4 4\",))").substr(0, 30), "3:25 this text is not an extent: e");
+  EXPECT_EQ(BodyError("X = T.alloc_buffer((\"4 4\",))").substr(0, 34), "3:25 this text is not an extent: e");
   EXPECT_EQ(BodyError("X = T.alloc_buffer((\"n + 1.5\",))"),
             "3:25 this text is not an extent: expected an integer, found float32");
   EXPECT_EQ(BodyError("X = T.alloc_buffer((\"pass\",))"), "3:25 this text is not an extent");

@@ -149,7 +149,7 @@ TEST(Flags, ModelsRefuseWhatTheyDoNotUse) {
     EXPECT_THAT(result.err, HasSubstr(said));
   };
   refuses({"run", model, "--engine=nonsense"}, "--engine must be one of interp, llvm");
-  refuses({"run", model, "--engine=llvm", "--target=cuda-sm80"}, "--engine=llvm does not run models on");
+  refuses({"run", model, "--dim=n=4", "--engine=llvm", "--target=cuda-sm80"}, "--engine=llvm does not run models on");
   refuses({"run", model, "--against=/nonexist"}, "--against of run");
   refuses({"run", model, "--compare"}, "--compare of run");
   refuses({"run", model, "--opt-level=9"}, "--opt-level must be a number from 0 to 3, got 9");
