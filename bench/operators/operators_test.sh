@@ -25,8 +25,8 @@ expect 2 "unexpected argument 'GMM'" GMM
 expect 2 "unknown flag '--nothing=1'" --nothing=1
 expect 1 "--ops (Operators" --help
 expect 2 "this process may use" --threads=100000
-expect 1 "cannot write /nonexistent/results.json" --shape=GMM:1,8,8,8 --seconds=0 --json=/nonexistent/results.json
-expect 1 "cannot write /nonexistent/GMM_1_8_8_8_f32.py" --shape=GMM:1,8,8,8 --programs=/nonexistent
+expect 1 "/nonexistent/results.json cannot be written" --shape=GMM:1,8,8,8 --seconds=0 --json=/nonexistent/results.json
+expect 1 "/nonexistent/GMM_1_8_8_8_f32.py cannot be written" --shape=GMM:1,8,8,8 --programs=/nonexistent
 expect 0 "" --shape=GMM:1,8,8,8 --dtype=f32,int8 --programs="$TEST_TMPDIR"
 grep -q 'A: T.Buffer((1, 8, 8), "uint8")' "$TEST_TMPDIR/GMM_1_8_8_8_int8.py" || {
   echo "FAILED: the program of GMM in int8 is not as expected"
