@@ -127,8 +127,8 @@ absl::StatusOr<RunsOn> PlaceFor(const Target& target) {
 constexpr double kEmulatedOperations = 6e6;
 // Enough sets to leave a GPU's second-level cache also where they are small.
 constexpr int kMostDeviceSets = 512;
-// Share of the CPU time that other processes may take where results beyond the peak are an error: with more, the peak was
-// measured beside them.
+// Share of the CPU time that other processes may take where results beyond the peak are an error: with more, the peak
+// was measured beside them.
 constexpr double kMostOtherLoad = 0.02;
 
 WorkloadLimits LimitsOn(RunsOn place, const Target& target) {
