@@ -251,12 +251,12 @@ int RunOnnx(const CommandArguments& args) {
   int status = kDone;
   std::unique_ptr<graph::ModelFile> file = OpenModel(args, &status);
   if (file == nullptr) return status;
-  const std::map<std::string, int64_t> dims = DimsOf(args);
-  const auto inputs = InputsOf(args, file->model().graph(), dims);
-  if (!inputs.ok()) return RefuseOnnx(args, inputs.status().message());
   const std::unique_ptr<graph::KernelCache> cache = graph::KernelCache::Default();
   graph::ExecutorOptions executor = ExecutorOptionsOf(args, cache.get());
   if ((status = ChooseMachine(args, &executor)) != kDone) return status;
+  const std::map<std::string, int64_t> dims = DimsOf(args);
+  const auto inputs = InputsOf(args, file->model().graph(), dims);
+  if (!inputs.ok()) return RefuseOnnx(args, inputs.status().message());
   const auto model = OnnxModel::Load(
       std::move(file), {.dims = dims, .inputs = &*inputs, .executor = std::move(executor), .passes = PassesOf(args)});
   if (!model.ok()) return RefuseOnnx(args, model.status().message());
