@@ -230,7 +230,7 @@ std::optional<std::string> JudgeCommandLine(const std::vector<std::string>& word
   }
   const Outcome outcome = Run(words);
   if (outcome.status == kDone) return MissingEffect(words, outcome);
-  if (outcome.err.empty()) return absl::StrCat("status ", outcome.status, " without a word");
+  if (outcome.err.empty() && outcome.out.empty()) return absl::StrCat("status ", outcome.status, " without a word");
   if (outcome.status == kRefused) return std::nullopt;
   if (outcome.status != kUsage) return absl::StrCat("status ", outcome.status);
   if (!outcome.err.starts_with("tilewright " + words[0] + ": ")) return "the command is not named: " + outcome.err;
