@@ -337,7 +337,8 @@ class Searcher {
   void KeepPreferred() {
     const auto preferred = std::ranges::find(
         best_, preferred_hash_, [](const Measured& measured) { return std::optional(measured.candidate.hash); });
-    if (preferred_hash_ && preferred - best_.begin() > 1) std::rotate(best_.begin() + 1, preferred, preferred + 1);
+    if (preferred == best_.end() || preferred - best_.begin() <= 1) return;
+    std::rotate(best_.begin() + 1, preferred, preferred + 1);
   }
 
   // Measures the best candidates alternately, so that noise affects all. If a run takes longer than a look, there are
