@@ -10,9 +10,9 @@
 #include "ir/analysis.h"
 #include "ir/annotations.h"
 #include "ir/builtin.h"
+#include "ir/changes/known_inside.h"
+#include "ir/changes/may_change.h"
 #include "ir/functor.h"
-#include "ir/known_inside.h"
-#include "ir/may_change.h"
 #include "ir/structural.h"
 
 namespace tilewright::cuda {

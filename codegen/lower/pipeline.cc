@@ -53,7 +53,7 @@
 #include "codegen/lower/gpu/place_barriers.h"
 #include "codegen/lower/gpu/select_instructions.h"
 #include "codegen/lower/gpu/unify_threads.h"
-#include "ir/keep_values.h"
+#include "ir/changes/keep_values.h"
 
 namespace tilewright {
 namespace {

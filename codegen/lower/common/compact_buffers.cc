@@ -8,7 +8,7 @@
 #include "codegen/lower/common/ramp.h"
 #include "codegen/lower/common/scoped_mutator.h"
 #include "ir/builtin.h"
-#include "ir/may_change.h"
+#include "ir/changes/may_change.h"
 #include "ir/regions.h"
 #include "ir/substitute.h"
 

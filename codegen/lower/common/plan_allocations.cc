@@ -5,9 +5,9 @@
 #include <unordered_set>
 
 #include "ir/arith/analyzer.h"
+#include "ir/changes/may_change.h"
 #include "ir/functor.h"
 #include "ir/iteration_buffers.h"
-#include "ir/may_change.h"
 #include "ir/regions.h"
 
 namespace tilewright {

@@ -1,6 +1,6 @@
 #include "codegen/lower/common/scoped_mutator.h"
 
-#include "ir/known_inside.h"
+#include "ir/changes/known_inside.h"
 
 namespace tilewright {
 

@@ -1,5 +1,5 @@
 // A Mutator that knows, at each place, the ranges of the loops around it and the conditions that hold there: those that
-// no statement inside may change (ir/known_inside.h).
+// no statement inside may change (ir/changes/known_inside.h).
 #pragma once
 
 #include "ir/arith/analyzer.h"

@@ -15,7 +15,7 @@
 #include "ir/analysis.h"
 #include "ir/annotations.h"
 #include "ir/builtin.h"
-#include "ir/may_change.h"
+#include "ir/changes/may_change.h"
 #include "ir/regions.h"
 #include "ir/substitute.h"
 

@@ -5,7 +5,7 @@
 
 #include "codegen/lower/common/scoped_mutator.h"
 #include "ir/arith/linear.h"
-#include "ir/may_change.h"
+#include "ir/changes/may_change.h"
 #include "ir/structural.h"
 #include "ir/substitute.h"
 

@@ -7,8 +7,8 @@
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/builtin.h"
+#include "ir/changes/may_change.h"
 #include "ir/functor.h"
-#include "ir/may_change.h"
 #include "ir/substitute.h"
 
 namespace tilewright {

@@ -9,8 +9,8 @@
 #include "codegen/lower/common/split_constant.h"
 #include "ir/arith/linear.h"
 #include "ir/builtin.h"
+#include "ir/changes/may_change.h"
 #include "ir/functor.h"
-#include "ir/may_change.h"
 #include "ir/structural.h"
 
 namespace tilewright {

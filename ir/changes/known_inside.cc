@@ -1,6 +1,6 @@
-#include "ir/known_inside.h"
+#include "ir/changes/known_inside.h"
 
-#include "ir/may_change.h"
+#include "ir/changes/may_change.h"
 
 namespace tilewright {
 

@@ -1,9 +1,9 @@
-#include "ir/keep_values.h"
+#include "ir/changes/keep_values.h"
 
 #include <gtest/gtest.h>
 
+#include "ir/changes/may_change.h"
 #include "ir/functor.h"
-#include "ir/may_change.h"
 #include "ir/script/parse_or_die.h"
 #include "ir/script/printer.h"
 

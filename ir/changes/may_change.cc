@@ -1,4 +1,4 @@
-#include "ir/may_change.h"
+#include "ir/changes/may_change.h"
 
 #include "ir/builtin.h"
 #include "ir/functor.h"

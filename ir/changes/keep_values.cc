@@ -1,12 +1,12 @@
-#include "ir/keep_values.h"
+#include "ir/changes/keep_values.h"
 
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "ir/arith/same_expr.h"
+#include "ir/changes/may_change.h"
 #include "ir/functor.h"
-#include "ir/may_change.h"
 #include "ir/substitute.h"
 
 namespace tilewright {
