@@ -88,9 +88,9 @@ inline constexpr char kAsyncCopy[] = "async_copy";
 inline constexpr char kWarpRoles[] = "warp_roles";
 // An attribute around arrivals that release what earlier products read. Written by bulk_barriers; read by order_async.
 inline constexpr char kEarlierRelease[] = "earlier_release";
-// Of an allocation of wgmma sums: the registers that a lane has of each tile.
+// The registers that a lane has of each tile of an allocation of wgmma sums.
 inline constexpr char kCudaAccumulator[] = "cuda.accumulator";
-// Of an allocation: the columns of a fragment, which its flat buffer does not show. Written by MarkFragments; read by
+// The columns of an allocated fragment, which its flat buffer does not show. Written by MarkFragments; read by
 // select_instructions.
 inline constexpr char kFragmentColumns[] = "fragment_columns";
 
