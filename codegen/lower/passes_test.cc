@@ -257,6 +257,20 @@ def main(A: T.Buffer((16,), "float32")):
             "    for i in range(16):\n        A[i] = T.float32(1)\n");
 }
 
+// A loop's ends are evaluated where it may turn out to have no iteration.
+TEST(Simplify, ExtentsMayBeZero) {
+  for (const char* extent : {"i // 4", "(i % 4 + 3) // 4", "T.min(i, 1)", "i % 2"}) {
+    const std::string body = Body(SimplifyFunction(Opaque(std::string(R"(
+@T.prim_func
+def main(A: T.Buffer((16,), "float32")):
+    for i in range(8):
+        for t in range()") + extent + R"():
+            A[i] = A[i] + T.float32(1)
+)")));
+    EXPECT_THAT(body, HasSubstr(std::string("for t in range(") + extent)) << body;
+  }
+}
+
 TEST(FlattenBuffers, MultipliesOut) {
   auto flat = FlattenBuffers(Opaque(kTwoSteps));
   ASSERT_TRUE(flat.ok());

@@ -80,6 +80,7 @@ class PartMaker : public Mutator {
 
  protected:
   Stmt MutateFor(const ForNode* op, const Stmt& self) override {
+    const arith::Analyzer::Scope inside(&analyzer_);
     BindLoop(analyzer_, op->var, op->min, op->extent);
     return Mutator::MutateFor(op, self);
   }

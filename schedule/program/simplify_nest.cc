@@ -104,10 +104,14 @@ class NestSimplifier : public Mutator {
  protected:
   Stmt MutateFor(const ForNode* op, const Stmt& self) override {
     Expr min = Mutate(op->min), extent = Mutate(op->extent);
-    BindLoop(analyzer_, op->var, min, extent, preserve_unit_iters_);
-    loops_.push_back(op->var.get());
-    Stmt body = Mutate(op->body);
-    loops_.pop_back();
+    Stmt body;
+    {
+      const arith::Analyzer::Scope inside(&analyzer_);
+      BindLoop(analyzer_, op->var, min, extent, preserve_unit_iters_);
+      loops_.push_back(op->var.get());
+      body = Mutate(op->body);
+      loops_.pop_back();
+    }
     if (min.same_as(op->min) && extent.same_as(op->extent) && body.same_as(op->body)) return self;
     ForNode::Fields fields = op->fields();
     fields.min = std::move(min);

@@ -54,11 +54,14 @@ class CutFinder : public Visitor {
 
  protected:
   void VisitFor(const ForNode* op) override {
+    Visit(op->min);
+    Visit(op->extent);
+    const arith::Analyzer::Scope inside(&analyzer_);
     if (AsInt(op->min) && AsInt(op->extent)) domains_[op->var] = {op->min, op->extent};
     analyzer_.Bind(op->var, Range{op->min, op->extent});
     if (op->kind == ForKind::kVectorized) vectorized_.push_back(op->var);
     if (op->kind == ForKind::kUnrolled) unrolled_.push_back(op->var);
-    Visitor::VisitFor(op);
+    Visit(op->body);
     if (op->kind == ForKind::kVectorized) vectorized_.pop_back();
     if (op->kind == ForKind::kUnrolled) unrolled_.pop_back();
   }

@@ -1,13 +1,26 @@
 #include "codegen/lower/common/scoped_mutator.h"
 
+#include <utility>
+
 #include "ir/changes/known_inside.h"
 
 namespace tilewright {
 
 Stmt ScopedMutator::MutateFor(const ForNode* op, const Stmt& self) {
-  arith::Analyzer::Scope inside(&analyzer_);
-  BindInside(*op, &analyzer_);
-  return Mutator::MutateFor(op, self);
+  // The ends are evaluated outside of the loop: that the variable has a value says nothing about them.
+  Expr min = Mutate(op->min), extent = Mutate(op->extent);
+  Stmt body;
+  {
+    arith::Analyzer::Scope inside(&analyzer_);
+    BindInside(*op, &analyzer_);
+    body = Mutate(op->body);
+  }
+  if (min.same_as(op->min) && extent.same_as(op->extent) && body.same_as(op->body)) return self;
+  ForNode::Fields fields = op->fields();
+  fields.min = std::move(min);
+  fields.extent = std::move(extent);
+  fields.body = std::move(body);
+  return For(std::move(fields));
 }
 
 Stmt ScopedMutator::MutateIf(const IfNode* op, const Stmt& self) {
@@ -30,9 +43,18 @@ Stmt ScopedMutator::MutateIf(const IfNode* op, const Stmt& self) {
 }
 
 Stmt ScopedMutator::MutateBlockRealize(const BlockRealizeNode* op, const Stmt& self) {
+  std::vector<Expr> bindings;
+  bool changed = false;
+  for (const Expr& binding : op->bindings) {
+    bindings.push_back(Mutate(binding));
+    changed |= !bindings.back().same_as(binding);
+  }
+  Expr predicate = Mutate(op->predicate);
   arith::Analyzer::Scope inside(&analyzer_);
   AssumeInside(op->predicate, self, &analyzer_);
-  return Mutator::MutateBlockRealize(op, self);
+  Block block = MutateBlock(op->block);
+  if (!changed && predicate.same_as(op->predicate) && block.same_as(op->block)) return self;
+  return Realize(std::move(bindings), std::move(predicate), std::move(block));
 }
 
 }  // namespace tilewright

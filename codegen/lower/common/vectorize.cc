@@ -433,10 +433,10 @@ class Vectorizer : public ScopedMutator {
   // Whether a condition leaves the first iteration alone. What it does may not mention the variable any more.
   bool RunsFirstOnly(const ForNode& loop) {
     const auto* branch = dyn_cast<IfNode>(loop.body);
-    if (branch == nullptr || branch->else_case || !AsInt(loop.extent)) return false;
+    if (branch == nullptr || branch->else_case || AsInt(loop.extent).value_or(0) < 1) return false;
     arith::Analyzer::Scope scope(&analyzer_);
     analyzer_.Bind(loop.var, Range{loop.min, loop.extent});
-    return analyzer_.CanProve(loop.extent >= 1) && Leaves(branch->condition, loop.var <= loop.min);
+    return Leaves(branch->condition, loop.var <= loop.min);
   }
   // Whether a part of the condition implies `bound`.
   bool Leaves(const Expr& condition, const Expr& bound) {
