@@ -136,6 +136,10 @@ class Composer {
     for (size_t i = 0; i < update().iter_vars.size(); ++i) {
       const IterVar& iter = update().iter_vars[i];
       if (iter.kind != IterKind::kReduce) continue;
+      if (!analyzer.CanProve(iter.domain.extent >= 1)) {
+        return Refuse("the iterator {text0} of {block1} may have no value, and then nothing would set the outputs",
+                      {iter.var.name()});
+      }
       const Expr& binding = update_->realize->bindings[i];
       for (size_t l = 0; l < common_; ++l) {
         if (!UsesVar(binding, update_->loops[l]->var) || IsInt(update_->loops[l]->extent, 1)) continue;

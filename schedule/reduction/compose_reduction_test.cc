@@ -125,5 +125,25 @@ TEST(ComposeReduction, Refuses) {
   EXPECT_EQ(reason(part), "start and sum may write different elements of C");
 }
 
+// An init inside of a reduction without terms would set nothing.
+TEST(ComposeReduction, RefusesReductionsThatMayHaveNoTerms) {
+  const Function f = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(a: T.handle, C: T.Buffer((4,), "float32")):
+    n = T.int32()
+    A = T.match_buffer(a, (4, n), "float32")
+    for i in range(4):
+        with T.block("start"):
+            v = T.axis.spatial(4, i)
+            C[v] = T.float32(0)
+    for i, k in T.grid(4, n):
+        with T.block("sum"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            C[vi] = C[vi] + A[vi, vk]
+)");
+  EXPECT_EQ(ReasonOf(ComposeReduction(f, BlockNamed(f, "start"), BlockNamed(f, "sum")), f),
+            "the iterator vk of sum may have no value, and then nothing would set the outputs");
+}
+
 }  // namespace
 }  // namespace tilewright

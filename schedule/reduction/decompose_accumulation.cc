@@ -7,6 +7,7 @@
 
 #include "base/status_macros.h"
 #include "ir/analysis.h"
+#include "ir/arith/analyzer.h"
 #include "ir/regions.h"
 #include "schedule/program/cache_stage.h"
 #include "schedule/program/common_refusals.h"
@@ -19,6 +20,18 @@ namespace tilewright {
 namespace {
 
 constexpr const char* kName = "decompose_accumulation";
+
+// Whether the sum has terms; where it has none, nothing sets it.
+Expr HasTerms(const BlockNode& block) {
+  arith::Analyzer analyzer;
+  Expr has = True();
+  for (const IterVar& iter : block.iter_vars) {
+    if (iter.kind != IterKind::kReduce) continue;
+    const Expr runs = analyzer.Simplify(Const(iter.domain.extent.dtype(), 0) < iter.domain.extent);
+    if (!IsTrue(runs)) has = IsTrue(has) ? runs : And(has, runs);
+  }
+  return has;
+}
 
 }  // namespace
 
@@ -55,11 +68,13 @@ Outcome<DecomposeAccumulationResult> DecomposeAccumulation(const Function& funct
 
   DecomposeAccumulationResult result;
   uint32_t next_id = function->next_id;
+  const Expr before = store.buffer.Load(store.indices), added = before + sum.Load(store.indices);
+  const Expr has_terms = HasTerms(block);
   const Stmt addition = MakeBlock({.name = block.name + "_add",
                                    .iters = *at,
                                    .target = store.buffer,
                                    .indices = store.indices,
-                                   .value = store.buffer.Load(store.indices) + sum.Load(store.indices)},
+                                   .value = IsTrue(has_terms) ? added : IfThenElse(has_terms, added, before)},
                                   &next_id, &result.block);
   const Stmt reduction = ReplaceStmt(Stmt(OutermostOwnLoop(path)), realize,
                                      Realize(realize->bindings, realize->predicate, Block(std::move(fields))));

@@ -97,5 +97,30 @@ def main(X: T.Buffer((4, 3), "float32"), A: T.Buffer((4,), "float32")):
             "decompose_accumulation: block A has the predicate k < 2");
 }
 
+// A sum of no terms is never set, and is not added.
+TEST(DecomposeAccumulation, SumsThatMayHaveNoTerms) {
+  Schedule sch{Module(ParseOrDie(R"(
+@T.prim_func
+def main(x: T.handle, A: T.Buffer((8,), "float32")):
+    n = T.int32()
+    X = T.match_buffer(x, (8, n), "float32")
+    for i, k in T.grid(8, n):
+        with T.block("A"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            A[vi] = A[vi] + X[vi, vk]
+)"))};
+  const Function before = sch.module().Main();
+  ASSERT_TRUE(sch.Apply("decompose_accumulation", {*sch.GetBlock("A")}).ok());
+  const Function whole = sch.module().Main();
+  const std::vector<LoopRv> loops = *sch.GetLoops(*sch.GetBlock("A"));
+  const auto parts = sch.Split(loops[1], {Value(), Value(4)});
+  ASSERT_TRUE(parts.ok());
+  ASSERT_TRUE(sch.Rfactor((*parts)[1], 0).ok());
+  for (const int64_t n : {0, 1, 3, 4, 9}) {
+    testing::ExpectEquivalent(before, whole, {.dims = {{"n", n}}});
+    testing::ExpectEquivalent(before, sch.module().Main(), {.dims = {{"n", n}}});
+  }
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -10,6 +10,7 @@
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
+#include "ir/regions.h"
 #include "ir/substitute.h"
 #include "schedule/program/cache_stage.h"
 #include "schedule/program/common_refusals.h"
@@ -215,6 +216,19 @@ Expr PredicateOfSecond(const Reduction& reduction) {
   return analyzer.Simplify(Substitute(reduction.realize->predicate, start));
 }
 
+// Whether each loop that the second step is without has an iteration. Where one has none, no partial result is set, and
+// neither was the result.
+Expr DroppedLoopsRun(const Reduction& reduction) {
+  arith::Analyzer analyzer;
+  Expr run = True();
+  for (const LoopUse& use : reduction.loops) {
+    if (!reduction.IsDropped(use)) continue;
+    const Expr runs = analyzer.Simplify(Const(use.loop->extent.dtype(), 0) < use.loop->extent);
+    if (!IsTrue(runs)) run = IsTrue(run) ? runs : And(run, runs);
+  }
+  return run;
+}
+
 // Whether it depends on a symbolic size which partial results have a value: those without one get the identity. Of
 // predicates on the reduction's own loops alone.
 bool SizeDecidesWhichHaveValues(const Reduction& reduction) {
@@ -337,18 +351,15 @@ Stmt MakeSecondStep(const Reduction& reduction, const Partial& partial) {
     values.push_back(partials.back().buffer.Load(partials.back().indices));
   }
   second.body = CombineInto(reduction.reducer, targets, values);
+  // What the init reads; the values that are combined may be of the same buffers, at iterators that are gone.
   second.reads = Points(partials);
-  for (const BufferRegion& read : block.reads) {
-    bool in_init = false;
-    PreOrderExprs(block.init, [&](const Expr& e) {
-      const auto* load = dyn_cast<LoadNode>(e);
-      in_init |= load != nullptr && load->buffer.same_as(read.buffer);
-      return true;
-    });
-    if (in_init) second.reads.push_back(read);
+  AccessRegions of_init = DetectRegions(block.init);
+  for (BufferRegion& read : of_init.reads) second.reads.push_back(std::move(read));
+  Expr predicate = SizeDecidesWhichHaveValues(reduction) ? True() : PredicateOfSecond(reduction);
+  if (const Expr run = DroppedLoopsRun(reduction); !IsTrue(run)) {
+    predicate = IsTrue(predicate) ? run : And(predicate, run);
   }
-  const Expr predicate = SizeDecidesWhichHaveValues(reduction) ? True() : PredicateOfSecond(reduction);
-  return Realize(std::move(bindings), predicate, Block(std::move(second)));
+  return Realize(std::move(bindings), std::move(predicate), Block(std::move(second)));
 }
 
 }  // namespace

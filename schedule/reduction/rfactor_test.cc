@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "ir/script/parse_or_die.h"
+#include "ir/script/printer.h"
 #include "schedule/loops/reorder.h"
 #include "schedule/loops/split.h"
 #include "schedule/testing/equivalence.h"
@@ -448,6 +449,46 @@ def main(A: T.Buffer((4, 16), "float32"), C: T.Buffer((4,), "float32"), D: T.Buf
   const std::string both = "C[vi] = T.float32(0)\n                D[vi] = T.float32(0)";
   EXPECT_EQ(reason("C[vi] = C[vi] + A[vi, vk]\n            D[vi] = D[vi] + C[vi]", both),
             "C combines D[vi] + C[vi] into D and reads other elements of its outputs");
+}
+
+// Where a loop of the reduction has no iteration, no partial result is set, and the result stays what it was.
+TEST(Rfactor, ReductionsThatMayHaveNoTerms) {
+  for (const char* update : {"C[vi] + A[vi, vk]", "T.max(C[vi], A[vi, vk])"}) {
+    const Function f = ParseFunctionOrDie(std::string(R"(
+@T.prim_func
+def main(a: T.handle, C: T.Buffer((5,), "float32")):
+    n = T.int32()
+    A = T.match_buffer(a, (5, n), "float32")
+    for i, k, l in T.grid(5, n // 4, 4):
+        with T.block("C"):
+            vi = T.axis.spatial(5, i)
+            vk = T.axis.reduce(n // 4 * 4, k * 4 + l)
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = )") + update + "\n");
+    for (const size_t loop : {1, 2}) {
+      const Outcome<RfactorResult> result = Rfactor(f, LoopsOf(f, "C")[loop], 0);
+      ASSERT_TRUE(result.ok()) << ReasonOf(result, f);
+      for (const int64_t n : {0, 3, 4, 9}) ExpectEquivalent(f, result->function, {.dims = {{"n", n}}});
+    }
+  }
+}
+
+// What the init reads of an array of terms stands in the declarations of the second step, the terms do not.
+TEST(Rfactor, InitThatReadsWhatIsCombined) {
+  const Function f = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((12, 12), "float32"), B: T.Buffer((12,), "float32"), O: T.Buffer((12,), "float32")):
+    for i, k in T.grid(12, 12):
+        with T.block("O"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                O[vi] = B[vi] + B[11 - vi]
+            O[vi] = O[vi] + A[vi, vk] * B[vk]
+)");
+  const Outcome<RfactorResult> result = Rfactor(f, LoopsOf(f, "O")[1], 0);
+  ASSERT_TRUE(result.ok()) << ReasonOf(result, f);
+  ExpectEquivalent(f, ParseFunctionOrDie(Print(result->function)));
 }
 
 }  // namespace
