@@ -268,13 +268,10 @@ arith::Domain SureWrites::DomainOf(const std::vector<const ForNode*>& loops, siz
 
 bool SureWrites::Runs(const std::vector<const ForNode*>& loops, size_t first, const std::vector<Range>& region,
                       arith::Analyzer* analyzer) const {
-  const auto is_size = [&](const Expr& extent) {
-    return !UsesVar(extent, [&](const VarNode* var) { return !sizes_.contains(var); });
-  };
   for (size_t i = first; i < loops.size(); ++i) {
     const ForNode* loop = loops[i];
     const auto extent = AsInt(loop->extent);
-    if (extent ? *extent > 0 : is_size(loop->extent)) continue;
+    if (extent && *extent > 0) continue;
     const bool used =
         std::any_of(region.begin(), region.end(), [&](const Range& range) { return UsesVar(range.min, loop->var); });
     if (used) continue;
@@ -282,6 +279,12 @@ bool SureWrites::Runs(const std::vector<const ForNode*>& loops, size_t first, co
     for (size_t outer = first; outer < i; ++outer) {
       analyzer->Bind(loops[outer]->var, {loops[outer]->min, loops[outer]->extent});
     }
+    // A size is at least 1; what is made of sizes may be less, n // 16.
+    PreOrder(loop->extent, [&](const Expr& e) {
+      const auto* var = dyn_cast<VarNode>(e);
+      if (var != nullptr && sizes_.contains(var)) analyzer->Assume(Const(e.dtype(), 1) <= e);
+      return true;
+    });
     if (!analyzer->CanProveLessEqual(Const(loop->extent.dtype(), 1), loop->extent)) return false;
   }
   return true;
