@@ -29,7 +29,7 @@ KNOWN = {
     ("graph", "columns"): 26,
     ("intrin", "begin"): 1,
     ("intrin", "columns"): 7,
-    ("ir", "begin"): 4,
+    ("ir", "begin"): 2,
     ("ir", "columns"): 9,
     ("schedule", "columns"): 5,
     ("target", "columns"): 2,

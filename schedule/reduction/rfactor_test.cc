@@ -451,7 +451,7 @@ def main(A: T.Buffer((4, 16), "float32"), C: T.Buffer((4,), "float32"), D: T.Buf
             "C combines D[vi] + C[vi] into D and reads other elements of its outputs");
 }
 
-// Where a loop of the reduction has no iteration, no partial result is set, and the result stays what it was.
+// A loop of the reduction without iterations sets no partial result, and the result stays what it was.
 TEST(Rfactor, ReductionsThatMayHaveNoTerms) {
   for (const char* update : {"C[vi] + A[vi, vk]", "T.max(C[vi], A[vi, vk])"}) {
     const Function f = ParseFunctionOrDie(std::string(R"(
