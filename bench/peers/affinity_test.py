@@ -142,10 +142,10 @@ def check_library(name, program, cpus):
     process = subprocess.Popen([program, f"--peers={name}", f"--shape=GMM:1,{EXTENT},{EXTENT},{EXTENT}", "--notune",
                                 "--seconds=4", "--threads=2"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                text=True)
-    threads = {}
+    threads = {}  # Each thread as it was last seen: the workers end before the process does.
     while process.poll() is None:
         try:
-            threads = threads_of(process.pid) or threads
+            threads |= threads_of(process.pid)
         except FileNotFoundError:
             break
         time.sleep(0.02)
