@@ -253,5 +253,19 @@ TEST(Analyzer, ChoicesByAVariableOfFewValues) {
   EXPECT_FALSE(analyzer.CanProveLess(begin + k, 9));
 }
 
+// A dimension that is broadcast where it is one: the index and the loop's length are choices by one condition.
+TEST(Analyzer, ChoicesByOneCondition) {
+  Analyzer analyzer;
+  const DataType i64 = DataType::Int(64);
+  const Var v("v", i64), n("n", i64), m("m", i64);
+  const Expr zero = Const(i64, 0), one = Const(i64, 1);
+  analyzer.Bind(v, {zero, Select(n == one, m, n)});
+  EXPECT_TRUE(analyzer.CanProveLess(Select(n == one, zero, v), n));
+  EXPECT_TRUE(analyzer.CanProveLess(Select(n == one, v, zero), Select(n == one, m, one)));
+  EXPECT_FALSE(analyzer.CanProveLess(Select(n == one, v, zero), n));
+  EXPECT_FALSE(analyzer.CanProveLess(v, n));
+  EXPECT_FALSE(analyzer.CanProveLess(Select(m == one, zero, v), n));
+}
+
 }  // namespace
 }  // namespace tilewright::arith

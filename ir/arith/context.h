@@ -144,6 +144,7 @@ class Context {
   bool ProveByFacts(const Sum& sum);
   bool ProveByCases(const Sum& sum, bool* applies);
   bool ProveForEachValue(const Sum& sum, const Expr& condition);
+  bool ProveInCase(const Sum& sum, size_t choice, const SelectNode& select, bool holds);
   bool ProveByAtoms(const Sum& sum);
   bool ProveWithAtom(const Sum& sum, size_t term, const Expr& atom);
   bool ProvePositive(const Expr& e);

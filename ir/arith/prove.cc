@@ -214,15 +214,40 @@ bool Context::ProveForEachValue(const Sum& sum, const Expr& condition) {
   return true;
 }
 
+// Whether a choice's value makes the sum never negative where its condition holds, or where it does not:
+// n - 1 - Select(n == 1, 0, v) >= 0 with v in [0, Select(n == 1, m, n)).
+bool Context::ProveInCase(const Sum& sum, size_t choice, const SelectNode& select, bool holds) {
+  const size_t before = mark();
+  Assume(select.condition, holds);
+  // What other terms choose by the same condition is known now.
+  Sum known = Sum::Constant(sum.dtype, sum.base);
+  bool understood = true;
+  for (size_t i = 0; i < sum.terms.size() && understood; ++i) {
+    const Term& term = sum.terms[i];
+    const Expr e = i == choice ? holds ? select.true_value : select.false_value : TermToExpr(term, 1, sum.dtype);
+    understood = static_cast<bool>(e);
+    if (understood) AddExpr(&known, e, term.scale);
+  }
+  const bool proven = understood && ProveStep(known);
+  Undo(before);
+  return proven;
+}
+
 // Replaces choices between two values by each of them: both cases must hold.
 bool Context::ProveByCases(const Sum& sum, bool* applies) {
   for (size_t i = 0; i < sum.terms.size(); ++i) {
     const Term& term = sum.terms[i];
     if (term.IsSplit()) continue;
-    if (const auto* select = dyn_cast<SelectNode>(term.atom)) {
+    if (const Expr atom = term.atom; const auto* select = dyn_cast<SelectNode>(atom)) {
       *applies = true;
+      if (const auto holds = Lookup(select->condition)) {
+        return ProveWithAtom(sum, i, *holds ? select->true_value : select->false_value);
+      }
       if (ProveWithAtom(sum, i, select->true_value) && ProveWithAtom(sum, i, select->false_value)) return true;
-      return ProveForEachValue(sum, select->condition);
+      if (ProveForEachValue(sum, select->condition)) return true;
+      // A condition on memory holds at its own time only.
+      return !ReadsMemory(select->condition) && ProveInCase(sum, i, *select, true) &&
+             ProveInCase(sum, i, *select, false);
     }
     const auto* op = dyn_cast<BinaryNode>(term.atom);
     if (op == nullptr) continue;
