@@ -350,6 +350,27 @@ def main(A: T.Buffer((24,), "float32"), B: T.Buffer((24,), "float32")):
   EXPECT_THAT(Body(Vectorized(other.c_str())), HasSubstr("R[0:16] = T.Select("));
 }
 
+// Lanes that a condition on what they hold leaves out keep that: the condition may have a name.
+TEST(Vectorize, LanesThatHoldSomethingAreNotIdle) {
+  EXPECT_THAT(Body(Vectorized(R"(
+@T.prim_func
+def main(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
+    R = T.alloc_buffer((16,), "int32", scope="register")
+    for i in T.vectorized(16):
+        if i < 12:
+            R[i] = B[i]
+    for i in T.vectorized(16):
+        if i < 12:
+            larger: T.bool = A[i] > R[i]
+            if larger:
+                R[i] = A[i]
+    for i in T.vectorized(16):
+        if i < 12:
+            B[i] = R[i]
+)")),
+              HasSubstr("R[0:16] = T.Select("));
+}
+
 TEST(Vectorize, OneLaneIsNoVector) {
   EXPECT_THAT(Body(Vectorized(R"(
 @T.prim_func

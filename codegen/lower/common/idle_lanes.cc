@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "ir/analysis.h"
 #include "ir/arith/linear.h"
 #include "ir/functor.h"
@@ -31,6 +32,10 @@ class Lanes : public Visitor {
     loop_ = outer;
     conditions_.resize(conditions);
   }
+  void VisitLetStmt(const LetStmtNode* op) override {
+    if (loop_ != nullptr && IsOfLanes(op->value)) of_lanes_.insert(op->var.get());
+    Visitor::VisitLetStmt(op);
+  }
   void VisitIf(const IfNode* op) override {
     const size_t conditions = conditions_.size();
     AddConditions(op->condition);
@@ -54,9 +59,13 @@ class Lanes : public Visitor {
     if (both != nullptr && both->op == BinaryOp::kAnd) {
       AddConditions(both->a);
       AddConditions(both->b);
-    } else if (loop_ != nullptr && UsesVar(condition, loop_->var)) {
+    } else if (loop_ != nullptr && IsOfLanes(condition)) {
       conditions_.push_back(condition);
     }
+  }
+  // Whether lanes may have values of their own.
+  bool IsOfLanes(const Expr& e) const {
+    return UsesVar(e, [&](const VarNode* var) { return var == loop_->var.get() || of_lanes_.contains(var); });
   }
 
   void Check(const Buffer& buffer, const std::vector<Expr>& indices) {
@@ -78,8 +87,9 @@ class Lanes : public Visitor {
 
   const Buffer& buffer_;
   arith::Analyzer* analyzer_;
-  const ForNode* loop_ = nullptr;  // the vectorized loop around
-  std::vector<Expr> conditions_;   // those around that depend on its variable
+  const ForNode* loop_ = nullptr;                 // the vectorized loop around
+  std::vector<Expr> conditions_;                  // those around that depend on its lanes
+  absl::flat_hash_set<const VarNode*> of_lanes_;  // names of values that do
   Var lane_;
   int64_t extent_ = 0;
   Expr condition_;  // of the first access, on lane_
