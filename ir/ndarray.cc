@@ -103,6 +103,7 @@ double NDArray::Get(int64_t position) const {
 
 void NDArray::SetInt(int64_t position, int64_t value) const {
   if (dtype_.is_float()) return Set(position, static_cast<double>(value));
+  if (dtype_.is_bool()) value = value != 0 ? 1 : 0;
   std::memcpy(data_.get() + position * dtype_.bytes(), &value, static_cast<size_t>(dtype_.bytes()));
 }
 

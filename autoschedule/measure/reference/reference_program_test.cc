@@ -69,7 +69,9 @@ Outcome Check(const Function& program, double spoil = 0) {
       result.error = expected[static_cast<size_t>(reference->error[i])].array;
     }
     const NDArray& array = arguments[i].array;
-    array.Set(array.size() / 2, array.Get(array.size() / 2) + spoil);
+    const int64_t spoiled = array.size() / 2;
+    const double right = array.Get(spoiled);
+    array.Set(spoiled, array.dtype().is_bool() && spoil != 0 ? 1 - right : right + spoil);
     const ResultComparison comparison = CompareResult((*specs)[i], array, result);
     outcome.max_error = std::max(outcome.max_error, comparison.max_error);
     if (outcome.failure.empty()) outcome.failure = comparison.failure;
