@@ -118,6 +118,24 @@ TEST(Mutator, SharesWhatDoesNotChange) {
   EXPECT_TRUE(IsNoOp(cast<BlockRealizeNode>(replaced)->block->body));
 }
 
+// An array that a statement allocates has the extents that its variables are replaced by; others stay.
+TEST(Substitute, ReachesExtentsOfArraysInside) {
+  const Var n("n"), m("m");
+  const DataType f32 = DataType::Float(32);
+  const Buffer inside("inside", {Expr(n) + 1}, f32), other("other", {Expr(4)}, f32);
+  const auto allocate = [](const Buffer& buffer, const Stmt& body) {
+    return Stmt(new AllocateNode(buffer, Annotations(), body));
+  };
+  const Stmt s = allocate(other, allocate(inside, Store(inside, other(Expr(0)), {Expr(n)})));
+  const Stmt replaced = Substitute(s, {{n, Expr(m)}});
+  const auto* outer = cast<AllocateNode>(replaced);
+  EXPECT_TRUE(outer->buffer.same_as(other));
+  const auto* inner = cast<AllocateNode>(outer->body);
+  EXPECT_TRUE(StructuralEqual(inner->buffer->shape[0], Expr(m) + 1));
+  EXPECT_TRUE(inner->buffer->data.same_as(inside->data));
+  EXPECT_TRUE(cast<StoreNode>(inner->body)->buffer.same_as(inner->buffer));
+}
+
 TEST(IndexMap, Apply) {
   Var i("i"), j("j"), a("a");
   IndexMap map({i, j}, {FloorDiv(i, 16), j, FloorMod(i, 16)});

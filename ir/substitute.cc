@@ -6,6 +6,7 @@
 namespace tilewright {
 namespace {
 
+// In expressions; the map stays the caller's.
 class VarSubstituter : public Mutator {
  public:
   explicit VarSubstituter(const VarMap& values) : values_(values) {}
@@ -35,6 +36,35 @@ class Substituter : public Mutator {
   Expr MutateVar(const VarNode* op, const Expr& self) override {
     auto it = values_.find(op);
     return it == values_.end() ? self : it->second;
+  }
+  // Buffers that are declared inside have extents, strides and offsets of the new values.
+  Stmt MutateAllocate(const AllocateNode* op, const Stmt& self) override {
+    Declare(op->buffer);
+    return Mutator::MutateAllocate(op, self);
+  }
+  Stmt MutateDeclBuffer(const DeclBufferNode* op, const Stmt& self) override {
+    Declare(op->buffer);
+    return Mutator::MutateDeclBuffer(op, self);
+  }
+  Block MutateBlock(const Block& block) override {
+    for (const Buffer& buffer : block->alloc_buffers) Declare(buffer);
+    for (const MatchBuffer& match : block->match_buffers) Declare(match.buffer);
+    return Mutator::MutateBlock(block);
+  }
+  void Declare(const Buffer& buffer) {
+    if (buffers_.contains(buffer)) return;
+    BufferNode::Fields fields = buffer->fields();
+    bool changed = false;
+    const auto replace = [&](Expr& e) {
+      Expr replaced = Mutate(e);
+      changed |= !replaced.same_as(e);
+      e = std::move(replaced);
+    };
+    if (fields.elem_offset) replace(fields.elem_offset);
+    for (Expr& extent : fields.shape) replace(extent);
+    for (Expr& stride : fields.strides) replace(stride);
+    if (!changed) return;
+    buffers_.emplace(buffer, Buffer(std::move(fields)));
   }
   // The variables that a match_buffer defines are mentioned in calls only.
   void MapVarsOf(const Buffer& from, const Buffer& to) {
@@ -136,7 +166,7 @@ class FreshCopier : public Substituter {
 }  // namespace
 
 Expr Substitute(const Expr& e, const VarMap& values) { return VarSubstituter(values).Mutate(e); }
-Stmt Substitute(const Stmt& s, const VarMap& values) { return VarSubstituter(values).Mutate(s); }
+Stmt Substitute(const Stmt& s, const VarMap& values) { return Substituter(values, {}).Mutate(s); }
 Range Substitute(const Range& range, const VarMap& values) { return VarSubstituter(values).MutateRange(range); }
 BufferRegion Substitute(const BufferRegion& region, const VarMap& values) {
   return VarSubstituter(values).MutateRegion(region);

@@ -11,8 +11,8 @@ namespace tilewright {
 using VarMap = std::unordered_map<Var, Expr, IdentityHash, IdentityEqual>;
 using BufferMap = std::unordered_map<Buffer, Buffer, IdentityHash, IdentityEqual>;
 
-// `values` replace free occurrences of their variables. The data pointers of buffers are variables too: replacing one
-// does not change the buffer (map the buffer instead).
+// `values` replace free occurrences of their variables, also in the extents of buffers that a statement declares. The
+// data pointers of buffers are variables too: replacing one does not change the buffer (map the buffer instead).
 Expr Substitute(const Expr& e, const VarMap& values);
 Stmt Substitute(const Stmt& s, const VarMap& values);
 Range Substitute(const Range& range, const VarMap& values);
