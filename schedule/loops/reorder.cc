@@ -144,6 +144,9 @@ Outcome<ReorderResult> Reorder(const Function& function, const std::vector<uint3
       }
     }
   }
+  for (const ForNode* loop : nest) {
+    if (auto refusal = WhyRangeMayChange(kName, *loop)) return *refusal;
+  }
   if (auto refusal = WhyIterationsAreOrdered(kName, function, *nest.front(), *nest.back())) return *refusal;
 
   if (auto refusal = WhyInitIsNotFirst(function, nest, order)) return *refusal;

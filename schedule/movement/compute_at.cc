@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/arith/iter_map.h"
+#include "ir/changes/may_change.h"
 #include "ir/substitute.h"
 #include "ir/thread_tags.h"
 #include "schedule/program/common_refusals.h"
@@ -54,6 +55,8 @@ class Move {
   Check CheckBlock(bool leaves_out);
   Check CheckAllBelowLoop(const std::vector<uint32_t>& others, const char* none, const char* outside);
   Check CheckNoReductionAround(const std::vector<uint32_t>& producers);
+  // Which instances run is decided at another time than before: by memory only where that stays the same.
+  Check CheckValues(const Stmt& moved) const;
   Check CheckInstances(const BlockRealizeNode& moved, const std::vector<const ForNode*>& new_loops,
                        const std::vector<BoxAccess>& accesses);
   Outcome<size_t> Position(const std::vector<uint32_t>& producers, const std::vector<uint32_t>& consumers) const;
@@ -371,7 +374,22 @@ Outcome<ComputeAtResult> Move::ComputeAt() {
     if (!needed.empty()) accesses.push_back({write, std::move(needed)});
   }
   Stmt moved = Regenerate(accesses, BoxRelation::kTouches);
+  if (Check refusal = CheckValues(moved)) return *refusal;
   return Finish(moved, position);
+}
+
+Move::Check Move::CheckValues(const Stmt& moved) const {
+  const Stmt placed = WithCondition(moved);
+  const BlockBelow block = BlocksWithLoopsBelow(placed)[0];
+  std::vector<Expr> values = block.realize->bindings;
+  values.push_back(block.realize->predicate);
+  for (const ForNode* loop : block.loops) values.push_back(loop->extent);
+  for (const Expr& value : values) {
+    if (!MayChange(value, scope_.block()->body)) continue;
+    return Refusal{
+        name_, "{expr0}, which decides which instances of {block0} run, may change in its scope", {block_id_}, {value}};
+  }
+  return std::nullopt;
 }
 
 Move::Check Move::CheckInstances(const BlockRealizeNode& moved, const std::vector<const ForNode*>& new_loops,
@@ -461,6 +479,7 @@ Outcome<ComputeAtResult> Move::ReverseComputeAt() {
           name_, "an iteration of {loop1} produces too little for any instance of {block0}", {block_id_, loop_id_}};
     }
   }
+  if (Check refusal = CheckValues(moved)) return *refusal;
   if (Check refusal = CheckInstances(*below[0].realize, below[0].loops, accesses)) return *refusal;
   return Finish(moved, position);
 }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "ir/changes/may_change.h"
 #include "schedule/program/loop_tree.h"
 #include "verify/structure/instance_order.h"
 
@@ -35,6 +36,14 @@ std::optional<Refusal> WhyNotReplaceable(const char* primitive, const ForNode& l
     return Refusal{primitive, "{loop0} is bound to {text0}", {loop.id}, {}, {loop.thread_tag}};
   }
   if (!IsInt(loop.min, 0)) return Refusal{primitive, "{loop0} starts at {expr0}, not at 0", {loop.id}, {loop.min}};
+  return WhyRangeMayChange(primitive, loop);
+}
+
+std::optional<Refusal> WhyRangeMayChange(const char* primitive, const ForNode& loop) {
+  for (const Expr& end : {loop.min, loop.extent}) {
+    if (!MayChange(end, loop.body)) continue;
+    return Refusal{primitive, "the body of {loop0} may change {expr0}, on which its range depends", {loop.id}, {end}};
+  }
   return std::nullopt;
 }
 

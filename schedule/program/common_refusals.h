@@ -15,9 +15,12 @@ Outcome<Path> PathToBlock(const char* primitive, const Function& function, uint3
 // The same for a block that is not the root block.
 Outcome<Path> PathToInnerBlock(const char* primitive, const Function& function, uint32_t id);
 
-// Why a primitive that replaces the loop by others would lose something: it has annotations, is bound to a thread, or
-// does not start at 0.
+// Why a primitive that replaces the loop by others would lose something: it has annotations, is bound to a thread, does
+// not start at 0, or its range may change while it runs.
 std::optional<Refusal> WhyNotReplaceable(const char* primitive, const ForNode& loop);
+// Why a loop's range may not be evaluated at another time: its body stores to what it is read from
+// (ir/changes/may_change.h).
+std::optional<Refusal> WhyRangeMayChange(const char* primitive, const ForNode& loop);
 
 // Why instances of a block may not run in any order: they depend on each other (verify/structure/instance_order.h).
 std::optional<Refusal> WhyInstancesDepend(const char* primitive, const BlockNode& block);
