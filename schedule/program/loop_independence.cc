@@ -250,6 +250,15 @@ bool MayRunAgain(const BlockNode& block, const ForNode& outermost) {
   return true;
 }
 
+// The binding without loops that do not change it: (i * 4 + j) // 4 with j in [0, 4) is i.
+Expr InLoops(const Expr& binding, const BlockBelow& block, const std::vector<const ForNode*>& above) {
+  if (isa<VarNode>(binding)) return binding;
+  arith::Analyzer analyzer;
+  BindLoops(analyzer, above);
+  BindLoops(analyzer, block.loops);
+  return analyzer.Simplify(binding);
+}
+
 // Whether the predicate lets one iteration of the loop alone run the block: a loop of one iteration that was split.
 bool RunsInOneIteration(const BlockBelow& block, const ForNode& loop, const std::vector<const ForNode*>& above) {
   arith::Analyzer analyzer;
@@ -364,7 +373,7 @@ std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const 
                        {},
                        {node.iter_vars[i].var.name(), IterKindName(iter)}};
       }
-      if (!UsesVar(block.realize->bindings[i], loop.var)) continue;
+      if (!UsesVar(InLoops(block.realize->bindings[i], block, above), loop.var)) continue;
       depends = true;
       if (reductions_too && iter == IterKind::kReduce && !node.init) {
         return Refusal{primitive,
