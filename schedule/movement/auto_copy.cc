@@ -187,6 +187,10 @@ class Inserter {
       if (user.write == nullptr) return Refuse("{block0} reads {text0} below {loop1}", {user.id(), loop_id_});
     }
     FindBox(/*of_writes=*/true);
+    for (const User& user : users_) {
+      if (!ReadsBeyondItsWrites(*user.realize->block, buffer_)) continue;
+      return Refuse("{block0} may read elements of {text0} that it does not write", {user.id()});
+    }
     const User& first = users_.front();
     if (first.read != nullptr && !ReadsOnlyItsOwnValues(function_, *first.realize, buffer_)) {
       return Refuse("{block0}, the first below {loop1} to write {text0}, also reads it", {first.id(), loop_id_});

@@ -38,6 +38,10 @@ std::optional<Refusal> WhyNotWriter(const Function& function, const BlockScope& 
   if (std::ranges::count_if(writes, [&](const BufferRegion& write) { return write.buffer.same_as(buffer); }) > 1) {
     return Refusal{kName, "{block0} writes several regions of {text0}", {child.id()}, {}, {buffer->name}};
   }
+  if (ReadsBeyondItsWrites(*child.realize->block, buffer)) {
+    return Refusal{
+        kName, "{block0} may read elements of {text0} that it does not write", {child.id()}, {}, {buffer->name}};
+  }
   for (const BufferRegion& read : child.realize->block->reads) {
     if (read.buffer.same_as(buffer) && !ReadsOnlyItsOwnValues(function, *child.realize, buffer)) {
       return Refusal{kName, "{block0} also reads {text0}", {child.id()}, {}, {buffer->name}};

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "ir/arith/analyzer.h"
 #include "ir/functor.h"
+#include "ir/regions.h"
+#include "schedule/program/relaxed_region.h"
 #include "verify/regions/region_cover.h"
 #include "verify/structure/block_scope.h"
 
@@ -49,6 +52,19 @@ bool ReadsOnlyItsOwnValues(const Function& function, const BlockRealizeNode& rea
       function.WithBody(Realize(realize.bindings, True(), Block(std::move(alone))), function->next_id);
   return std::ranges::none_of(CheckRegionCover(tile), [&](const Diagnostic& diagnostic) {
     return !diagnostic.buffer || diagnostic.buffer.same_as(buffer);
+  });
+}
+
+bool ReadsBeyondItsWrites(const BlockNode& block, const Buffer& buffer) {
+  if (!block.init) return false;
+  arith::Analyzer analyzer;
+  for (const IterVar& iter : block.iter_vars) analyzer.Bind(iter.var, iter.domain);
+  const AccessRegions touched = DetectRegions(block.body);
+  return std::ranges::any_of(touched.reads, [&](const BufferRegion& read) {
+    if (!read.buffer.same_as(buffer)) return false;
+    return std::ranges::none_of(block.writes, [&](const BufferRegion& write) {
+      return write.buffer.same_as(buffer) && ProvablyInside(&analyzer, read.region, write.region);
+    });
   });
 }
 

@@ -16,4 +16,10 @@ namespace tilewright {
 // inside of it read is followed.
 bool ReadsOnlyItsOwnValues(const Function& function, const BlockRealizeNode& realize, const Buffer& buffer);
 
+// Whether a block with an init may read elements of the buffer that it does not write. Such a block does not declare
+// what it reads of its output.
+//
+//   X[1, vi] = X[1, vi] + A[vi, vk] * X[0, vk]         reads row 0 of X
+bool ReadsBeyondItsWrites(const BlockNode& block, const Buffer& buffer);
+
 }  // namespace tilewright
