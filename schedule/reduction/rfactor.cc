@@ -18,6 +18,7 @@
 #include "schedule/program/loop_tree.h"
 #include "schedule/program/reducer.h"
 #include "schedule/program/relaxed_region.h"
+#include "verify/regions/init_order.h"
 #include "verify/structure/block_scope.h"
 
 namespace tilewright {
@@ -125,6 +126,23 @@ std::optional<Refusal> WhyNotFirst(const Reduction& reduction) {
   return std::nullopt;
 }
 
+// Whether the predicate is about the reduction's own loops alone.
+bool IsOnOwnLoops(const Reduction& reduction) {
+  return std::ranges::all_of(reduction.loops, [&](const LoopUse& use) {
+    return use.in_reduce || !UsesVar(reduction.realize->predicate, use.loop->var);
+  });
+}
+
+// Whether each partial result with a value has one from the start of its reduction on, where it is initialized: of even
+// terms d = k_0 * 3 + k_1, that of k_1 = 1 begins at k_0 = 1.
+bool BeginsAtStart(const Reduction& reduction) {
+  std::vector<const ForNode*> dropped;
+  for (const LoopUse& use : reduction.loops) {
+    if (reduction.IsDropped(use)) dropped.push_back(use.loop);
+  }
+  return HoldsBelow(reduction.realize->predicate, dropped);
+}
+
 Outcome<Reduction> Check(const Function& function, uint32_t loop_id) {
   TW_ASSIGN_OR_RETURN(Path path, PathToLoop(kName, function, loop_id));
   const auto* loop = cast<ForNode>(path.back());
@@ -145,6 +163,12 @@ Outcome<Reduction> Check(const Function& function, uint32_t loop_id) {
   Reduction reduction{scope.block(), child->realize, loop, FindUses(*child->realize, child->loops), reducer};
   if (auto refusal = WhyLoopsDoNotFit(reduction)) return *refusal;
   if (auto refusal = WhyNotFirst(reduction)) return *refusal;
+  if (!BeginsAtStart(reduction) && !IsOnOwnLoops(reduction)) {
+    return Refusal{kName,
+                   "the predicate {expr0} may leave out the first term of a partial result of {block0}",
+                   {block_id},
+                   {child->realize->predicate}};
+  }
   // An instance that runs again starts its sum anew, or adds what it added before: partial sums would add it twice.
   arith::Analyzer analyzer;
   if (!RunsEachInstanceOnce(*child->realize, child->loops, &analyzer)) {
@@ -229,18 +253,16 @@ Expr DroppedLoopsRun(const Reduction& reduction) {
   return run;
 }
 
-// Whether it depends on a symbolic size which partial results have a value: those without one get the identity. Of
-// predicates on the reduction's own loops alone.
-bool SizeDecidesWhichHaveValues(const Reduction& reduction) {
-  bool symbolic = false;
+// Whether partial results get the identity where no terms, or not the first ones, are in them. A symbolic size may decide
+// whether there are any. Predicates on the reduction's own loops alone allow it.
+bool SomeTermsAreLeftOut(const Reduction& reduction) {
+  bool symbolic = !BeginsAtStart(reduction);
   PreOrder(PredicateOfSecond(reduction), [&](const Expr& e) {
     const auto is_loop = [&](const LoopUse& use) { return use.loop->var.get() == e.get(); };
     symbolic |= isa<VarNode>(e) && std::ranges::none_of(reduction.loops, is_loop);
     return !symbolic;
   });
-  return symbolic && std::ranges::all_of(reduction.loops, [&](const LoopUse& use) {
-           return use.in_reduce || !UsesVar(reduction.realize->predicate, use.loop->var);
-         });
+  return symbolic && IsOnOwnLoops(reduction);
 }
 
 // Loops that become iterators of the first step: the one that is factored, and all that bindings tie to it, k_0 and f
@@ -307,7 +329,7 @@ Stmt MakeFirstStep(const Reduction& reduction, const Partial& partial, uint32_t*
     iters[iter.var] = Substitute(binding, new_iters);
   }
   Expr predicate = Substitute(reduction.realize->predicate, loop_vars), inside;
-  if (SizeDecidesWhichHaveValues(reduction)) {
+  if (SomeTermsAreLeftOut(reduction)) {
     inside = Substitute(reduction.realize->predicate, new_iters);
     predicate = True();
   }
@@ -355,7 +377,7 @@ Stmt MakeSecondStep(const Reduction& reduction, const Partial& partial) {
   second.reads = Points(partials);
   AccessRegions of_init = DetectRegions(block.init);
   for (BufferRegion& read : of_init.reads) second.reads.push_back(std::move(read));
-  Expr predicate = SizeDecidesWhichHaveValues(reduction) ? True() : PredicateOfSecond(reduction);
+  Expr predicate = SomeTermsAreLeftOut(reduction) ? True() : PredicateOfSecond(reduction);
   if (const Expr run = DroppedLoopsRun(reduction); !IsTrue(run)) {
     predicate = IsTrue(predicate) ? run : And(predicate, run);
   }

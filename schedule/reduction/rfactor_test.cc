@@ -155,6 +155,27 @@ TEST(Rfactor, CombinesOnlyPartsThatHaveAValue) {
   ExpectEquivalent(before, after);
 }
 
+// Partial results of which other terms than the first are left out begin with the identity.
+TEST(Rfactor, GivesTheIdentityToPartsThatBeginLater) {
+  for (const char* condition : {"d % 2 == 0", "d % 5 != 1", "d == 0 or d > 6", "d < 3 or (d > 4 and d != 7)"}) {
+    Function before = ParseFunctionOrDie(std::string(R"(
+@T.prim_func
+def main(A: T.Buffer((9, 12), "float32"), Y: T.Buffer((9,), "float32")):
+    for i, d in T.grid(9, 12):
+        with T.block("y"):
+            vi, vd = T.axis.remap("SR", [i, d])
+            T.where()") + condition + R"()
+            with T.init():
+                Y[vi] = T.float32(0)
+            Y[vi] = Y[vi] + A[vi, vd]
+)");
+    ExpectEquivalent(before, Factored(before, LoopsOf(before, "y")[1], 0));
+    before = SplitLoop(before, "y", 1, 3);
+    ExpectEquivalent(before, Factored(before, LoopsOf(before, "y")[1], 0));
+    ExpectEquivalent(before, Factored(before, LoopsOf(before, "y")[2], 0));
+  }
+}
+
 // A symbolic size decides which partial results have a value: all of them are computed.
 TEST(Rfactor, GivesTheIdentityToPartsWithoutAValue) {
   const Function rows = ParseFunctionOrDie(R"(

@@ -117,7 +117,8 @@ bool Rises(const Expr& e, const Loops& loops) {
   return scales && IsPositive(op->b, loops) && Rises(op->a, loops);
 }
 
-// Whether the condition holds for lesser values of the loops, when it holds for some.
+}  // namespace
+
 bool HoldsBelow(const Expr& condition, const Loops& loops) {
   if (IsTrue(condition) || UsedIn(condition, loops).empty()) return true;
   const auto* op = dyn_cast<BinaryNode>(condition);
@@ -125,6 +126,8 @@ bool HoldsBelow(const Expr& condition, const Loops& loops) {
   if (op->op == BinaryOp::kAnd) return HoldsBelow(op->a, loops) && HoldsBelow(op->b, loops);
   return (op->op == BinaryOp::kLT || op->op == BinaryOp::kLE) && Rises(op->a, loops) && UsedIn(op->b, loops).empty();
 }
+
+namespace {
 
 // Whether all iterators are made of digits of loops, no digit twice, so that among the instances with given spatial
 // digits that with the reduce digits 0 comes first. io * 2 + f // 63 and f % 63 of f in [0, 126) are.
@@ -164,6 +167,31 @@ bool DigitsCountUp(const BlockRealizeNode& realize, const Loops& loops, const Lo
     number = of;
   }
   return !number || CountsUp(*number, loops);
+}
+
+// Whether the predicate lets the instance run whose reduce iterators begin, where it lets any run.
+bool PredicateAllowsFirst(const BlockRealizeNode& realize, const Loops& loops, const std::vector<size_t>& reduce) {
+  if (IsTrue(realize.predicate)) return true;
+  Loops summed;
+  for (const size_t i : reduce) {
+    const Loops used = UsedIn(realize.bindings[i], loops);
+    summed.insert(summed.end(), used.begin(), used.end());
+  }
+  VarMap first;
+  arith::Analyzer analyzer;
+  for (const ForNode* loop : loops) {
+    if (Meet({loop}, summed)) {
+      first[loop->var] = loop->min;
+    } else {
+      analyzer.Bind(loop->var, {loop->min, loop->extent});
+    }
+  }
+  const auto allows = [&](const auto& self, const Expr& condition) -> bool {
+    const auto* both = dyn_cast<BinaryNode>(condition);
+    if (both != nullptr && both->op == BinaryOp::kAnd) return self(self, both->a) && self(self, both->b);
+    return HoldsBelow(condition, summed) || analyzer.CanProve(Substitute(condition, first));
+  };
+  return allows(allows, realize.predicate);
 }
 
 // By counting what few constant loops do.
@@ -222,7 +250,8 @@ bool InitRunsFirst(const BlockRealizeNode& realize, const Loops& loops) {
     doubtful.push_back(i);
     late.insert(late.end(), used.begin(), used.end());
   }
-  if (doubtful.empty()) return true;
+  if (doubtful.empty() && PredicateAllowsFirst(realize, loops, reduce)) return true;
+  if (doubtful.empty()) return CountedInitRunsFirst(realize, loops);
   return DigitsCountUp(realize, loops, late) || AreDigitsOfLoops(realize, loops) ||
          CountedInitRunsFirst(realize, loops);
 }

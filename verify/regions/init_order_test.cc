@@ -52,6 +52,17 @@ TEST(InitOrder, LoopsThatSpatialIteratorsUseToo) {
   EXPECT_FALSE(RunsFirst("b, a", "3, 1366", "(a * 3 + b) // 64", "(a * 3 + b) % 64", "a * 3 + b < 4096"));
 }
 
+TEST(InitOrder, PredicatesThatLeaveTheInitOut) {
+  EXPECT_FALSE(RunsFirst("i, k", "64, 64", "i", "k", "3 <= k"));
+  EXPECT_FALSE(RunsFirst("i, k", "64, 64", "i", "k", "k % 2 == 1"));
+  EXPECT_FALSE(RunsFirst("i, k", "64, 64", "i", "k", "i < 3 or 0 < k"));
+  // Too many to be counted.
+  EXPECT_FALSE(RunsFirst("i, k, r", "64, 64, 100", "i", "k", "i < k"));
+  EXPECT_TRUE(RunsFirst("i, k", "64, 64", "i", "k", "k % 2 == 0"));
+  EXPECT_TRUE(RunsFirst("i, k", "64, 64", "i", "k", "k <= i and 3 <= i"));
+  EXPECT_TRUE(RunsFirst("i, k", "64, 64", "i", "k", "i < 40 and k < 50"));
+}
+
 // What is no digit of a number that counts up is counted where it is little.
 TEST(InitOrder, FewInstancesAreCounted) {
   const std::string condition = "f // 2 % 2 * 2 + (f % 2 + b) < 3";
