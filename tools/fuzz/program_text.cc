@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/math.h"
 #include "ir/data_type.h"
+#include "tools/fuzz/changing_memory.h"
+#include "tools/fuzz/draw.h"
 
 namespace tilewright {
 namespace {
@@ -18,29 +20,6 @@ constexpr std::array<std::string_view, 8> kIndexTypes = {"int8",  "int16",  "int
                                                          "uint8", "uint16", "uint32", "uint64"};
 constexpr std::array<std::string_view, 10> kNames = {"main", "main", "main", "sin", "expf",
                                                      "pow",  "tanf", "free", "int", "tw_required_features"};
-
-// A stream of numbers that depends on nothing but where it was made.
-class Draw {
- public:
-  explicit Draw(uint64_t state) : state_(state) {}
-  uint64_t Next() {  // splitmix64
-    state_ += 0x9e3779b97f4a7c15;
-    uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
-  int64_t Below(int64_t n) { return static_cast<int64_t>(Next() % static_cast<uint64_t>(n)); }
-  bool Chance(int percent) { return Below(100) < percent; }
-  template <class List>
-  std::string Of(const List& list) {
-    return std::string(list[static_cast<size_t>(Below(static_cast<int64_t>(list.size())))]);
-  }
-  Draw Apart() { return Draw(Next()); }
-
- private:
-  uint64_t state_;
-};
 
 struct Array {
   std::string name, type;
@@ -254,6 +233,8 @@ class Maker {
 
 }  // namespace
 
-ProgramText MakeProgramText(uint64_t seed, const std::set<int>& without) { return Maker(seed, without).Make(); }
+ProgramText MakeProgramText(uint64_t seed, const std::set<int>& without) {
+  return seed % 3 == 1 ? MakeChangingMemoryText(seed, without) : Maker(seed, without).Make();
+}
 
 }  // namespace tilewright

@@ -1,8 +1,9 @@
 // Random programs as text: element types and index types of every kind, guards, in-place blocks, function names, calls.
 //
 // A program is a chain of stages. Each writes an array from parameters, positions and arrays before it, in one of
-// several forms (plain, guarded, reduced, in place, split behind a predicate). The parts that a program can do without
-// are pieces with numbers: a program that fails is made again without some of them, until none can go (shrinking).
+// several forms (plain, guarded, reduced, in place, split behind a predicate). Each third program stores between reads
+// and guards instead (changing_memory.h). The parts that a program can do without are pieces with numbers: a program
+// that fails is made again without some of them, until none can go (shrinking).
 #pragma once
 
 #include <cstdint>
