@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "graph/executor/onnx_model.h"
 #include "graph/fuzz/damage.h"
+#include "graph/fuzz/disguise.h"
 #include "gtest/gtest.h"
 
 namespace tilewright::graph {
@@ -51,6 +52,28 @@ TEST(RandomModel, OptimizationsKeepResults) {
   }
   EXPECT_GT(compared, 50);
   EXPECT_GT(operators.size(), 40u);
+}
+
+// Functions, the order of nodes and defaults of inputs change nothing.
+TEST(RandomModel, DisguisedModelsComputeTheSame) {
+  int compared = 0, functions = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    const RandomModel random = MakeRandomModel(seed, 10);
+    const auto expected = RunModel(random, {.opt_level = 0});
+    if (!expected.ok()) continue;
+    std::mt19937_64 numbers(seed);
+    const RandomModel disguised{Disguised(random.model, numbers), random.inputs};
+    functions += disguised.model.functions_size();
+    const auto actual = RunModel(disguised, {.opt_level = 0});
+    ASSERT_TRUE(actual.ok()) << actual.status();
+    ++compared;
+    for (size_t i = 0; i < expected->size(); ++i) {
+      EXPECT_TRUE(BitEqual((*expected)[i].arrays[0], (*actual)[i].arrays[0]));
+    }
+  }
+  EXPECT_GT(compared, 50);
+  EXPECT_GT(functions, 100);
 }
 
 // Import, every pass and the plan: errors of the input, and quickly. model_fuzz --damage runs many more.
