@@ -56,23 +56,74 @@ absl::StatusOr<HeadsOf> OperandOf(OnnxNode& n, size_t input, const char* heads) 
   return SplitHeads(n, x, 0, n.Int(heads, 0), size);
 }
 
-// Inputs are q, k, v, mask, past key, past value, and (24) how many keys of each batch are there.
-absl::Status ImportAttention(OnnxNode& n) {
+// What masks, lengths of keys, causality and windows do to a score. `past` is the extent of the cache. Without any of them
+// it is null.
+ScoreEdit OnnxEdit(OnnxNode& n, const Expr& past, Items* inputs) {
+  const bool causal = n.Int("is_causal", 0) != 0, has_mask = n.Has(3), has_past = n.Has(4), has_lengths = n.Has(6);
+  const int64_t left = n.Int("left_window_size", -1), right = n.Int("right_window_size", -1);
+  if (!causal && !has_mask && !has_lengths && left < 0 && right < 0) return {};
+  if (has_mask) inputs->push_back(n.In(3));
+  if (has_lengths) inputs->push_back(n.In(6));
+  // The extent of the cache is the difference of extents that the program knows.
+  const size_t sequence = n.In(1).rank() == 4 ? 2 : 1;
+  if (has_past && !AsInt(past)) inputs->push_back(n.In(1));
+  return [=](const Expr& score, const ScoreAt& at, const Buffers& more) {
+    const Expr none = ops::Lowest(kF32);
+    const DataType type = at.key.dtype();
+    Expr value = score, offset = Const(type, 0);
+    if (has_mask) {
+      const Buffer& mask = more[0];
+      const Expr given = LoadLast(mask, at), &extent = mask->shape.back();
+      value = mask->dtype.is_bool() ? Select(given, value, none) : value + CastTo(kF32, given);
+      if (!IsInt(extent, 1) && !ops::SameExtent(extent, at.keys)) value = Select(at.key < extent, value, none);
+    }
+    if (has_lengths) {
+      const Expr length = CastTo(type, more[has_mask ? 1 : 0](at.batch));
+      if (!has_past) offset = length - CastTo(type, at.queries);
+      value = Select(at.key < length, value, none);
+    }
+    if (has_past) {
+      offset = AsInt(past) ? Const(type, *AsInt(past)) : CastTo(type, at.keys - more.back()->shape[sequence]);
+    }
+    const Expr place = CastTo(type, at.query) + offset;
+    if (causal) value = Select(at.key <= place, value, none);
+    if (left >= 0) value = Select(place - at.key <= Const(type, left), value, none);
+    if (right >= 0) value = Select(at.key - place <= Const(type, right), value, none);
+    return value;
+  };
+}
+
+absl::Status CheckAttention(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
   const size_t rank = n.In(0).rank();
   if ((rank != 3 && rank != 4) || n.In(1).rank() != rank || n.In(2).rank() != rank) {
     return n.Error("operands of ranks ", rank, ", ", n.In(1).rank(), " and ", n.In(2).rank());
   }
   if (n.Has(4) != n.Has(5)) return n.Error("a cache of keys without one of values, or the other way round");
-  TW_ASSIGN_OR_RETURN(HeadsOf q, OperandOf(n, 0, "q_num_heads"));
+  if (n.Has(4)) TW_RETURN_IF_ERROR(n.RequireTensors(4, 2));
+  if (n.Has(4) && n.In(4).rank() != 4) return n.Error("a cache of rank ", n.In(4).rank());
+  return n.RequireShape(6, {n.In(0).shape[0]});
+}
+
+// The scores that a node gives beside its result: as they are, behind softcap, behind the mask, or behind softmax.
+absl::StatusOr<Item> ScoresOf(OnnxNode& n, const AttentionResults& results, int64_t mode) {
+  const Item& scores = mode == 0   ? results.raw
+                       : mode == 1 ? results.capped
+                       : mode == 2 ? results.masked
+                                   : results.weights;
+  const DataType type = n.In(0).dtype;
+  if (type == kF32) return scores;
+  TW_ASSIGN_OR_RETURN(const Items narrow,
+                      n.MapItems("narrow", {scores}, [&](const Exprs& e) { return CastTo(type, e[0]); }));
+  return narrow[0];
+}
+
+// Inputs are q, k, v, mask, past key, past value, and (24) how many keys of each batch are there.
+absl::Status ImportAttention(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(CheckAttention(n));
+  TW_ASSIGN_OR_RETURN(const HeadsOf q, OperandOf(n, 0, "q_num_heads"));
   TW_ASSIGN_OR_RETURN(HeadsOf k, OperandOf(n, 1, "kv_num_heads"));
   TW_ASSIGN_OR_RETURN(HeadsOf v, OperandOf(n, 2, "kv_num_heads"));
-  Expr past = Extent(0);
-  if (n.Has(4)) {
-    TW_RETURN_IF_ERROR(n.RequireTensors(4, 2));
-    if (n.In(4).rank() != 4) return n.Error("a cache of rank ", n.In(4).rank());
-    past = n.In(4).shape[2];
-  }
   if (n.Has(4) || n.Wants(1) || n.Wants(2)) {
     TW_ASSIGN_OR_RETURN(k, BehindPast(n, n.In(4), k));
     TW_ASSIGN_OR_RETURN(v, BehindPast(n, n.In(5), v));
@@ -80,71 +131,23 @@ absl::Status ImportAttention(OnnxNode& n) {
   const auto size = AsInt(q.head());
   if (!size) return n.Unsupported("heads of a symbolic extent");
   TW_RETURN_IF_ERROR(CheckMask(n, 3, {q.batch(), q.heads(), q.sequence(), k.sequence()}));
-  const bool causal = n.Int("is_causal", 0) != 0, has_mask = n.Has(3), has_lengths = n.Has(6);
-  const int64_t left = n.Int("left_window_size", -1), right = n.Int("right_window_size", -1);
-  AttentionParts parts{.q = q, .k = k, .v = v, .heads_first = rank == 4};
+  const bool by_heads = n.In(0).rank() == 4;
+  AttentionParts parts{.q = q, .k = k, .v = v, .heads_first = by_heads};
   parts.scale = n.Float("scale", 1 / std::sqrt(static_cast<double>(*size)));
   parts.softcap = n.Float("softcap", 0);
-  if (has_mask) parts.edit_inputs.push_back(n.In(3));
-  if (has_lengths) {
-    TW_RETURN_IF_ERROR(n.RequireShape(6, {q.batch()}));
-    parts.edit_inputs.push_back(n.In(6));
-  }
-  // The extent of the cache is the difference of extents that the program knows.
-  const bool has_past = n.Has(4);
-  const Item fresh = n.In(1);
-  const Expr new_keys = fresh.shape[rank == 4 ? 2 : 1];
-  if (has_past && !AsInt(past)) parts.edit_inputs.push_back(fresh);
-  if (causal || has_mask || has_lengths || left >= 0 || right >= 0) {
-    parts.edit = [=](const Expr& score, const ScoreAt& at, const Buffers& more) {
-      const Expr none = ops::Lowest(kF32), zero = Const(at.key.dtype(), 0);
-      Expr value = score;
-      if (has_mask) {
-        const Buffer& mask = more[0];
-        const Expr given = LoadLast(mask, at);
-        if (mask->dtype.is_bool()) {
-          value = Select(given, value, none);
-        } else {
-          value = value + CastTo(kF32, given);
-        }
-        const Expr& extent = mask->shape.back();
-        if (!IsInt(extent, 1) && !ops::SameExtent(extent, at.keys)) value = Select(at.key < extent, value, none);
-      }
-      Expr offset = zero;
-      if (has_lengths) {
-        const Expr length = CastTo(at.key.dtype(), more[has_mask ? 1 : 0](at.batch));
-        offset = has_past ? zero : length - CastTo(length.dtype(), at.queries);
-        value = Select(at.key < length, value, none);
-      }
-      if (has_past) {
-        offset = AsInt(past) ? Const(at.key.dtype(), *AsInt(past))
-                             : CastTo(at.key.dtype(), at.keys - more.back()->shape[rank == 4 ? 2 : 1]);
-      }
-      const Expr place = CastTo(at.key.dtype(), at.query) + offset;
-      if (causal) value = Select(at.key <= place, value, none);
-      if (left >= 0) value = Select(place - at.key <= Const(place.dtype(), left), value, none);
-      if (right >= 0) value = Select(at.key - place <= Const(place.dtype(), right), value, none);
-      return value;
-    };
-  }
+  parts.edit = OnnxEdit(n, n.Has(4) ? n.In(4).shape[2] : Extent(0), &parts.edit_inputs);
   const int64_t mode = n.Int("qk_matmul_output_mode", 0);
   if (mode < 0 || mode > 3) return n.Error("qk_matmul_output_mode is ", mode);
   const bool wants = n.Wants(3);
-  TW_ASSIGN_OR_RETURN(AttentionResults results,
+  TW_ASSIGN_OR_RETURN(const AttentionResults results,
                       EmitAttention(n, parts, {.raw = wants && mode == 0, .capped = wants && mode == 1}));
   Items out = {results.result, n.Wants(1) ? k.x : Item(), n.Wants(2) ? v.x : Item()};
-  if (rank == 3) {
+  if (!by_heads) {
     TW_ASSIGN_OR_RETURN(out[0], JoinHeads(n, results.result));
   }
   if (wants) {
-    Item scores = mode == 0 ? results.raw : mode == 1 ? results.capped : mode == 2 ? results.masked : results.weights;
-    const DataType type = n.In(0).dtype;
-    if (type != kF32) {
-      TW_ASSIGN_OR_RETURN(Items narrow,
-                          n.MapItems("narrow", {scores}, [&](const Exprs& e) { return CastTo(type, e[0]); }));
-      scores = narrow[0];
-    }
-    out.push_back(scores);
+    TW_ASSIGN_OR_RETURN(Item scores, ScoresOf(n, results, mode));
+    out.push_back(std::move(scores));
   }
   return n.Out(std::move(out));
 }
