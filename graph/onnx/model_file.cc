@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <limits>
@@ -25,6 +27,48 @@ using Bytes = absl::Span<const std::byte>;
 // Types that the installed messages do not name.
 constexpr int32_t kUInt4 = 21, kInt4 = 22;
 
+// Floats of eight bits whose only zero is positive; they have no infinity. Tensors of them are read as f16.
+constexpr int32_t kE4M3Fnuz = 18, kE5M2Fnuz = 20;
+bool IsFnuz(int32_t type) { return type == kE4M3Fnuz || type == kE5M2Fnuz; }
+
+// The f16 of a number that f16 holds exactly.
+uint16_t HalfOf(double value) {
+  const auto sign = static_cast<uint16_t>(std::signbit(value) ? 0x8000 : 0);
+  const double magnitude = std::abs(value);
+  if (magnitude == 0) return sign;
+  int exponent = 0;
+  std::frexp(magnitude, &exponent);
+  --exponent;
+  if (exponent < -14) return static_cast<uint16_t>(sign | static_cast<int>(std::ldexp(magnitude, 24)));
+  const int fraction = static_cast<int>((std::ldexp(magnitude, -exponent) - 1) * 1024);
+  return static_cast<uint16_t>(sign | (exponent + 15) << 10 | fraction);
+}
+
+uint16_t HalfOfFnuz(int32_t type, unsigned byte) {
+  constexpr uint16_t kNaN = 0x7E00;
+  if (byte == 0x80) return kNaN;
+  const int fraction_bits = type == kE4M3Fnuz ? 3 : 2, bias = type == kE4M3Fnuz ? 8 : 16;
+  const int exponent = static_cast<int>((byte & 0x7F) >> fraction_bits);
+  const int fraction = static_cast<int>(byte & ((1u << fraction_bits) - 1));
+  const int whole = exponent == 0 ? fraction : fraction + (1 << fraction_bits);
+  const double magnitude = std::ldexp(whole, std::max(exponent, 1) - bias - fraction_bits);
+  return HalfOf((byte & 0x80) != 0 ? -magnitude : magnitude);
+}
+
+// How the elements of a tensor are stored, and what they become.
+struct Storage {
+  DataType type;        // of the tensor
+  DataType stored;      // of an element in the file
+  bool packed = false;  // two of them in a byte
+
+  int64_t BytesOf(int64_t count) const { return packed ? (count + 1) / 2 : count * stored.bytes(); }
+};
+absl::StatusOr<Storage> StorageOf(int32_t onnx_type) {
+  if (IsFnuz(onnx_type)) return Storage{DataType::Float(16), DataType::UInt(8)};
+  TW_ASSIGN_OR_RETURN(const DataType type, ElementType(onnx_type));
+  return Storage{type, type, NarrowBits(onnx_type) == 4};
+}
+
 // Two elements lie in a byte, the first in its low half; `count` of them as bytes.
 std::shared_ptr<std::string> UnpackFours(Bytes packed, int64_t count, bool is_signed) {
   auto result = std::make_shared<std::string>(static_cast<size_t>(count), '\0');
@@ -34,12 +78,6 @@ std::shared_ptr<std::string> UnpackFours(Bytes packed, int64_t count, bool is_si
     (*result)[i] = static_cast<char>(is_signed && half > 7 ? half | 0xF0u : half);
   }
   return result;
-}
-
-void SetUnpacked(Bytes packed, int64_t count, TensorView* view) {
-  auto elements = UnpackFours(packed, count, view->dtype.is_int());
-  view->bytes = {reinterpret_cast<const std::byte*>(elements->data()), elements->size()};
-  view->owner = std::move(elements);
 }
 
 Bytes BytesOf(const std::string& text) { return {reinterpret_cast<const std::byte*>(text.data()), text.size()}; }
@@ -100,6 +138,24 @@ absl::StatusOr<std::shared_ptr<std::string>> TypedElements(const TensorProto& te
     default:
       return copy(tensor.int32_data());
   }
+}
+
+// The elements as programs have them, from those of the file.
+void Decode(const Storage& storage, int32_t onnx_type, int64_t count, TensorView* view) {
+  std::shared_ptr<std::string> elements;
+  if (storage.packed) {
+    elements = UnpackFours(view->bytes, count, view->dtype.is_int());
+  } else if (IsFnuz(onnx_type)) {
+    elements = std::make_shared<std::string>(static_cast<size_t>(2 * count), '\0');
+    for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
+      const uint16_t half = HalfOfFnuz(onnx_type, static_cast<unsigned>(view->bytes[i]));
+      std::memcpy(elements->data() + 2 * i, &half, sizeof(half));
+    }
+  } else {
+    return;
+  }
+  view->bytes = BytesOf(*elements);
+  view->owner = std::move(elements);
 }
 
 bool HasTypedElements(const TensorProto& tensor) {
@@ -255,29 +311,24 @@ absl::StatusOr<Bytes> ModelFile::ExternalBytes(const TensorProto& tensor, uint64
 
 absl::StatusOr<TensorView> ModelFile::Tensor(const TensorProto& tensor) {
   if (tensor.data_location() != TensorProto::EXTERNAL) return TensorOf(tensor);
-  auto type = ElementType(tensor.data_type());
-  if (!type.ok()) return TensorError(tensor, type.status().message());
+  const auto storage = StorageOf(tensor.data_type());
+  if (!storage.ok()) return TensorError(tensor, storage.status().message());
   int64_t bytes = 0;
-  auto shape = ShapeOf(tensor, *type, &bytes);
-  if (!shape.ok()) return shape.status();
-  TensorView view{.dtype = *type, .shape = *std::move(shape)};
-  const bool packed = NarrowBits(tensor.data_type()) == 4;
-  auto elements = ExternalBytes(tensor, static_cast<uint64_t>(packed ? (bytes + 1) / 2 : bytes), &view.owner);
-  if (!elements.ok()) return elements.status();
-  view.bytes = *elements;
-  if (packed) SetUnpacked(view.bytes, bytes, &view);
+  TW_ASSIGN_OR_RETURN(auto shape, ShapeOf(tensor, storage->type, &bytes));
+  TensorView view{.dtype = storage->type, .shape = std::move(shape)};
+  const int64_t count = bytes / storage->type.bytes();
+  TW_ASSIGN_OR_RETURN(view.bytes, ExternalBytes(tensor, static_cast<uint64_t>(storage->BytesOf(count)), &view.owner));
+  Decode(*storage, tensor.data_type(), count, &view);
   return view;
 }
 
 absl::StatusOr<TensorView> TensorOf(const TensorProto& tensor) {
-  auto type = ElementType(tensor.data_type());
-  if (!type.ok()) return TensorError(tensor, type.status().message());
+  const auto storage = StorageOf(tensor.data_type());
+  if (!storage.ok()) return TensorError(tensor, storage.status().message());
   int64_t bytes = 0;
-  auto shape = ShapeOf(tensor, *type, &bytes);
-  if (!shape.ok()) return shape.status();
-  TensorView view{.dtype = *type, .shape = *std::move(shape)};
-  const bool packed = NarrowBits(tensor.data_type()) == 4;
-  const int64_t stored = packed ? (bytes + 1) / 2 : bytes;
+  TW_ASSIGN_OR_RETURN(auto shape, ShapeOf(tensor, storage->type, &bytes));
+  TensorView view{.dtype = storage->type, .shape = std::move(shape)};
+  const int64_t count = bytes / storage->type.bytes(), stored = storage->BytesOf(count);
   if (tensor.has_raw_data() && !HasTypedElements(tensor)) {
     if (static_cast<int64_t>(tensor.raw_data().size()) != stored) {
       return TensorError(tensor,
@@ -287,12 +338,11 @@ absl::StatusOr<TensorView> TensorOf(const TensorProto& tensor) {
     view.bytes = BytesOf(*copy);
     view.owner = copy;
   } else {
-    auto copy = TypedElements(tensor, *type, stored);
-    if (!copy.ok()) return copy.status();
-    view.bytes = BytesOf(**copy);
-    view.owner = *copy;
+    TW_ASSIGN_OR_RETURN(auto copy, TypedElements(tensor, storage->stored, stored));
+    view.bytes = BytesOf(*copy);
+    view.owner = copy;
   }
-  if (packed) SetUnpacked(view.bytes, bytes, &view);
+  Decode(*storage, tensor.data_type(), count, &view);
   return view;
 }
 

@@ -168,5 +168,41 @@ TEST(ModelFile, ExtentsAndElementsHaveToFit) {
   EXPECT_THAT(message(tensor), HasSubstr("elements of type STRING"));
 }
 
+// Types that the installed messages do not name.
+TEST(ModelFile, FloatsOfEightBitsWithOneZeroAreF16) {
+  const auto halves = [](int32_t type, const std::string& bytes) {
+    TensorProto tensor;
+    tensor.set_data_type(type);
+    tensor.add_dims(static_cast<int64_t>(bytes.size()));
+    tensor.set_raw_data(bytes);
+    const auto view = TensorOf(tensor);
+    EXPECT_TRUE(view.ok() && view->dtype == DataType::Float(16)) << view.status();
+    std::vector<uint16_t> result(bytes.size());
+    std::memcpy(result.data(), view->bytes.data(), 2 * result.size());
+    return result;
+  };
+  constexpr int32_t kE4M3Fnuz = 18, kE5M2Fnuz = 20;
+  // NaN, the least, the greatest, -1.
+  EXPECT_EQ(halves(kE4M3Fnuz, "\x80\x01\x7F\xC0"), (std::vector<uint16_t>{0x7E00, 0x1400, 0x5B80, 0xBC00}));
+  EXPECT_EQ(halves(kE5M2Fnuz, "\x80\x01\x7F\xC0"), (std::vector<uint16_t>{0x7E00, 0x0080, 0x7B00, 0xBC00}));
+}
+
+TEST(ModelFile, IntegersOfFourBitsAreBytes) {
+  TensorProto tensor;
+  tensor.add_dims(3);
+  tensor.set_raw_data("\x8F\x07");
+  tensor.set_data_type(22);
+  auto view = TensorOf(tensor);
+  ASSERT_TRUE(view.ok()) << view.status();
+  EXPECT_EQ(view->dtype, DataType::Int(8));
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(view->bytes.data()), view->bytes.size()), "\xFF\xF8\x07");
+  tensor.set_data_type(21);
+  view = TensorOf(tensor);
+  ASSERT_TRUE(view.ok()) << view.status();
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(view->bytes.data()), view->bytes.size()), "\x0F\x08\x07");
+  tensor.add_dims(2);
+  EXPECT_THAT(std::string(TensorOf(tensor).status().message()), HasSubstr("it has 2 bytes, its extents ask for 3"));
+}
+
 }  // namespace
 }  // namespace tilewright::graph

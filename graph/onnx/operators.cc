@@ -16,12 +16,16 @@ using Table = std::map<std::pair<std::string, std::string>, std::map<int64_t, On
 const Table& AllOperators() {
   static const auto* const table = [] {
     auto* result = new Table;
-    for (auto* rows : {AttentionOperators,   CachedAttentionOperators, CastOperators,          ControlOperators,
-                       ElementwiseOperators, ExpertOperators,          FusedOperators,         IndexingOperators,
-                       LossOperators,        MovementOperators,        NormalizationOperators, PackedOperators,
-                       ProductOperators,     QuantizationOperators,    RecurrentOperators,     ReductionOperators,
-                       ResizeOperators,      RotaryOperators,          SamplingOperators,      SequenceOperators,
-                       ShapeOperators,       SignalOperators,          TrainingOperators,      WindowOperators}) {
+    for (auto* rows : {AttentionOperators,     CachedAttentionOperators, CastOperators,
+                       ControlOperators,       DeformOperators,          ElementwiseOperators,
+                       ExpertOperators,        FusedOperators,           IndexingOperators,
+                       LossOperators,          MachineLearningOperators, MovementOperators,
+                       NormalizationOperators, PackedOperators,          ProductOperators,
+                       QuantizationOperators,  RandomOperators,          RecurrentOperators,
+                       ReductionOperators,     ResizeOperators,          RotaryOperators,
+                       SamplingOperators,      SequenceOperators,        ShapeOperators,
+                       SignalOperators,        TrainingOperators,        TreeOperators,
+                       WindowOperators}) {
       for (const OnnxOperator& op : rows()) (*result)[{op.domain, op.name}][op.since] = op;
     }
     return result;

@@ -45,6 +45,7 @@ struct OnnxOperator {
 absl::Status CheckOperands(const OnnxOperands& operands, const OnnxNode& node);
 
 inline constexpr const char* kMicrosoft = "com.microsoft";
+inline constexpr const char* kMachineLearning = "ai.onnx.ml";
 using OnnxOperators = std::vector<OnnxOperator>;
 
 // The rows of each file.
@@ -55,8 +56,10 @@ OnnxOperators ExpertOperators();
 OnnxOperators FusedOperators();
 OnnxOperators PackedOperators();
 OnnxOperators RotaryOperators();
+OnnxOperators DeformOperators();
 OnnxOperators ElementwiseOperators();
 OnnxOperators ShapeOperators();
+OnnxOperators MachineLearningOperators();
 OnnxOperators MovementOperators();
 OnnxOperators IndexingOperators();
 OnnxOperators ProductOperators();
@@ -64,6 +67,7 @@ OnnxOperators WindowOperators();
 OnnxOperators ReductionOperators();
 OnnxOperators NormalizationOperators();
 OnnxOperators QuantizationOperators();
+OnnxOperators RandomOperators();
 OnnxOperators RecurrentOperators();
 OnnxOperators ResizeOperators();
 OnnxOperators SamplingOperators();
@@ -72,6 +76,7 @@ OnnxOperators ControlOperators();
 OnnxOperators SignalOperators();
 OnnxOperators LossOperators();
 OnnxOperators TrainingOperators();
+OnnxOperators TreeOperators();
 
 // The row of an operator for an opset of its domain: the one with the largest `since` that is not above it. Null where
 // there is none.
