@@ -1,10 +1,15 @@
 #include "target/clusters.h"
 
+#include <algorithm>
+
 namespace tilewright {
 
-const ClusterFacts* ClustersOf(const Target& target) {
-  static constexpr ClusterFacts kFacts = {.most_blocks = 8, .fill_bytes_per_cycle = 60};
-  return target.is_gpu() && target.has("cluster") ? &kFacts : nullptr;
+int64_t MaxClusterBlocks(const Target& target) {
+  return target.has("cluster") ? target.gpu_part().max_cluster_blocks : 1;
+}
+
+int CoresForClusters(const Target& target, int64_t blocks) {
+  return blocks <= 2 ? target.cores : std::min(target.cores, target.gpu_part().cluster_cores);
 }
 
 }  // namespace tilewright

@@ -8,18 +8,10 @@
 
 namespace tilewright {
 
-struct ClusterFacts {
-  // Blocks of a cluster that every kernel may have (CUDA programming guide).
-  int64_t most_blocks = 0;
-  // Bytes that the shared memory of a core takes in per cycle, wherever they come from (docs/h200.md).
-  double fill_bytes_per_cycle = 0;
+// Blocks of a cluster that every kernel may have; 1 on a target without clusters.
+int64_t MaxClusterBlocks(const Target& target);
 
-  // The part of the cores that clusters of so many blocks can use at once, where a core has one block: cores are
-  // neighbours in groups whose sizes are not all multiples of four (docs/h200.md).
-  static double UsableCores(int64_t blocks) { return blocks <= 2 ? 1 : 120.0 / 132; }
-};
-
-// Null: the target has no clusters.
-const ClusterFacts* ClustersOf(const Target& target);
+// The cores that clusters of so many blocks can use at once, where a core has one block.
+int CoresForClusters(const Target& target, int64_t blocks);
 
 }  // namespace tilewright

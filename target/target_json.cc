@@ -187,6 +187,9 @@ void CheckGpu(const Target& target, Reader& reader) {
   if (!target.levels.empty() && target.Nearest().shared_by != 1) {
     reader.Fail(target.Nearest().name + ".shared_by", "must be 1: the first level of a GPU is that of each core");
   }
+  for (const MemoryLevel& level : target.levels) {
+    if (!(level.bytes_per_cycle > 0)) reader.Fail(level.name + ".bytes_per_cycle", "must be positive");
+  }
   ForMembers(target.gpu_part(), [&](const std::string& name, const auto& member) {
     bool positive = false;
     if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(member)>>) {

@@ -40,6 +40,7 @@ TEST(Target, PresetsAreComplete) {
       EXPECT_EQ(target->Nearest().name, "L1") << name;
       EXPECT_EQ(target->Nearest().shared_by, 1) << name;
       EXPECT_EQ(target->Farthest().name, "L2") << name;
+      EXPECT_GT(target->Farthest().bytes_per_cycle, 0) << name;
       EXPECT_EQ(target->Farthest().shared_by, target->cores) << name;
       // L1 and shared memory are one memory.
       EXPECT_GT(target->Nearest().bytes, target->gpu_part().shared_bytes_per_core) << name;
@@ -142,6 +143,13 @@ TEST(Target, Features) {
   EXPECT_EQ(NamedTarget("cuda-sm90")->gpu_part().max_shared_bytes_per_block, 227 << 10);
   EXPECT_FALSE(NamedTarget("cuda-sm90")->has("wgmma"));
   EXPECT_TRUE(NamedTarget("cuda-sm90a")->has("wgmma"));
+  const Target h100 = *NamedTarget("cuda-sm90a"), h200 = *NamedTarget("cuda-h200");
+  EXPECT_EQ(h200.cpu, h100.cpu);
+  EXPECT_EQ(h200.features, h100.features);
+  EXPECT_EQ(h200.gpu_part(), h100.gpu_part());
+  EXPECT_EQ(h200.memory_gbs, 4800);
+  EXPECT_EQ(h200.Farthest().bytes, 60 << 20);
+  EXPECT_EQ(h200.ProductsPerCycle("bfloat16"), 2048);
   EXPECT_EQ(zen4.FmaPerCycle(), 1);
   EXPECT_EQ(NamedTarget("x86-sapphirerapids")->UnitFor("int8")->name, "matrix");
   EXPECT_EQ(zen4.UnitFor("int16")->name, "dot");

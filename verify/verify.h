@@ -19,7 +19,8 @@ struct VerifyResult {
   Verdict verdict() const { return Worst(diagnostics); }
 };
 
-// Without a target its limits are not asked for. `proven` (may be null): what earlier calls proved.
+// Without a target no limit holds, and warps and warpgroups have as many threads as in every preset (GpuTarget).
+// `proven` (may be null): what earlier calls proved.
 VerifyResult VerifyProgram(const Function& function, const Target* target = nullptr, ProvenParts* proven = nullptr);
 
 // One paragraph per diagnostic: check, reason, then the program with the loops and blocks concerned marked.

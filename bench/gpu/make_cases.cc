@@ -81,7 +81,8 @@ absl::StatusOr<Module> ReadPrograms(std::span<const std::string> paths) {
 // Runs the function on its device and writes what happened.
 absl::Status MakeCase(const Function& function, const cuda::Program& program, size_t number, size_t first_kernel,
                       cuda::Device& device, CaseFile file, const std::string& folder) {
-  TW_ASSIGN_OR_RETURN(const auto runner, cuda::FunctionRunner::Compile(program.functions[number], first_kernel));
+  TW_ASSIGN_OR_RETURN(const auto runner,
+                      cuda::FunctionRunner::Compile(program.functions[number], first_kernel, program.gpu));
   file.name = function->name;
   file.tolerance = ToleranceOf(function);
   Recorder recorder(&device, program, &file.arrays, &file.launches);

@@ -147,7 +147,8 @@ absl::Status MakeCase(const std::string& name, const Function& scheduled, const 
   for (size_t i = 0; i < file.arrays.size(); ++i) recorder.Know(Parameters::AddressOf(i));
   size_t first_kernel = 0;
   for (size_t i = 0; i < 2; ++i) {
-    TW_ASSIGN_OR_RETURN(const auto runner, cuda::FunctionRunner::Compile(program.functions[i], first_kernel));
+    TW_ASSIGN_OR_RETURN(const auto runner,
+                        cuda::FunctionRunner::Compile(program.functions[i], first_kernel, program.gpu));
     if (i == 1) recorder.WriteTo(&file.reference);
     TW_RETURN_IF_ERROR(parameters.Run(*runner, recorder, scheduled, i == 0 ? own : others));
     first_kernel += program.functions[i].kernels.size();

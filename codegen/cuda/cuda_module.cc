@@ -11,7 +11,7 @@ absl::StatusOr<std::unique_ptr<CompiledModule>> CudaModule::Make(const Program& 
   std::unique_ptr<CudaModule> module(new CudaModule(std::move(device)));
   size_t first_kernel = 0;
   for (const DeviceFunction& function : program.functions) {
-    TW_ASSIGN_OR_RETURN(auto runner, FunctionRunner::Compile(function, first_kernel));
+    TW_ASSIGN_OR_RETURN(auto runner, FunctionRunner::Compile(function, first_kernel, program.gpu));
     first_kernel += function.kernels.size();
     Entry entry{.runner = std::move(runner)};
     entry.closure = std::make_unique<Closure>([run = entry.runner.get(), on = module->device_.get()](

@@ -240,11 +240,11 @@ std::string KernelEmitter::Signature() const {
       params.push_back(absl::StrCat(type.ok() ? *type : "int", " ", values_.at(param.var.get())));
     }
   }
+  const int64_t most = target_.gpu_part().max_threads_per_block;
   int64_t threads = 1, cluster = 1;
-  for (const Expr& extent : kernel_.block) threads *= AsInt(extent).value_or(1024);
+  for (const Expr& extent : kernel_.block) threads *= AsInt(extent).value_or(most);
   for (const Expr& extent : kernel_.cluster) cluster *= AsInt(extent).value_or(1);
-  std::string bounds =
-      absl::StrCat("__launch_bounds__(", std::min<int64_t>(threads, 1024), moves_registers_ ? ", 1)" : ")");
+  std::string bounds = absl::StrCat("__launch_bounds__(", std::min(threads, most), moves_registers_ ? ", 1)" : ")");
   if (cluster > 1) {
     absl::StrAppend(&bounds, " __cluster_dims__(", AsInt(kernel_.cluster[0]).value_or(1), ", ",
                     AsInt(kernel_.cluster[1]).value_or(1), ", ", AsInt(kernel_.cluster[2]).value_or(1), ")");

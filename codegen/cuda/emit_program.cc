@@ -216,15 +216,15 @@ class FunctionSplitter {
 }  // namespace
 
 absl::StatusOr<Program> EmitProgram(const Module& lowered, const Target& target, const EmitOptions& options) {
-  Program program{.most_shared_bytes = target.gpu_part().max_shared_bytes_per_block};
+  Program program{.gpu = target.gpu_part()};
   Names names;
   for (const Function& function : lowered.functions()) {
     TW_ASSIGN_OR_RETURN(auto split, FunctionSplitter(target, options, names).Split(function));
     for (const Kernel& kernel : split.kernels) {
-      if (kernel.shared_bytes > program.most_shared_bytes) {
+      if (kernel.shared_bytes > program.gpu.max_shared_bytes_per_block) {
         return absl::InvalidArgumentError(absl::StrCat("the kernel ", kernel.name, " needs ", kernel.shared_bytes,
                                                        " bytes of shared memory, ", target.name, " has ",
-                                                       program.most_shared_bytes));
+                                                       program.gpu.max_shared_bytes_per_block));
       }
       absl::StrAppend(&program.text, program.text.empty() ? "" : "\n", kernel.text);
     }

@@ -77,8 +77,13 @@ class Emulated : public Device {
     std::string name;
     KernelCall call = nullptr;
   };
-  Emulated(void* library, std::vector<EmulatedKernel> kernels, int64_t most_shared_bytes)
-      : library_(library), kernels_(std::move(kernels)), most_shared_bytes_(static_cast<uint32_t>(most_shared_bytes)) {}
+  Emulated(void* library, std::vector<EmulatedKernel> kernels, const GpuTarget& gpu)
+      : library_(library),
+        kernels_(std::move(kernels)),
+        limits_{.threads = static_cast<uint32_t>(gpu.max_threads_per_block),
+                .shared_bytes = static_cast<uint32_t>(gpu.max_shared_bytes_per_block),
+                .registers = gpu.registers_per_core,
+                .thread_registers = gpu.max_registers_per_thread} {}
   ~Emulated() override { dlclose(library_); }
 
   TwDeviceType type() const override { return kTwCpu; }
@@ -99,7 +104,7 @@ class Emulated : public Device {
                                                             .block = dim(arguments.block),
                                                             .cluster = dim(arguments.cluster),
                                                             .shared_bytes = arguments.shared_bytes,
-                                                            .most_shared_bytes = most_shared_bytes_,
+                                                            .device = limits_,
                                                             .stack_bytes = kStackBytes},
                                                            memory, [&] { kernel.call(arguments.params); });
     if (result.ok()) return absl::OkStatus();
@@ -154,7 +159,7 @@ class Emulated : public Device {
  private:
   void* library_;
   std::vector<EmulatedKernel> kernels_;
-  uint32_t most_shared_bytes_;
+  const emulator::DeviceLimits limits_;
 };
 
 std::string CallName(const Kernel& kernel) { return kernel.name + "_call"; }
@@ -219,7 +224,7 @@ absl::StatusOr<std::unique_ptr<Device>> EmulatedDevice(const Program& program) {
       kernels.push_back({kernel.name, reinterpret_cast<KernelCall>(dlsym(library, CallName(kernel).c_str()))});
     }
   }
-  return std::make_unique<Emulated>(library, std::move(kernels), program.most_shared_bytes);
+  return std::make_unique<Emulated>(library, std::move(kernels), program.gpu);
 }
 
 }  // namespace tilewright::cuda

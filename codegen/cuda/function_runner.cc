@@ -15,9 +15,6 @@ namespace tilewright::cuda {
 namespace {
 
 constexpr int64_t kAlignment = 256;
-// What CUDA allows.
-constexpr int64_t kMostBlocks[3] = {2147483647, 65535, 65535};
-constexpr int64_t kMostThreads = 1024;
 
 int Report(const TwCall* call, TwError code, std::string_view message) {
   if (call != nullptr && call->message != nullptr && call->message_bytes > 0) {
@@ -63,8 +60,9 @@ size_t NumberOf(const DeviceFunction& function, const KernelParam& param) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<FunctionRunner>> FunctionRunner::Compile(const DeviceFunction& function,
-                                                                        size_t first_kernel) {
+                                                                        size_t first_kernel, const GpuTarget& gpu) {
   auto runner = std::make_unique<FunctionRunner>();
+  runner->gpu_ = gpu;
   runner->name_ = function.name;
   TW_ASSIGN_OR_RETURN(auto arguments, CallArguments::Compile(function, &runner->slots_));
   runner->arguments_ = std::move(arguments);
@@ -334,12 +332,13 @@ class FunctionRunner::Execution {
 
   int Start(const Launch& launch) {
     LaunchArguments arguments{.kernel = launch.kernel, .shared_bytes = launch.shared_bytes, .stream = stream_};
+    const int64_t most = runner_.gpu_.max_threads_per_block;
     int64_t threads = 1;
     for (size_t i = 0; i < 3; ++i) {
       const int64_t grid = launch.grid[i].Run(values_.data()), block = launch.block[i].Run(values_.data());
       if (grid <= 0 || block <= 0) return kTwOk;
-      threads *= std::min(block, kMostThreads + 1);
-      if (grid > kMostBlocks[i] || threads > kMostThreads) {
+      threads *= std::min(block, most + 1);
+      if (grid > runner_.gpu_.max_grid_dims[i] || threads > most) {
         return Report(call_, kTwErrorShape,
                       absl::StrCat(launch.name, ": ", grid, " blocks of ", block, " threads in dimension ", i,
                                    " are more than a GPU can launch"));

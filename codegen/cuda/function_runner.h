@@ -17,8 +17,10 @@ namespace tilewright::cuda {
 
 class FunctionRunner {
  public:
-  // `first_kernel`: the number of the function's first kernel among those of the program.
-  static absl::StatusOr<std::unique_ptr<FunctionRunner>> Compile(const DeviceFunction& function, size_t first_kernel);
+  // `first_kernel`: the number of the function's first kernel among those of the program; `gpu`: whose limits launches
+  // keep.
+  static absl::StatusOr<std::unique_ptr<FunctionRunner>> Compile(const DeviceFunction& function, size_t first_kernel,
+                                                                 const GpuTarget& gpu);
 
   // As a TwFunction. Several threads may call it.
   int Run(Device& device, const TwCall* call, TwTensor* const* args, int32_t num_args) const;
@@ -82,6 +84,7 @@ class FunctionRunner {
   std::vector<Launch> launches_;
   std::vector<Step> steps_;
   int64_t workspace_bytes_ = 0;
+  GpuTarget gpu_;
 };
 
 }  // namespace tilewright::cuda

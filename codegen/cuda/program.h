@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "ir/function.h"
+#include "target/target.h"
 
 namespace tilewright::cuda {
 
@@ -68,7 +69,7 @@ struct DeviceFunction {
 // The functions of a module and the one text that defines their kernels.
 struct Program {
   std::vector<DeviceFunction> functions;
-  int64_t most_shared_bytes = 0;  // of a block of the target
+  GpuTarget gpu;  // of the target: what a launch may ask for
   // The kernels alone: what follows the preamble of either side.
   std::string text;
 };

@@ -61,9 +61,6 @@ namespace {
 using Result = absl::StatusOr<Function>;
 using Context = LowerContext;
 
-// The widest access of one thread of a GPU, which has no vector registers.
-constexpr int kGpuAccessBits = 128;
-
 Result VerifiedLowered(const Function& function) {
   TW_RETURN_IF_ERROR(VerifyLowered(function));
   return function;
@@ -90,8 +87,7 @@ constexpr Pass kCommonBefore[] = {
     {"place_layouts", [](const Function& f, const Context&) { return PlaceLayouts(f); }},
     {"lower_match_buffers", [](const Function& f, const Context&) { return LowerMatchBuffers(f); }},
     {"lower_blocks", [](const Function& f, const Context&) -> Result { return LowerBlocks(f); }},
-    {"software_pipeline",
-     [](const Function& f, const Context& c) { return InjectPipelines(f, /*asynchronous=*/c.target.is_gpu()); }},
+    {"software_pipeline", [](const Function& f, const Context& c) { return InjectPipelines(f, c.target); }},
     {"simplify", [](const Function& f, const Context&) -> Result { return SimplifyFunction(f); }},
 };
 
@@ -125,30 +121,33 @@ constexpr Pass kCpu[] = {
 
 // Threads of a kernel are brought together while blocks say what they reduce and which memory they write.
 constexpr Pass kGpuBlocks[] = {
-    {"unify_threads", [](const Function& f, const Context&) { return UnifyThreads(f); }},
-    {"cross_thread_reduction", [](const Function& f, const Context&) { return CombineAcrossThreads(f); }},
+    {"unify_threads", [](const Function& f, const Context& c) { return UnifyThreads(f, c.gpu()); }},
+    {"cross_thread_reduction", [](const Function& f, const Context& c) { return CombineAcrossThreads(f, c.gpu()); }},
 };
 
 // Up to place_barriers a statement means what it means when all threads execute it before any goes on. Barriers are
 // placed when it is known which bytes buffers share.
 constexpr Pass kGpu[] = {
     {"bulk_copies",
-     [](const Function& f, const Context& c) -> Result { return c.target.has("tma") ? MakeBulkCopies(f) : f; }},
+     [](const Function& f, const Context& c) -> Result {
+       return c.target.has("tma") ? MakeBulkCopies(f, c.gpu()) : f;
+     }},
     {"operand_descriptors", [](const Function& f, const Context&) { return DescribeOperands(f); }},
     {"mark_fragments", [](const Function& f, const Context&) -> Result { return MarkFragments(f); }},
-    {"lower_vthreads", [](const Function& f, const Context&) -> Result { return LowerVirtualThreads(f); }},
+    {"lower_vthreads", [](const Function& f, const Context& c) -> Result { return LowerVirtualThreads(f, c.gpu()); }},
     {"loop_partition", [](const Function& f, const Context&) -> Result { return PartitionLoops(f); }},
     {"flatten_buffers", [](const Function& f, const Context&) { return FlattenBuffers(f); }},
-    {"vectorize", [](const Function& f, const Context&) -> Result { return VectorizeLoops(f, kGpuAccessBits); }},
+    {"vectorize",
+     [](const Function& f, const Context& c) -> Result { return VectorizeLoops(f, 8 * c.gpu().max_access_bytes); }},
     {"unroll", [](const Function& f, const Context&) -> Result { return UnrollLoops(f); }},
     {"simplify_unrolled", [](const Function& f, const Context&) -> Result { return SimplifyFunction(f); }},
     {"async_copies", [](const Function& f, const Context&) -> Result { return MakeAsyncCopies(f); }},
-    {"merge_shared", [](const Function& f, const Context&) { return MergeShared(f); }},
+    {"merge_shared", [](const Function& f, const Context& c) { return MergeShared(f, c.gpu()); }},
     {"place_barriers", [](const Function& f, const Context&) { return PlaceBarriers(f); }},
-    {"select_instructions", [](const Function& f, const Context&) { return SelectInstructions(f); }},
-    {"bulk_barriers", [](const Function& f, const Context&) { return MakeBulkBarriers(f); }},
+    {"select_instructions", [](const Function& f, const Context& c) { return SelectInstructions(f, c.gpu()); }},
+    {"bulk_barriers", [](const Function& f, const Context& c) { return MakeBulkBarriers(f, c.gpu()); }},
     {"unroll_registers", [](const Function& f, const Context&) -> Result { return UnrollLoops(f); }},
-    {"lower_warp_memory", [](const Function& f, const Context&) { return LowerWarpMemory(f); }},
+    {"lower_warp_memory", [](const Function& f, const Context& c) { return LowerWarpMemory(f, c.gpu()); }},
     {"order_async", [](const Function& f, const Context&) -> Result { return OrderAsync(f); }},
 };
 

@@ -21,6 +21,9 @@ namespace tilewright {
 // What a pass knows besides the function.
 struct LowerContext {
   const Target& target;
+
+  // Warps, limits of threads and the like.
+  const GpuTarget& gpu() const { return target.gpu_part(); }
 };
 
 struct Pass {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "ir/arith/region.h"
-#include "target/gpu_limits.h"
 #include "verify/memory/stored_elements.h"
 #include "verify/threads/kernels.h"
 #include "verify/threads/touches.h"
@@ -93,9 +92,7 @@ class KernelMemory {
   std::unordered_map<const BufferNode*, std::vector<const Touch*>> by_buffer_;
 };
 
-constexpr int64_t kWarpsOfGroup = 4;
-
-KernelMemoryUse UseOf(const Kernel& kernel, const KernelMemory& memory, int warp_size) {
+KernelMemoryUse UseOf(const Kernel& kernel, const KernelMemory& memory, const GpuTarget& gpu) {
   const auto of_kind = [&](MemoryKind kind) {
     return memory.Bytes([&](const BufferNode& b) { return b.scope.kind() == kind; });
   };
@@ -106,23 +103,22 @@ KernelMemoryUse UseOf(const Kernel& kernel, const KernelMemory& memory, int warp
   const int64_t own = of_kind(MemoryKind::kRegister), of_warps = fragments_of(OwnerLevel::kWarp),
                 of_warpgroups = fragments_of(OwnerLevel::kWarpgroup);
   const bool known = own != arith::kPosInf && of_warps != arith::kPosInf && of_warpgroups != arith::kPosInf;
-  return {
-      .root = kernel.root,
-      .threads = std::max<int64_t>(kernel.Threads(warp_size), 1),
-      .shared = memory.Bytes([](const BufferNode& b) { return b.scope.owner() == OwnerLevel::kBlock; }),
-      .local = of_kind(MemoryKind::kLocal),
-      .registers = known ? own + of_warps / warp_size + of_warpgroups / (kWarpsOfGroup * warp_size) : arith::kPosInf};
+  return {.root = kernel.root,
+          .threads = std::max<int64_t>(kernel.Threads(gpu.warp_size), 1),
+          .shared = memory.Bytes([](const BufferNode& b) { return b.scope.owner() == OwnerLevel::kBlock; }),
+          .local = of_kind(MemoryKind::kLocal),
+          .registers = known ? own + of_warps / gpu.warp_size + of_warpgroups / gpu.warpgroup_size : arith::kPosInf};
 }
 
 class Checker {
  public:
-  explicit Checker(const Target& target) : target_(target), limits_(LimitsOf(target)) {}
+  explicit Checker(const Target& target) : target_(target) {}
   Diagnostics diagnostics;
 
   void Check(const KernelMemoryUse& use) {
     const GpuTarget& gpu = target_.gpu_part();
     Compare(use, "of shared memory in a block", use.shared, gpu.max_shared_bytes_per_block);
-    Compare(use, "of local memory in a thread", use.local, limits_.max_local_bytes);
+    Compare(use, "of local memory in a thread", use.local, gpu.max_local_bytes_per_thread);
     const int64_t registers = std::min<int64_t>(gpu.max_registers_per_thread, gpu.registers_per_core / use.threads);
     Compare(use, "in the registers of a thread", use.registers, registers * 4);
   }
@@ -137,19 +133,18 @@ class Checker {
   }
 
   const Target& target_;
-  const GpuLimits& limits_;
 };
 
 }  // namespace
 
-std::vector<KernelMemoryUse> MemoryOfKernels(const Function& function, int warp_size) {
+std::vector<KernelMemoryUse> MemoryOfKernels(const Function& function, const GpuTarget& gpu) {
   const std::vector<Kernel> kernels = FindKernels(function);
   if (kernels.empty()) return {};
   const Touches touches = CollectTouches(function);
   const StoredElements stored(function);
   std::vector<KernelMemoryUse> uses;
   for (const Kernel& kernel : kernels) {
-    uses.push_back(UseOf(kernel, KernelMemory(kernel, touches.touches, stored), warp_size));
+    uses.push_back(UseOf(kernel, KernelMemory(kernel, touches.touches, stored), gpu));
   }
   return uses;
 }
@@ -157,7 +152,7 @@ std::vector<KernelMemoryUse> MemoryOfKernels(const Function& function, int warp_
 Diagnostics CheckMemoryLimits(const Function& function, const Target* target) {
   if (target == nullptr || !target->is_gpu()) return {};
   Checker checker(*target);
-  for (const KernelMemoryUse& use : MemoryOfKernels(function, target->gpu_part().warp_size)) checker.Check(use);
+  for (const KernelMemoryUse& use : MemoryOfKernels(function, target->gpu_part())) checker.Check(use);
   return std::move(checker.diagnostics);
 }
 

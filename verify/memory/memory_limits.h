@@ -29,9 +29,9 @@ struct KernelMemoryUse {
   int64_t registers = 0;          // of a thread
 };
 
-// The memory of the kernels of a function in their order. `warp_size`: threads that hold the fragments of a warp
-// together.
-std::vector<KernelMemoryUse> MemoryOfKernels(const Function& function, int warp_size);
+// The memory of the kernels of a function in their order. `gpu` says how many threads hold the fragments of a warp, or
+// of a warpgroup, together.
+std::vector<KernelMemoryUse> MemoryOfKernels(const Function& function, const GpuTarget& gpu);
 
 // Nothing when the target is null or no GPU.
 Diagnostics CheckMemoryLimits(const Function& function, const Target* target);

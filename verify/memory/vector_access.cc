@@ -9,7 +9,6 @@
 #include "ir/arith/analyzer.h"
 #include "ir/script/printer.h"
 #include "ir/substitute.h"
-#include "target/gpu_limits.h"
 #include "verify/threads/touches.h"
 
 namespace tilewright {
@@ -44,7 +43,7 @@ class Checker {
     if (!analyzer.CanProveEqual(ElementOffset(buffer, second), offset + 1)) return;
     const auto extent = AsInt(loop->extent);
     const int64_t bits = extent.value_or(0) * buffer->dtype.bits() * buffer->dtype.lanes();
-    const int64_t most = LimitsOf(target_).max_access_bits;
+    const int64_t most = 8 * int64_t{target_.gpu_part().max_access_bytes};
     if (!extent || bits > most || !std::has_single_bit(static_cast<uint64_t>(bits))) {
       Refuse(touch, loop,
              "loop " + loop->var.name() + " is vectorized over " + Print(loop->extent) + " elements of " +

@@ -2,6 +2,7 @@
 
 #include "ir/expr.h"
 #include "ir/thread_tags.h"
+#include "target/target.h"
 
 namespace tilewright {
 
@@ -12,9 +13,9 @@ bool HasOwnMemory(const Buffer& buffer, const ForNode& loop) {
   if (!loop.thread_tag.starts_with("threadIdx")) return false;
   if (owner == OwnerLevel::kThread) return true;
   if (owner == OwnerLevel::kBlock || owner == OwnerLevel::kCluster) return false;
-  constexpr int64_t kWarp = 32, kWarpgroup = 128;
+  constexpr GpuTarget kGpu;
   const auto lanes = AsInt(loop.extent);
-  const bool of_one = lanes && *lanes <= (owner == OwnerLevel::kWarp ? kWarp : kWarpgroup);
+  const bool of_one = lanes && *lanes <= (owner == OwnerLevel::kWarp ? kGpu.warp_size : kGpu.warpgroup_size);
   return loop.thread_tag != "threadIdx.x" || !of_one;
 }
 

@@ -11,7 +11,8 @@
 
 namespace tilewright {
 
-// Lanes of a warp share its memory as far as loops over threadIdx.x of at most a warp tell.
+// Lanes of a warp share its memory as far as loops over threadIdx.x of at most a warp tell. Warps are those of a
+// program without a target (GpuTarget).
 bool HasOwnMemory(const Buffer& buffer, const ForNode& loop);
 
 }  // namespace tilewright

@@ -119,7 +119,7 @@ class Checker : public StmtVisitor {
 
 Diagnostics CheckExecutionScope(const Function& function, const Target* target) {
   if (!HasLanes(function->body)) return {};
-  Checker checker(target == nullptr || target->gpu_part().warp_size == 0 ? 32 : target->gpu_part().warp_size);
+  Checker checker((target == nullptr ? GpuTarget() : target->gpu_part()).warp_size);
   checker.Visit(function->body);
   return std::move(checker.diagnostics);
 }

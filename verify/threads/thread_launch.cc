@@ -8,7 +8,6 @@
 #include "ir/script/printer.h"
 #include "ir/thread_tags.h"
 #include "target/clusters.h"
-#include "target/gpu_limits.h"
 #include "verify/threads/kernels.h"
 
 namespace tilewright {
@@ -73,7 +72,7 @@ class Checker {
       const std::string threads = std::string("threadIdx.") + kDims[d], blocks = std::string("blockIdx.") + kDims[d];
       const int64_t cluster = kernel.Extent(std::string("clusterCtaIdx.") + kDims[d]);
       CheckLimit(loops, threads, target_->gpu_part().max_block_dims[d]);
-      CheckLimit(loops, blocks, LimitsOf(*target_).max_grid_dims[d] / cluster);
+      CheckLimit(loops, blocks, target_->gpu_part().max_grid_dims[d] / cluster);
     }
     CheckCluster(kernel);
     const int64_t threads = kernel.Threads(target_->gpu_part().warp_size);
@@ -87,10 +86,10 @@ class Checker {
     int64_t blocks = 1;
     for (const char* tag : {"clusterCtaIdx.x", "clusterCtaIdx.y", "clusterCtaIdx.z"}) blocks *= kernel.Extent(tag);
     if (blocks == 1) return;
-    const ClusterFacts* facts = ClustersOf(*target_);
-    if (facts != nullptr && blocks <= facts->most_blocks) return;
+    const int64_t most = MaxClusterBlocks(*target_);
+    if (blocks <= most) return;
     Refuse(kernel.root, "the kernel has clusters of " + std::to_string(blocks) + " blocks, " + target_->name +
-                            (facts == nullptr ? " has no clusters" : " allows " + std::to_string(facts->most_blocks)));
+                            (most == 1 ? " has no clusters" : " allows " + std::to_string(most)));
   }
 
   void CheckLimit(const std::map<std::string, const ForNode*>& loops, const std::string& tag, int64_t limit) {

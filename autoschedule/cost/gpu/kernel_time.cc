@@ -14,8 +14,6 @@
 #include "ir/annotations.h"
 #include "ir/thread_tags.h"
 #include "target/clusters.h"
-#include "target/cuda_facts.h"
-#include "target/cuda_rates.h"
 #include "verify/memory/memory_limits.h"
 
 namespace tilewright {
@@ -79,7 +77,7 @@ struct Chain {
 
 class Projector {
  public:
-  Projector(const ProgramFacts& facts, const Target& target) : facts_(facts), target_(target) {
+  Projector(const ProgramFacts& facts, const Target& target) : facts_(facts), target_(target), gpu_(target.gpu_part()) {
     for (const LoopFacts& loop : facts.loops) extents_.push_back(static_cast<double>(loop.extent));
   }
 
@@ -89,7 +87,7 @@ class Projector {
     for (const AccessFacts& access : facts_.accesses) Add(access);
     Projection p{.iterations = IterationsOfAThread()};
     std::map<const ForNode*, KernelMemoryUse> memory;
-    for (const KernelMemoryUse& use : MemoryOfKernels(facts_.function, target_.gpu_part().warp_size)) {
+    for (const KernelMemoryUse& use : MemoryOfKernels(facts_.function, gpu_)) {
       memory[use.root] = use;
     }
     p.levels = {{.from = "L2"}, {.from = "memory"}};
@@ -225,7 +223,7 @@ class Projector {
     }
     work.arithmetic += arithmetic * of_threads;
     work.special += special * of_threads;
-    work.instructions += (arithmetic + special) * of_threads / target_.gpu_part().warp_size;
+    work.instructions += (arithmetic + special) * of_threads / gpu_.warp_size;
   }
 
   // Multiply-adds per cycle and core. Those of a warp have units of their own where the target names them.
@@ -240,6 +238,16 @@ class Projector {
     }
     return std::max(rate, 1.0) / (wide ? 2 : 1);
   }
+  // Cycles until a sum of an instruction of a warp can be added to.
+  double MatrixLatency() const {
+    double latency = 0;
+    for (const ComputeUnit& unit : target_.units) {
+      if (unit.name == "warp" || (unit.name == "matrix" && latency == 0)) latency = unit.latency;
+    }
+    return latency;
+  }
+  // L1 and shared memory are one memory.
+  double SharedBytesPerCycle() const { return target_.Nearest().bytes_per_cycle; }
 
   void Add(const AccessFacts& access) {
     const BufferFacts& buffer = facts_.buffers[static_cast<size_t>(access.buffer)];
@@ -269,7 +277,7 @@ class Projector {
       }
       cycles = cuda::RoleOfCall(access.instruction) == cuda::CallRole::kWarpgroupProduct
                    ? 0
-                   : cuda::kMatrixLatency + cuda::kSharedLatency;
+                   : MatrixLatency() + gpu_.shared_latency;
     }
     double& waits = work.waits[innermost];
     waits = std::max(waits, links * cycles);
@@ -283,8 +291,8 @@ class Projector {
       if (IsThread(Loop(l)) && !Varies(access.varies, l)) threads *= extents_[static_cast<size_t>(l)];
     }
     if (threads <= 1 || !access.instruction.empty()) return;
-    double cycles = cuda::kShuffleCycles * std::ceil(std::log2(threads));
-    if (threads > target_.gpu_part().warp_size) cycles += 2 * cuda::kBarrierCycles;
+    double cycles = gpu_.shuffle_cycles * std::ceil(std::log2(threads));
+    if (threads > gpu_.warp_size) cycles += 2 * gpu_.barrier_cycles;
     work.waits[-2 - access.buffer] = cycles;
   }
 
@@ -298,14 +306,13 @@ class Projector {
         if (Loop(l).depth < depth) executions *= extents_[static_cast<size_t>(l)];
       }
       const double bytes = FootprintBytes(facts_, access, depth, 1, extents_);
-      work.shared_cycles += executions * bytes / cuda::kSharedBytesPerCycle;
+      work.shared_cycles += executions * bytes / SharedBytesPerCycle();
       work.instructions += executions;
       return;
     }
     const auto [count, vector] = WarpAccesses(access, chain);
-    const LaneRequests requests =
-        RequestsOfWarp(facts_, access, vector, target_.gpu_part().warp_size, cuda::kSectorBytes);
-    work.shared_cycles += count * std::max(1.0, requests.bytes / cuda::kSharedBytesPerCycle);
+    const LaneRequests requests = RequestsOfWarp(facts_, access, vector, gpu_.warp_size, gpu_.sector_bytes);
+    work.shared_cycles += count * std::max(1.0, requests.bytes / SharedBytesPerCycle());
     if (!IsBulk(chain)) work.instructions += count * (1 + kAddressInstructions);
   }
 
@@ -316,7 +323,7 @@ class Projector {
 
   // How often a warp accesses memory, of all warps, and how many neighbours each thread asks for at once.
   std::pair<double, int> WarpAccesses(const AccessFacts& access, const Chain& chain) const {
-    double count = access.share * std::ceil(chain.threads / target_.gpu_part().warp_size);
+    double count = access.share * std::ceil(chain.threads / gpu_.warp_size);
     int vector = std::max(access.lanes, 1);
     const int bytes = facts_.buffers[static_cast<size_t>(access.buffer)].buffer->dtype.bytes();
     for (const int l : chain.serial) {
@@ -326,7 +333,7 @@ class Projector {
         count *= extent;
         continue;
       }
-      const double most = std::max(1.0, static_cast<double>(cuda::kWidestAccess) / bytes);
+      const double most = std::max(1.0, static_cast<double>(gpu_.max_access_bytes) / bytes);
       vector = static_cast<int>(std::min(extent, most));
       count *= std::ceil(extent / vector);
     }
@@ -342,11 +349,10 @@ class Projector {
 
   void AddGlobal(const AccessFacts& access, const Chain& chain, KernelWork& work) const {
     const auto [count, vector] = WarpAccesses(access, chain);
-    const LaneRequests requests =
-        RequestsOfWarp(facts_, access, vector, target_.gpu_part().warp_size, cuda::kSectorBytes);
-    const double bytes = requests.sectors * cuda::kSectorBytes;
+    const LaneRequests requests = RequestsOfWarp(facts_, access, vector, gpu_.warp_size, gpu_.sector_bytes);
+    const double bytes = requests.sectors * gpu_.sector_bytes;
     if (!IsBulk(chain)) {
-      work.shared_cycles += count * std::max(1.0, bytes / cuda::kSharedBytesPerCycle);
+      work.shared_cycles += count * std::max(1.0, bytes / SharedBytesPerCycle());
       work.instructions += count * (1 + kAddressInstructions);
     }
     const double once = access.write ? count * bytes : std::min(count * bytes, ReadOnce(access, chain));
@@ -355,7 +361,7 @@ class Projector {
     if (IsBulk(chain) && !access.write) work.filled_bytes += once;
     auto& [read, written] = work.memory_bytes[access.buffer];
     double& moved = access.write ? written : read;
-    moved = std::max(moved, FootprintBytes(facts_, access, 0, static_cast<int>(cuda::kSectorBytes), extents_));
+    moved = std::max(moved, FootprintBytes(facts_, access, 0, gpu_.sector_bytes, extents_));
     if (!access.write) AddLoadWait(access, chain, work);
   }
 
@@ -372,11 +378,11 @@ class Projector {
 
   // Bytes that a block reads from L2: what fits into the first level next to it is read once.
   double ReadOnce(const AccessFacts& access, const Chain& chain) const {
-    const double room = static_cast<double>(target_.gpu_part().shared_bytes_per_core) / 2;
+    const auto room = static_cast<double>(target_.Nearest().usable_bytes);
     double times = access.share;
     int depth = chain.first_inside;
     for (const int l : chain.serial) {
-      const double bytes = FootprintBytes(facts_, access, depth, static_cast<int>(cuda::kSectorBytes), extents_);
+      const double bytes = FootprintBytes(facts_, access, depth, gpu_.sector_bytes, extents_);
       if (bytes <= room) return times * bytes;
       times *= extents_[static_cast<size_t>(l)];
       depth = Loop(l).depth + 1;
@@ -397,52 +403,51 @@ class Projector {
     }
     if (chain.pipelined >= 0) {
       double& ahead = work.ahead[chain.pipelined];
-      ahead = std::max(ahead, times * cuda::kMemoryLatency / chain.stages_ahead);
-      work.waits[-1] = std::max(work.waits[-1], cuda::kMemoryLatency);
+      ahead = std::max(ahead, times * gpu_.memory_latency / chain.stages_ahead);
+      work.waits[-1] = std::max(work.waits[-1], gpu_.memory_latency);
       return;
     }
     double& waits = work.waits[innermost];
-    waits = std::max(waits, std::ceil(times / kUnrolledByCompiler) * cuda::kMemoryLatency);
+    waits = std::max(waits, std::ceil(times / kUnrolledByCompiler) * gpu_.memory_latency);
   }
 
   // Blocks that a core runs at the same time.
   double Resident(const KernelMemoryUse& use) const {
-    const GpuTarget& gpu = target_.gpu_part();
-    const auto threads = static_cast<double>(std::max<int64_t>(use.threads, gpu.warp_size));
-    const double registers = std::min<double>(gpu.max_registers_per_thread,
+    const auto threads = static_cast<double>(std::max<int64_t>(use.threads, gpu_.warp_size));
+    const double registers = std::min<double>(gpu_.max_registers_per_thread,
                                               kOtherRegisters + static_cast<double>(use.registers + use.local) / 4);
-    return std::max(1.0, std::floor(std::min({cuda::kBlocksPerCore, gpu.max_threads_per_core / threads,
-                                              gpu.registers_per_core / (registers * threads),
-                                              static_cast<double>(gpu.shared_bytes_per_core) /
-                                                  (static_cast<double>(use.shared) + cuda::kSystemSharedBytes)})));
+    return std::max(
+        1.0, std::floor(std::min({static_cast<double>(gpu_.max_blocks_per_core), gpu_.max_threads_per_core / threads,
+                                  gpu_.registers_per_core / (registers * threads),
+                                  static_cast<double>(gpu_.shared_bytes_per_core) /
+                                      static_cast<double>(use.shared + gpu_.reserved_shared_bytes_per_block)})));
   }
 
   // Cycles until shared memory has taken in what the engine copies.
   double FillCycles(const KernelWork& work) const {
-    const ClusterFacts* clusters = ClustersOf(target_);
-    return clusters == nullptr ? 0 : work.filled_bytes / clusters->fill_bytes_per_cycle;
+    return gpu_.shared_fill_bytes_per_cycle > 0 ? work.filled_bytes / gpu_.shared_fill_bytes_per_cycle : 0;
   }
 
   void AddTime(const KernelWork& work, const KernelMemoryUse& use, Projection& p, double& longest) const {
     const double cycle = 1e-9 / target_.clock_ghz;
-    const double l2 = target_.levels.empty() ? 0 : target_.Farthest().bytes_per_cycle;
+    const double l2 = target_.Farthest().bytes_per_cycle;
     // Blocks of a cluster that follow others on the cores wait for each other about as long as they save
     // (measured: docs/h200.md).
     const double read_bytes = work.Blocks() > target_.cores ? work.alone_bytes : work.l2_bytes;
     const std::array<std::pair<double, const char*>, 6> units = {{
-        {work.instructions / cuda::kWarpInstructionsPerCycle, "issue"},
+        {work.instructions / gpu_.warp_instructions_per_cycle, "issue"},
         {work.arithmetic / std::max(1, target_.FmaPerCycle()), "arithmetic"},
-        {work.special / cuda::kSpecialPerCycle, "special functions"},
+        {work.special / gpu_.special_per_cycle, "special functions"},
         {work.matrix_cycles, "matrix units"},
         {work.shared_cycles, "shared memory"},
-        {std::max(read_bytes / (l2 > 0 ? l2 : cuda::kL2BytesPerCycle), FillCycles(work)), "L2"},
+        {std::max(read_bytes / l2, FillCycles(work)), "L2"},
     }};
     const double busy =
         Norm({units[0].first, units[1].first, units[2].first, units[3].first, units[4].first, units[5].first});
     double waits = 0, ahead = 0;
     for (const auto& [loop, cycles] : work.waits) waits += cycles;
     for (const auto& [loop, cycles] : work.ahead) ahead += cycles;
-    const double cores = target_.cores * ClusterFacts::UsableCores(work.BlocksOfCluster());
+    const double cores = CoresForClusters(target_, work.BlocksOfCluster());
     const double blocks_of_core = std::ceil(work.Blocks() / cores), resident = Resident(use);
     const double throughput = blocks_of_core * busy * cycle;
     const double latency = std::ceil(blocks_of_core / resident) * (waits + std::max(busy, ahead)) * cycle;
@@ -454,13 +459,13 @@ class Projector {
     }
     const double memory = (read + written) / (target_.memory_gbs * 1e9);
     const double on_cores = std::max(throughput, latency);
-    const double seconds = Norm({on_cores, memory}) + target_.gpu_part().launch_seconds;
+    const double seconds = Norm({on_cores, memory}) + gpu_.launch_seconds;
     p.seconds += work.launches * seconds;
     p.compute_seconds += work.launches * on_cores;
     p.throughput_seconds += work.launches * throughput;
     p.latency_seconds += work.launches * latency;
     p.forks += work.launches;
-    p.fork_seconds += work.launches * target_.gpu_part().launch_seconds;
+    p.fork_seconds += work.launches * gpu_.launch_seconds;
     p.levels[0].read_bytes += work.launches * work.Blocks() * work.l2_bytes;
     p.levels[0].seconds += work.launches * blocks_of_core * units[5].first * cycle;
     p.levels[1].read_bytes += work.launches * read;
@@ -476,7 +481,7 @@ class Projector {
     p.cores_used = static_cast<int>(std::min<double>(target_.cores, work.Blocks()));
     p.balance = work.Blocks() / (target_.cores * blocks_of_core);
     const auto busiest = std::max_element(units.begin(), units.end());
-    const double launch = target_.gpu_part().launch_seconds;
+    const double launch = gpu_.launch_seconds;
     p.limiter = launch > on_cores && launch > memory ? "launches"
                 : memory > on_cores                  ? "memory"
                 : latency > throughput               ? "latency"
@@ -485,6 +490,7 @@ class Projector {
 
   const ProgramFacts& facts_;
   const Target& target_;
+  const GpuTarget& gpu_;
   std::vector<double> extents_;
   std::map<const ForNode*, KernelWork> kernels_;
 };

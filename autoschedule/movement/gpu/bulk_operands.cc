@@ -7,7 +7,6 @@
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/substitute.h"
-#include "target/cuda_facts.h"
 
 namespace tilewright {
 namespace {
@@ -44,12 +43,12 @@ class TileCopy {
   VarMap divided_;
 };
 
-// Whether one of the iterators runs along the last dimension, the other along another, and rows begin at multiples of
-// 16 bytes.
-bool CopiesBoxes(const LoadNode& load, const Var& row, const Var& column) {
+// Whether one of the iterators runs along the last dimension, the other along another, and rows begin where the engine
+// can read them.
+bool CopiesBoxes(const LoadNode& load, const Var& row, const Var& column, const GpuTarget& gpu) {
   const Buffer& buffer = load.buffer;
   const size_t rank = load.indices.size();
-  if (rank < 2 || rank > 5) return false;
+  if (rank < 2 || rank > static_cast<size_t>(gpu.max_map_rank)) return false;
   for (const Var& var : {row, column}) {
     if (std::ranges::count_if(load.indices, [&](const Expr& e) { return UsesVar(e, var); }) != 1) return false;
   }
@@ -62,7 +61,7 @@ bool CopiesBoxes(const LoadNode& load, const Var& row, const Var& column) {
       const Expr rest = arith::Simplify(load.indices[d] - CastTo(load.indices[d].dtype(), var));
       if (UsesVar(rest, var)) return false;
     }
-    if (d + 1 < rank && stride % cuda::kBulkAlignment != 0) return false;
+    if (d + 1 < rank && stride % gpu.bulk_alignment != 0) return false;
     const std::optional<int64_t> extent = AsInt(buffer->shape[d]);
     if (!extent) return false;
     stride *= *extent;
@@ -75,7 +74,7 @@ bool CopiesPixels(const OperandCopy& copy, const CopiedElement& element, int64_t
   TileCopy tile(*copy.block);
   const Var row = tile.Divide(iters[iters.size() - 2], side), column = tile.Divide(iters.back(), copy.depth);
   const Expr load = tile.Loaded(element);
-  const ImageNest nest = {cast<LoadNode>(load), row, column, side, copy.depth, tile.Inside(element)};
+  const ImageNest nest = {cast<LoadNode>(load), row, column, side, copy.depth, tile.Inside(element), copy.gpu};
   const absl::StatusOr<ImageRows> rows = FindImageRows(nest, 0, tile.analyzer());
   return rows.ok() && BoxOf(*rows, element.load->buffer, LeastShifts(*rows)).ok();
 }
@@ -92,7 +91,7 @@ BulkCopy BulkCopyOf(const OperandCopy& copy) {
   const Var along_depth = step.Divide(iters[depth], copy.depth), &across = iters[other].var;
   const Expr load = step.Loaded(*element);
   if (CopiesBoxes(*cast<LoadNode>(load), copy.depth_is_last ? across : along_depth,
-                  copy.depth_is_last ? along_depth : across)) {
+                  copy.depth_is_last ? along_depth : across, *copy.gpu)) {
     return BulkCopy::kBoxes;
   }
   const bool pixels = copy.depth_is_last &&

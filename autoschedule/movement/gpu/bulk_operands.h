@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ir/stmt.h"
+#include "target/target.h"
 
 namespace tilewright {
 
@@ -19,6 +20,7 @@ struct OperandCopy {
   bool depth_is_last = true;
   int64_t depth = 0;           // elements of K that are copied at once
   std::vector<int64_t> sides;  // rows of the tiles that there may be
+  const GpuTarget* gpu = nullptr;
 };
 
 enum class BulkCopy { kNone, kBoxes, kPixels };

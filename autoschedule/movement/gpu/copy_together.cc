@@ -3,20 +3,18 @@
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
 #include "base/status_macros.h"
-#include "target/cuda_facts.h"
 
 namespace tilewright {
 
 int64_t VectorAlong(const BlockNode& block, const Buffer& buffer, const std::vector<int>& group, int64_t tile,
-                    bool stored) {
+                    int64_t most_bytes, bool stored) {
   if (group.empty()) return 1;
   const auto iterator = static_cast<size_t>(group.back());
   const int64_t extent = *ExtentOf(block.iter_vars[iterator]);
   for (const Access& access : AccessesOf(block)) {
     if (access.store != stored || !access.buffer.same_as(buffer) || access.strides[iterator] != 1) continue;
     int64_t vector = 1;
-    while (vector * 2 * buffer->dtype.bytes() <= cuda::kWidestAccess && extent % (vector * 2) == 0 &&
-           tile % (vector * 2) == 0) {
+    while (vector * 2 * buffer->dtype.bytes() <= most_bytes && extent % (vector * 2) == 0 && tile % (vector * 2) == 0) {
       vector *= 2;
     }
     return vector;

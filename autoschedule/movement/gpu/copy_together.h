@@ -27,8 +27,9 @@ using ThreadAxes = std::vector<std::pair<std::string, int64_t>>;
 Outcome<std::monostate> CopyTogether(Schedule& sch, const AutoCopy& copy, const ThreadAxes& threads, int64_t vector);
 
 // Elements along the innermost iterator of a group that lie side by side where the block reads (or stores to) the
-// buffer, out of powers of two that divide `tile` and fit into the widest access.
+// buffer, out of powers of two that divide `tile` and fit into an access of
+// `most_bytes`.
 int64_t VectorAlong(const BlockNode& block, const Buffer& buffer, const std::vector<int>& group, int64_t tile,
-                    bool stored = false);
+                    int64_t most_bytes, bool stored = false);
 
 }  // namespace tilewright

@@ -7,7 +7,6 @@
 #include "autoschedule/movement/gpu/copy_together.h"
 #include "autoschedule/program/block_loops.h"
 #include "base/status_macros.h"
-#include "target/cuda_facts.h"
 
 namespace tilewright {
 namespace {
@@ -40,7 +39,7 @@ Outcome<Done> StoreOneByOne(Schedule& sch, BlockRv copy, int64_t vector, const T
 Outcome<Done> StoreTogether(Schedule& sch, BlockRv copy, const Target& target, Choices& choices) {
   const Block node = RealizeOf(sch, copy).block;
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch, copy, kName));
-  const int64_t most = cuda::kWidestAccess / node->writes[0].buffer->dtype.bytes();
+  const int64_t most = target.gpu_part().max_access_bytes / node->writes[0].buffer->dtype.bytes();
   TW_ASSIGN_OR_RETURN(const ThreadLoops threads, BindThreads(sch, loops, most, node->name, target, choices));
   return threads.vector ? sch.Vectorize(*threads.vector) : Outcome<Done>(Done());
 }
@@ -50,7 +49,8 @@ Outcome<Done> StoreTogether(Schedule& sch, BlockRv copy, const Target& target, C
 Outcome<std::monostate> PackOperand(Schedule& sch, BlockRv copy, const Target& target, Choices& choices) {
   const Block node = RealizeOf(sch, copy).block;
   const int side = static_cast<int>(node->iter_vars.size()) - 2;
-  const int64_t vector = VectorAlong(*node, node->reads[0].buffer, {side}, cuda::kWidestAccess);
+  const int64_t vector = VectorAlong(*node, node->reads[0].buffer, {side}, target.gpu_part().max_access_bytes,
+                                     target.gpu_part().max_access_bytes);
   return vector > 1 ? StoreOneByOne(sch, copy, vector, target, choices) : StoreTogether(sch, copy, target, choices);
 }
 

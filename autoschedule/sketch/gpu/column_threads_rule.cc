@@ -16,13 +16,13 @@ namespace {
 using Done = std::monostate;
 constexpr const char* kName = "column_threads_rule";
 
-// Threads of one column, and terms that each of them adds up at least.
-constexpr int64_t kMostThreads = 32, kLeastTerms = 4;
+// Terms that each thread of a column adds up at least.
+constexpr int64_t kLeastTerms = 4;
 
 Outcome<Choices::Pick> TakeThreads(Schedule& sch, const std::string& name, int64_t results, int64_t terms,
                                    int64_t columns, const Target& target, Choices& choices) {
   const GpuTarget& gpu = target.gpu_part();
-  const int64_t most = std::min(kMostThreads, gpu.max_threads_per_block / columns);
+  const int64_t most = std::min<int64_t>(gpu.warp_size, gpu.max_threads_per_block / columns);
   std::vector<int64_t> counts = {1};
   size_t preferred = 0;
   while (counts.back() * 2 <= std::min(most, terms)) {

@@ -15,8 +15,6 @@ constexpr const char* kName = "divide_reduction";
 
 // Terms of a part that are worth a kernel, and what lanes of a part must be a multiple of: vectors of any type.
 constexpr int64_t kLeastTerms = 8192, kVector = 16;
-// Columns of a block of threads.
-constexpr int64_t kColumns = 32;
 
 // The largest number of equal parts of `extent` up to `most`, each a multiple of `unit`.
 int64_t EqualParts(int64_t extent, int64_t most, int64_t unit) {
@@ -43,7 +41,7 @@ std::optional<BlockRv> DivideReduction(Schedule& sch, BlockRv block, const Targe
     longest = *extent;
     divided = i;
   }
-  const int64_t blocks = lanes >= 0 ? results : CeilDiv(results, kColumns);
+  const int64_t blocks = lanes >= 0 ? results : CeilDiv(results, target.gpu_part().warp_size);
   if (blocks >= target.cores / 2) return std::nullopt;
   const int64_t wanted = std::min(2 * target.cores / std::max<int64_t>(blocks, 1), terms / kLeastTerms);
   const int64_t parts = EqualParts(longest, wanted, static_cast<int>(divided) == lanes ? kVector : 1);

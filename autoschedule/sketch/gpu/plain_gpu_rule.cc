@@ -11,7 +11,6 @@
 #include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/functor.h"
-#include "target/cuda_facts.h"
 
 namespace tilewright {
 namespace {
@@ -23,14 +22,14 @@ constexpr const char* kName = "plain_gpu_rule";
 constexpr int64_t kMostSums = 4;
 
 // Neighbours along the iterator that a thread may take at once: all accesses are to neighbours, or to one element.
-int64_t MostVector(const BlockNode& block, size_t iterator) {
+int64_t MostVector(const BlockNode& block, size_t iterator, const Target& target) {
   int bits = 8;
   for (const Access& access : AccessesOf(block)) {
     const std::optional<int64_t> stride = access.strides[iterator];
     if (stride != 1 && (access.store || stride != 0)) return 1;
     bits = std::max(bits, access.buffer->dtype.bits());
   }
-  const int64_t most = cuda::kWidestAccess * 8 / bits;
+  const int64_t most = target.gpu_part().max_access_bytes * 8 / bits;
   return block.init ? std::min(most, kMostSums) : most;
 }
 
@@ -83,8 +82,8 @@ Outcome<Done> ScheduleSum(Schedule& sch, BlockRv block, const Target& target, Ch
   TW_ASSIGN_OR_RETURN(const BlockRv write_back, SumInLocalMemory(sch, block));
   FuseConsumers(sch, write_back);
   const Block stored = RealizeOf(sch, write_back).block;
-  const int64_t most_vector =
-      std::min(MostVector(*node, LastSpatial(*node)), MostVector(*stored, stored->iter_vars.size() - 1));
+  const int64_t most_vector = std::min(MostVector(*node, LastSpatial(*node), target),
+                                       MostVector(*stored, stored->iter_vars.size() - 1, target));
   TW_ASSIGN_OR_RETURN(const ThreadLoops threads,
                       BindSpatial(sch, write_back, most_vector, node->name, target, choices));
   TW_RETURN_IF_ERROR(sch.ComputeAt(block, threads.thread));
@@ -159,7 +158,7 @@ Outcome<Done> SchedulePlainOnGpu(Schedule& sch, BlockRv block, const Target& tar
   InlineCheapProducers(sch, block);
   if (before->init && before->writes.size() == 1) return ScheduleSum(sch, block, target, choices);
   const Block node = RealizeOf(sch, block).block;
-  const int64_t most_vector = reductions.empty() ? MostVector(*node, node->iter_vars.size() - 1) : 1;
+  const int64_t most_vector = reductions.empty() ? MostVector(*node, node->iter_vars.size() - 1, target) : 1;
   TW_ASSIGN_OR_RETURN(const ThreadLoops threads, BindSpatial(sch, block, most_vector, node->name, target, choices));
   return threads.vector ? sch.Vectorize(*threads.vector) : Outcome<Done>(Done());
 }

@@ -9,7 +9,6 @@
 #include "autoschedule/sketch/gpu/plain_gpu_rule.h"
 #include "base/math.h"
 #include "base/status_macros.h"
-#include "target/cuda_facts.h"
 
 namespace tilewright {
 namespace {
@@ -21,12 +20,13 @@ constexpr double kMostPadding = 1.25;
 
 }  // namespace
 
-std::optional<ProductPlan> PlanProduct(const BlockRealizeNode& realize) {
+std::optional<ProductPlan> PlanProduct(const BlockRealizeNode& realize, const Target& target) {
   const auto contraction = MatchContraction(realize);
   if (!contraction.ok() || contraction->row_operand.same_as(contraction->column_operand)) return std::nullopt;
   const std::optional<MatrixSizes> sizes = MatrixSizesOf(*realize.block, *contraction);
-  if (!sizes || sizes->batch > cuda::kMostBlocksOfAxis || sizes->n > cuda::kMostBlocksOfAxis) return std::nullopt;
-  return ProductPlan{*contraction, *sizes, realize.block->name};
+  const GpuTarget& gpu = target.gpu_part();
+  if (!sizes || sizes->n > gpu.max_grid_dims[1] || sizes->batch > gpu.max_grid_dims[2]) return std::nullopt;
+  return ProductPlan{*contraction, *sizes, realize.block->name, &gpu};
 }
 
 double UsefulPart(const MatrixSizes& sizes, int64_t side) {
@@ -78,11 +78,13 @@ Outcome<ProductBlocks> MakeProductBlocks(Schedule& sch, BlockRv block, const Pro
                                          bool by_depth) {
   const Contraction& contraction = plan.contraction;
   const Block node = RealizeOf(sch, block).block;
+  const int64_t widest = plan.gpu->max_access_bytes;
   ProductBlocks blocks;
-  blocks.row_vector = VectorAlong(*node, contraction.row_operand, contraction.inner, tile.k);
-  blocks.column_vector = VectorAlong(*node, contraction.column_operand,
-                                     by_depth ? contraction.inner : contraction.columns, by_depth ? tile.k : tile.n);
-  blocks.output_vector = VectorAlong(*node, contraction.output, contraction.columns, tile.n, /*stored=*/true);
+  blocks.row_vector = VectorAlong(*node, contraction.row_operand, contraction.inner, tile.k, widest);
+  blocks.column_vector =
+      VectorAlong(*node, contraction.column_operand, by_depth ? contraction.inner : contraction.columns,
+                  by_depth ? tile.k : tile.n, widest);
+  blocks.output_vector = VectorAlong(*node, contraction.output, contraction.columns, tile.n, widest, /*stored=*/true);
   TW_ASSIGN_OR_RETURN(blocks.form, BringIntoMatrixForm(sch, block, contraction, {tile.m, tile.n, tile.k}, by_depth));
   InlineCheapProducers(sch, blocks.form.rows);
   InlineCheapProducers(sch, blocks.form.columns);

@@ -24,13 +24,14 @@ struct ProductTile {
   int64_t m = 0, n = 0, k = 0;
 };
 
-// A contraction of constant extents that a grid can hold.
+// A contraction of constant extents that a grid of the target can hold.
 struct ProductPlan {
   Contraction contraction;
   MatrixSizes sizes;
-  std::string name;  // the block's
+  std::string name;                // the block's
+  const GpuTarget* gpu = nullptr;  // part of the target, which outlives the plan
 };
-std::optional<ProductPlan> PlanProduct(const BlockRealizeNode& realize);
+std::optional<ProductPlan> PlanProduct(const BlockRealizeNode& realize, const Target& target);
 
 // The part of the products in whole tiles of side `side` that are not padding.
 double UsefulPart(const MatrixSizes& sizes, int64_t side);

@@ -9,7 +9,6 @@
 #include "autoschedule/program/row_chain.h"
 #include "base/math.h"
 #include "base/status_macros.h"
-#include "target/cuda_facts.h"
 
 namespace tilewright {
 namespace {
@@ -21,27 +20,25 @@ constexpr const char* kName = "row_threads_rule";
 constexpr int64_t kThreadsOfBlock = 128;
 // Loads of a thread from a row above which more threads share the row.
 constexpr int64_t kMostLoads = 16;
-// The part of the first cache level for rows that are read several times.
-constexpr int64_t kPartOfCache = 2;
 
 // Elements along the iterator that a thread may load at once: those of the widest type fill an access.
-int64_t VectorOfLoads(const BlockNode& block, size_t iterator) {
+int64_t VectorOfLoads(const BlockNode& block, size_t iterator, int64_t widest) {
   int64_t bytes = 0;
   for (const Access& access : AccessesOf(block)) {
     if (!access.store && access.strides[iterator] == 1) bytes = std::max<int64_t>(bytes, access.buffer->dtype.bytes());
   }
-  return bytes == 0 ? 1 : cuda::kWidestAccess / bytes;
+  return bytes == 0 ? 1 : widest / bytes;
 }
 
 // The same where elements are stored, too: all accesses are to neighbours, or to one element.
-int64_t VectorOfMaps(const BlockNode& block, size_t iterator) {
+int64_t VectorOfMaps(const BlockNode& block, size_t iterator, int64_t widest) {
   int64_t bytes = 1;
   for (const Access& access : AccessesOf(block)) {
     const std::optional<int64_t> stride = access.strides[iterator];
     if (stride != 1 && (access.store || stride != 0)) return 1;
     bytes = std::max<int64_t>(bytes, access.buffer->dtype.bytes());
   }
-  return cuda::kWidestAccess / bytes;
+  return widest / bytes;
 }
 
 // One block of the chain.
@@ -67,6 +64,7 @@ class RowThreads {
   }
 
  private:
+  int64_t Widest() const { return target_.gpu_part().max_access_bytes; }
   uint32_t IdOf(BlockRv block) const { return RealizeOf(sch_, block).block->id; }
 
   size_t RowCount(const std::vector<BlockRv>& chain) const {
@@ -130,19 +128,18 @@ class RowThreads {
     if (stage.reduces) {
       length = LikelyExtent(sch_, lanes[0]);
       TW_RETURN_IF_ERROR(
-          TakeVector(&stage, ExtentOf(sch_, lanes[0]), VectorOfLoads(*node, static_cast<size_t>(iterator))));
+          TakeVector(&stage, ExtentOf(sch_, lanes[0]), VectorOfLoads(*node, static_cast<size_t>(iterator), Widest())));
     } else if (!others.empty()) {
       length = 1;
       for (const LoopRv& loop : others) length *= LikelyExtent(sch_, loop);
       const size_t last = node->iter_vars.size() - 1;
-      TW_RETURN_IF_ERROR(TakeVector(&stage, ExtentOf(sch_, others.back()), node->init ? 1 : VectorOfMaps(*node, last)));
+      TW_RETURN_IF_ERROR(
+          TakeVector(&stage, ExtentOf(sch_, others.back()), node->init ? 1 : VectorOfMaps(*node, last, Widest())));
     }
     if (stage.reduces || !others.empty()) {
       const int64_t units = CeilDiv(length, stage.vector);
       units_ = std::max(units_, units);
       least_units_ = least_units_ == 0 ? units : std::min(least_units_, units);
-      bytes_ = std::max(bytes_, length * node->writes[0].buffer->dtype.bytes());
-      ++passes_;
     }
     if (rows_ == 0) {
       TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> now, sch_.GetLoops(block));
@@ -190,9 +187,7 @@ class RowThreads {
     const auto more = [&] {
       const bool idle = rows * preferred < target_.cores * gpu.max_threads_per_core / 2;
       const bool long_rows = units_ > preferred * kMostLoads;
-      const bool leaves_cache =
-          passes_ > 1 && gpu.max_threads_per_core / preferred * bytes_ > target_.Farthest().bytes / kPartOfCache;
-      return idle || long_rows || leaves_cache;
+      return idle || long_rows;
     };
     while (preferred < most && more()) preferred *= 2;
     TW_ASSIGN_OR_RETURN(threads_, TakeFrom(name_ + ".row_threads", counts, preferred));
@@ -290,7 +285,6 @@ class RowThreads {
   std::vector<BlockRv> kept_;
   std::vector<LoopRv> row_loops_;
   int64_t units_ = 1, least_units_ = 0;  // loads of a row, in the longest and in the shortest stage
-  int64_t bytes_ = 0, passes_ = 0;       // of a row; stages along rows
   int64_t threads_ = 1, group_ = 1;      // of a row; rows of a block
 };
 

@@ -13,7 +13,6 @@
 #include "autoschedule/sketch/gpu/thread_tile_rule.h"
 #include "autoschedule/sketch/gpu/warp_tile_rule.h"
 #include "autoschedule/sketch/gpu/warpgroup_tile_rule.h"
-#include "target/cuda_facts.h"
 
 namespace tilewright {
 namespace {
@@ -34,7 +33,7 @@ constexpr int64_t kThreadTileSide = 8;
 
 std::optional<ProductPlan> PlanOf(const SketchContext& context) {
   if (SharesLoops(context) || !HasGlobalMemoryAlone(*context.child.realize->block)) return std::nullopt;
-  return PlanProduct(*context.child.realize);
+  return PlanProduct(*context.child.realize, context.target);
 }
 
 // Those that are mostly padding are left to sketches without tiles, unless a search tries them.
@@ -50,7 +49,7 @@ Met MeetWarpgroupTiles(Schedule&, BlockRv block, const SketchContext& context) {
       FindWarpgroupTile(*context.child.realize->block, plan->contraction, *target);
   // A pipeline needs two steps.
   if (!tile || plan->sizes.k <= tile->instruction->k) return std::nullopt;
-  return Structure{FitOf(*plan, cuda::kFragmentSide), [=](Schedule& s, Choices& choices) {
+  return Structure{FitOf(*plan, kFragmentSide), [=](Schedule& s, Choices& choices) {
                      return ScheduleWarpgroupTiles(s, block, *plan, *tile, *target, choices);
                    }};
 }
@@ -118,7 +117,7 @@ Met MeetColumnThreads(Schedule& sch, BlockRv block, const SketchContext& context
 
 // Products in tiles are divided by their own sketches.
 std::optional<BlockRv> Divide(Schedule& sch, BlockRv block, const Target& target) {
-  const std::optional<ProductPlan> plan = PlanProduct(RealizeOf(sch, block));
+  const std::optional<ProductPlan> plan = PlanProduct(RealizeOf(sch, block), target);
   if (plan && FitOf(*plan, kThreadTileSide) == Fit::kBest) return std::nullopt;
   return DivideReduction(sch, block, target);
 }

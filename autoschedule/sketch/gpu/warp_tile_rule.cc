@@ -7,14 +7,12 @@
 #include "base/math.h"
 #include "base/status_macros.h"
 #include "ir/annotations.h"
-#include "target/cuda_facts.h"
 
 namespace tilewright {
 namespace {
 
 using Done = std::monostate;
 constexpr const char* kName = "warp_tile_rule";
-constexpr auto kSide = cuda::kFragmentSide;
 const std::vector<int64_t> kSides = {16, 32, 64, 128}, kDepths = {16, 32, 64};
 constexpr int64_t kDepth = 32;
 constexpr int64_t kPreferredStages = 3, kMostStages = 4;
@@ -46,7 +44,8 @@ class WarpSchedule {
     TW_ASSIGN_OR_RETURN(const ProductLoops loops, LoopsOfProduct(sch_, blocks_));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> i, SplitSide(loops.m, tile_.m, warps_m_));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> j, SplitSide(loops.n, tile_.n, warps_n_));
-    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> k, sch_.Split(loops.k, {Value(), tile_.k / kSide, kSide}));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> k,
+                        sch_.Split(loops.k, {Value(), tile_.k / kFragmentSide, kFragmentSide}));
     TW_RETURN_IF_ERROR(sch_.Reorder({i[0], j[0], i[1], j[1], k[0], k[1], i[2], j[2], i[3], j[3], k[2]}));
     TW_RETURN_IF_ERROR(BindTiles(sch_, loops, i[0], j[0]));
     TW_RETURN_IF_ERROR(sch_.Bind(i[1], "threadIdx.z"));
@@ -94,14 +93,14 @@ class WarpSchedule {
   Outcome<int64_t> TakeWarps(const char* name, int64_t side, int64_t preferred) {
     std::vector<int64_t> counts;
     for (int64_t count : {1, 2, 4}) {
-      if (side / kSide >= count) counts.push_back(count);
+      if (side / kFragmentSide >= count) counts.push_back(count);
     }
     TW_ASSIGN_OR_RETURN(const Choices::Pick warps, TakeUpTo(sch_, plan_.name + name, counts, preferred, choices_));
     return warps.value;
   }
 
   Outcome<std::vector<LoopRv>> SplitSide(LoopRv loop, int64_t side, int64_t warps) {
-    return sch_.Split(loop, {Value(), warps, side / warps / kSide, kSide});
+    return sch_.Split(loop, {Value(), warps, side / warps / kFragmentSide, kFragmentSide});
   }
 
   ThreadAxes Threads() const {
@@ -125,8 +124,8 @@ class WarpSchedule {
   Outcome<Done> TensorizeTiles(const AutoCopy& copy, const std::string& intrin) {
     TW_RETURN_IF_ERROR(Expand(sch_, copy));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch_.GetLoops(copy.block));
-    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> r, sch_.Split(loops[loops.size() - 2], {Value(), kSide}));
-    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> c, sch_.Split(loops.back(), {Value(), kSide}));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> r, sch_.Split(loops[loops.size() - 2], {Value(), kFragmentSide}));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> c, sch_.Split(loops.back(), {Value(), kFragmentSide}));
     TW_RETURN_IF_ERROR(sch_.Reorder({r[0], c[0], r[1], c[1]}));
     return sch_.Tensorize(r[1], intrin);
   }
@@ -159,9 +158,9 @@ std::optional<WarpTile> FindWarpTile(const BlockNode& block, const Contraction& 
   if (intrins == nullptr || factor != contraction.column_operand->dtype || type.empty() || sum.empty()) {
     return std::nullopt;
   }
-  const std::string shape = absl::StrCat(kSide, "x", kSide, "x", kSide, "_");
+  const std::string shape = absl::StrCat(kFragmentSide, "x", kFragmentSide, "x", kFragmentSide, "_");
   // Bytes are not transposed on their way into fragments.
-  WarpTile tile{.side = kSide, .by_depth = factor.bits() == 8 || ColumnsRunAlongDepth(block, contraction)};
+  WarpTile tile{.side = kFragmentSide, .by_depth = factor.bits() == 8 || ColumnsRunAlongDepth(block, contraction)};
   tile.load_rows = absl::StrCat("wmma_load_", shape, type, "_a_shared_dyn");
   tile.load_columns = absl::StrCat("wmma_load_", shape, type, "_b", tile.by_depth ? "_trans" : "", "_shared_dyn");
   tile.fill = absl::StrCat("wmma_fill_", shape, sum);

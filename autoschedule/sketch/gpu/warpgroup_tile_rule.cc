@@ -15,7 +15,6 @@
 #include "ir/annotations.h"
 #include "ir/functor.h"
 #include "target/clusters.h"
-#include "target/cuda_facts.h"
 
 namespace tilewright {
 namespace {
@@ -46,7 +45,13 @@ class WarpgroupSchedule {
  public:
   WarpgroupSchedule(Schedule& sch, const ProductPlan& plan, const WarpgroupTile& kind, const Target& target,
                     Choices& choices)
-      : sch_(sch), plan_(plan), kind_(kind), row_(*kind.instruction), target_(target), choices_(choices) {}
+      : sch_(sch),
+        plan_(plan),
+        kind_(kind),
+        row_(*kind.instruction),
+        target_(target),
+        gpu_(target.gpu_part()),
+        choices_(choices) {}
 
   Outcome<Done> Apply(BlockRv block) {
     Outcome<Done> way = FindWay(block);
@@ -118,7 +123,7 @@ class WarpgroupSchedule {
     by_depth_ = ways.front();
     int64_t vector = 0;
     for (const bool by_depth : ways) {
-      for (depth_ = cuda::kWidestSwizzle / Bytes(); depth_ >= row_.k; depth_ /= 2) {
+      for (depth_ = gpu_.max_swizzle_bytes / Bytes(); depth_ >= row_.k; depth_ /= 2) {
         Schedule tried = sch_;
         const ProductTile tile = {int64_t{row_.m}, int64_t{row_.m}, depth_};
         TW_ASSIGN_OR_RETURN(const ProductBlocks blocks, MakeBlocks(tried, block, tile, by_depth));
@@ -134,8 +139,8 @@ class WarpgroupSchedule {
         if (rows == BulkCopy::kBoxes) break;
       }
     }
-    depth_ = cuda::kWidestSwizzle / Bytes();
-    if (vector * Bytes() >= cuda::kLeastAsyncCopy) return Done();
+    depth_ = gpu_.max_swizzle_bytes / Bytes();
+    if (vector * Bytes() >= gpu_.min_async_copy_bytes) return Done();
     return SingleElements(block);
   }
   Refusal SingleElements(BlockRv block) const {
@@ -155,16 +160,16 @@ class WarpgroupSchedule {
     if (contraction.inner.size() < 2 || !runs) return false;
     const auto channels = static_cast<size_t>(contraction.inner.back());
     const int64_t extent = *ExtentOf(node->iter_vars[channels]);
-    int64_t together = cuda::kWidestAccess / Bytes();
-    while (together * Bytes() > cuda::kLeastAsyncCopy &&
-           RoundUp(extent, together) > RoundUp(extent, cuda::kLeastAsyncCopy / Bytes())) {
+    int64_t together = gpu_.max_access_bytes / Bytes();
+    while (together * Bytes() > gpu_.min_async_copy_bytes &&
+           RoundUp(extent, together) > RoundUp(extent, gpu_.min_async_copy_bytes / Bytes())) {
       together /= 2;
     }
     Value::List padding(node->iter_vars.size(), Value(1));
     padding[channels] = Value(together);
     Schedule attempt = sch_;
     if (!attempt.PadEinsum(block, padding).ok()) return false;
-    const std::optional<ProductPlan> padded = PlanProduct(RealizeOf(attempt, block));
+    const std::optional<ProductPlan> padded = PlanProduct(RealizeOf(attempt, block), target_);
     const Outcome<std::vector<BlockRv>> producers = attempt.GetProducers(block);
     if (!padded || !producers.ok()) return false;
     for (const BlockRv& copy : *producers) {
@@ -186,19 +191,20 @@ class WarpgroupSchedule {
   // engine copies at once. What else the matrix form copies is computed where a tile reads and writes it.
   Outcome<Done> PackOperands(BlockRv block) {
     const Contraction& contraction = plan_.contraction;
-    const int64_t together = cuda::kBulkAlignment / Bytes();
+    const int64_t together = gpu_.bulk_alignment / Bytes();
     const Block node = RealizeOf(sch_, block).block;
-    row_vector_ = VectorAlong(*node, contraction.row_operand, contraction.inner, together);
-    column_vector_ = VectorAlong(*node, contraction.column_operand, contraction.inner, together);
-    output_vector_ = VectorAlong(*node, contraction.output, contraction.columns, together, /*stored=*/true);
-    const bool rows = row_vector_ * Bytes() < cuda::kLeastAsyncCopy,
-               columns = column_vector_ * Bytes() < cuda::kLeastAsyncCopy;
+    row_vector_ = VectorAlong(*node, contraction.row_operand, contraction.inner, together, gpu_.max_access_bytes);
+    column_vector_ = VectorAlong(*node, contraction.column_operand, contraction.inner, together, gpu_.max_access_bytes);
+    output_vector_ = VectorAlong(*node, contraction.output, contraction.columns, together, gpu_.max_access_bytes,
+                                 /*stored=*/true);
+    const bool rows = row_vector_ * Bytes() < gpu_.min_async_copy_bytes,
+               columns = column_vector_ * Bytes() < gpu_.min_async_copy_bytes;
     TW_ASSIGN_OR_RETURN(const MatrixForm form, BringIntoMatrixForm(sch_, block, contraction, {1, 1, together}, true));
     if (rows) TW_RETURN_IF_ERROR(Pack(sch_, form.rows));
     if (columns) TW_RETURN_IF_ERROR(Pack(sch_, form.columns));
     if (rows) row_vector_ = together;
     if (columns) column_vector_ = together;
-    const std::optional<ProductPlan> packed = PlanProduct(RealizeOf(sch_, block));
+    const std::optional<ProductPlan> packed = PlanProduct(RealizeOf(sch_, block), target_);
     if (packed) plan_ = *packed;
     return packed ? FindWay(block) : SingleElements(block);
   }
@@ -212,23 +218,23 @@ class WarpgroupSchedule {
     return blocks;
   }
   BulkCopy HowCopied(const Schedule& sch, BlockRv copy, bool depth_is_last) const {
-    return BulkCopyOf({RealizeOf(sch, copy).block.get(), depth_is_last, depth_, kSidesM});
+    return BulkCopyOf({RealizeOf(sch, copy).block.get(), depth_is_last, depth_, kSidesM, &gpu_});
   }
   // Pixels can be copied by the engine, or by all threads in deeper steps. The engine is preferred where its steps are
   // as deep and there are some of them: a producer that has little to run ahead of costs more than it saves (measured:
   // docs/h200.md).
   Outcome<Done> ChooseCopies() {
-    const bool deep = depth_ * Bytes() == cuda::kWidestSwizzle && plan_.sizes.k >= cuda::kLeastStepsOfProducer * depth_;
+    const bool deep = depth_ * Bytes() == gpu_.max_swizzle_bytes && plan_.sizes.k >= gpu_.min_producer_steps * depth_;
     TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
                         choices_.Take(sch_, plan_.name + ".copies", {1, 0}, deep ? 0 : 1, {{"bulk"}, {"threads"}}));
     bulk_ = pixels_ = pick.value == 1;
-    if (!bulk_) depth_ = cuda::kWidestSwizzle / Bytes();
+    if (!bulk_) depth_ = gpu_.max_swizzle_bytes / Bytes();
     return Done();
   }
 
   int64_t Bytes() const { return row_.a.type.bytes(); }
   int64_t StageBytes(const ProductTile& tile) const { return (tile.m + tile.n) * tile.k * Bytes(); }
-  int64_t SharedBytes() const { return target_.gpu_part().max_shared_bytes_per_block - kOtherSharedBytes; }
+  int64_t SharedBytes() const { return gpu_.max_shared_bytes_per_block - kOtherSharedBytes; }
 
   // Threads that copy need registers for addresses beside those of sums.
   int64_t MostColumns() const { return bulk_ ? kSidesN.back() : kMostColumnsOfTwo; }
@@ -254,7 +260,7 @@ class WarpgroupSchedule {
   std::vector<Cluster> Clusters(const ProductTile& tile) const {
     constexpr int64_t kSizes[] = {2, 4}, kRepeat = 8;
     std::vector<Cluster> clusters = {{}};
-    if (!bulk_ || ClustersOf(target_) == nullptr) return clusters;
+    if (!bulk_ || MaxClusterBlocks(target_) == 1) return clusters;
     const int64_t columns_rows = by_depth_ ? tile.n : tile.k;
     for (const int64_t size : kSizes) {
       if (CeilDiv(plan_.sizes.m, tile.m) % size == 0 && columns_rows % (size * kRepeat) == 0)
@@ -282,7 +288,7 @@ class WarpgroupSchedule {
     for (const int64_t m : kSidesM) {
       for (const int64_t n : kSidesN) {
         if (n > MostColumns()) break;
-        const bool narrow = !by_depth_ && n * Bytes() < cuda::kFetchedTogether && n < plan_.sizes.n;
+        const bool narrow = !by_depth_ && n * Bytes() < gpu_.fetched_bytes && n < plan_.sizes.n;
         if (narrow || !row_.HasColumns(static_cast<int>(n))) continue;
         const ProductTile tile = {m, n, depth};
         const int64_t parts = FastestParts(tile);
@@ -420,13 +426,13 @@ class WarpgroupSchedule {
 
   // All threads copy together; the engine does it for them where a producer has the copies.
   Outcome<Done> CopyTiles(BlockRv product, LoopRv loop) {
-    const int64_t threads = warpgroups_ * cuda::kWarpgroupThreads;
+    const int64_t threads = warpgroups_ * gpu_.warpgroup_size;
     blocks_.row_vector = std::min(blocks_.row_vector, tile_.m * tile_.k / threads);
     blocks_.column_vector = std::min(blocks_.column_vector, tile_.n * tile_.k / threads);
     TW_RETURN_IF_ERROR(CopyOperands(sch_, blocks_, product, "shared.dyn", loop,
-                                    {{"threadIdx.y", warpgroups_}, {"threadIdx.x", cuda::kWarpgroupThreads}}));
+                                    {{"threadIdx.y", warpgroups_}, {"threadIdx.x", gpu_.warpgroup_size}}));
     const int64_t k_span = tile_.k * Bytes(),
-                  span = by_depth_ ? k_span : std::min(cuda::kWidestSwizzle, tile_.n * Bytes());
+                  span = by_depth_ ? k_span : std::min<int64_t>(gpu_.max_swizzle_bytes, tile_.n * Bytes());
     TW_RETURN_IF_ERROR(sch_.SetLayout(blocks_.form.rows, 0, absl::StrCat("swizzle_", k_span, "B")));
     return sch_.SetLayout(blocks_.form.columns, 0, absl::StrCat("swizzle_", span, "B"));
   }
@@ -446,6 +452,7 @@ class WarpgroupSchedule {
   const WarpgroupTile& kind_;
   const MachineInstruction& row_;
   const Target& target_;
+  const GpuTarget& gpu_;
   Choices& choices_;
   ProductTile tile_;
   ProductBlocks blocks_;
@@ -453,7 +460,7 @@ class WarpgroupSchedule {
   Cluster cluster_;
   int64_t depth_ = 0;  // elements of K of a stage at most
   int64_t warpgroups_ = 1, stages_ = 2, group_ = 1, parts_ = 1;
-  int64_t row_vector_ = cuda::kWidestAccess, column_vector_ = row_vector_, output_vector_ = row_vector_;
+  int64_t row_vector_ = gpu_.max_access_bytes, column_vector_ = row_vector_, output_vector_ = row_vector_;
 };
 
 }  // namespace

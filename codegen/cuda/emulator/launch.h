@@ -27,11 +27,20 @@
 
 namespace tilewright::emulator {
 
+// What a device limits; that of sm_90.
+struct DeviceLimits {
+  uint32_t threads = 1024;            // of a block
+  uint32_t cluster_blocks = 16;       // where a kernel asks for more than every device has
+  uint32_t shared_bytes = 227 << 10;  // of a block
+  int registers = 65536;              // of a block
+  int thread_registers = 255;
+};
+
 struct LaunchOptions {
   std::string kernel = "kernel";
   Dim grid, block, cluster;
-  uint32_t shared_bytes = 0;               // dynamic
-  uint32_t most_shared_bytes = 227 << 10;  // that a block of the device has; that of sm_90
+  uint32_t shared_bytes = 0;  // dynamic
+  DeviceLimits device;
   // Clusters that run at once. Blocks of others have ended or not begun: a kernel whose blocks wait for each other needs
   // all of them, others run faster with one.
   uint64_t concurrent_clusters = 1;

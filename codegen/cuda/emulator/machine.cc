@@ -63,15 +63,20 @@ bool Machine::CheckOptions() {
   };
   const Dim &grid = options_.grid, &block = options_.block, &cluster = options_.cluster;
   if (grid.Count() == 0 || block.Count() == 0 || cluster.Count() == 0) return refuse("an extent of the launch is 0");
-  if (block.Count() > 1024) return refuse("a block has more than 1024 threads");
-  if (cluster.Count() > 16) return refuse("a cluster has more than 16 blocks");
+  const DeviceLimits& device = options_.device;
+  if (block.Count() > device.threads) {
+    return refuse("a block has more than " + std::to_string(device.threads) + " threads");
+  }
+  if (cluster.Count() > device.cluster_blocks) {
+    return refuse("a cluster has more than " + std::to_string(device.cluster_blocks) + " blocks");
+  }
   if (grid.Count() >= (1u << (32 - clocks::kIndexBits))) return refuse("the grid has more than 2^20 - 1 blocks");
   if (grid.x % cluster.x != 0 || grid.y % cluster.y != 0 || grid.z % cluster.z != 0) {
     return refuse("the grid is not a multiple of the cluster");
   }
-  if (options_.shared_bytes > options_.most_shared_bytes) {
+  if (options_.shared_bytes > device.shared_bytes) {
     return refuse("a block has " + std::to_string(options_.shared_bytes) + " bytes of shared memory, the device " +
-                  std::to_string(options_.most_shared_bytes));
+                  std::to_string(device.shared_bytes));
   }
   if (options_.concurrent_clusters == 0) return refuse("concurrent_clusters is 0");
   return true;
@@ -113,10 +118,11 @@ void Machine::MakeThreads(Block& block, size_t first_stack) {
   block.agents.resize(static_cast<size_t>(count));
   block.warps.resize(static_cast<size_t>((count + kWarp - 1) / kWarp));
   block.warpgroups.resize(static_cast<size_t>((count + kWarpgroup - 1) / kWarpgroup));
-  const int room = std::min(255, 65536 / count / 8 * 8);
+  const DeviceLimits& device = options_.device;
+  const int room = std::min(device.thread_registers, device.registers / count / 8 * 8);
   const int registers = options_.registers != 0 ? static_cast<int>(options_.registers) : room;
   for (Warpgroup& warpgroup : block.warpgroups) warpgroup.registers = static_cast<uint32_t>(registers);
-  block.free_registers = 65536 - registers * count;
+  block.free_registers = device.registers - registers * count;
   for (int i = 0; i < count; ++i) {
     auto thread = std::make_unique<Thread>(&domain_, clocks::MakeAgent(block.serial, static_cast<uint32_t>(i)));
     thread->index = i;

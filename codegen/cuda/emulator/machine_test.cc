@@ -424,7 +424,7 @@ TEST_F(MachineTest, LaunchesThatAreNotPossible) {
   EXPECT_THAT(Run({.grid = {3}, .cluster = {2}}, [] {}), Faults(FaultKind::kLaunch, "not a multiple of the cluster"));
   EXPECT_THAT(Run({.shared_bytes = 300000}, [] {}),
               Faults(FaultKind::kLaunch, "a block has 300000 bytes of shared memory, the device 232448"));
-  EXPECT_THAT(Run({.shared_bytes = 167000, .most_shared_bytes = 166912}, [] {}),
+  EXPECT_THAT(Run({.shared_bytes = 167000, .device = {.shared_bytes = 166912}}, [] {}),
               Faults(FaultKind::kLaunch, "a block has 167000 bytes of shared memory, the device 166912"));
   EXPECT_THAT(Run({.grid = {32}, .cluster = {32}}, [] {}), Faults(FaultKind::kLaunch, "more than 16 blocks"));
   EXPECT_THAT(Run({.grid = {0}}, [] {}), Faults(FaultKind::kLaunch, "extent of the launch is 0"));

@@ -5,9 +5,6 @@
 #include "ir/functor.h"
 
 namespace tilewright {
-namespace {
-constexpr int64_t kWarpSize = 32, kWarpgroupSize = 128;
-}
 
 bool IsInstruction(const Stmt& s) {
   const auto* attr = dyn_cast<AttrStmtNode>(s);
@@ -25,14 +22,19 @@ Expr ElementsOf(const Buffer& buffer) {
   return arith::Simplify(elements);
 }
 
-Expr MovedPointer(const CallNode* pointer, const Buffer& from, const Var& data, const Expr& elements) {
+int64_t LanesOf(const Scope& scope, const GpuTarget& gpu) {
+  return scope.owner() == OwnerLevel::kWarpgroup ? gpu.warpgroup_size : gpu.warp_size;
+}
+
+Expr MovedPointer(const CallNode* pointer, const Buffer& from, const Var& data, const Expr& elements,
+                  const GpuTarget& gpu) {
   std::vector<Expr> args = pointer->args;
   const int64_t bytes = from->dtype.bytes(), unit = args[0].dtype().bytes();
   const DataType type = DataType::Int(32);
   Expr moved = CastTo(type, elements);
   const MemoryKind kind = from->scope.kind();
   if (kind == MemoryKind::kFragment || kind == MemoryKind::kWarp) {
-    moved = FloorDiv(moved, Expr(from->scope.owner() == OwnerLevel::kWarpgroup ? kWarpgroupSize : kWarpSize));
+    moved = FloorDiv(moved, Expr(LanesOf(from->scope, gpu)));
   }
   if (bytes != unit) moved = FloorDiv(moved * Expr(bytes), Expr(unit));
   args[1] = data;

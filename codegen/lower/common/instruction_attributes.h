@@ -10,6 +10,7 @@
 #pragma once
 
 #include "ir/stmt.h"
+#include "target/target.h"
 
 namespace tilewright {
 
@@ -22,6 +23,10 @@ Expr ElementsOf(const Buffer& buffer);
 
 // A tvm_access_ptr into `from`, moved to `data` and on by `elements` elements of `from`. Pointers into fragments count
 // the registers of a lane.
-Expr MovedPointer(const CallNode* pointer, const Buffer& from, const Var& data, const Expr& elements);
+Expr MovedPointer(const CallNode* pointer, const Buffer& from, const Var& data, const Expr& elements,
+                  const GpuTarget& gpu);
+
+// Threads that hold memory of this scope together, of a warp or a warpgroup.
+int64_t LanesOf(const Scope& scope, const GpuTarget& gpu);
 
 }  // namespace tilewright

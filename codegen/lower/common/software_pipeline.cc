@@ -78,6 +78,7 @@ bool BeforeInPipeline(const Statement& a, const Statement& b, int64_t distance) 
 class VersionSelector : public Mutator {
  public:
   using Mutator::Mutate;
+  explicit VersionSelector(const GpuTarget& gpu) : gpu_(gpu) {}
   std::unordered_map<Buffer, Buffer, IdentityHash, IdentityEqual> multiplied;
   Expr iteration;
 
@@ -99,7 +100,7 @@ class VersionSelector : public Mutator {
         if (!op->args[1].same_as(buffer->data)) continue;
         Expr elements = FloorMod(iteration, CastTo(iteration.dtype(), versions->shape[0]));
         elements = elements * CastTo(iteration.dtype(), ElementsOf(buffer));
-        return MovedPointer(op, buffer, versions->data, elements);
+        return MovedPointer(op, buffer, versions->data, elements, gpu_);
       }
     }
     return Mutator::MutateCall(op, self);
@@ -111,6 +112,8 @@ class VersionSelector : public Mutator {
     for (const Expr& index : indices) result.push_back(Mutate(index));
     return result;
   }
+
+  const GpuTarget& gpu_;
 };
 
 Buffer Multiplied(const Buffer& buffer, int64_t versions) {
@@ -137,8 +140,12 @@ Buffer Multiplied(const Buffer& buffer, int64_t versions) {
 // One pipelined loop.
 class Pipeline {
  public:
-  Pipeline(const ForNode* loop, arith::Analyzer* analyzer, uint32_t* next_id, bool asynchronous)
-      : loop_(loop), analyzer_(*analyzer), next_id_(next_id), asynchronous_(asynchronous) {}
+  Pipeline(const ForNode* loop, arith::Analyzer* analyzer, uint32_t* next_id, const Target& target)
+      : loop_(loop),
+        analyzer_(*analyzer),
+        next_id_(next_id),
+        selector_(target.gpu_part()),
+        asynchronous_(target.is_gpu()) {}
 
   absl::StatusOr<Stmt> Expand() {
     Read();
@@ -438,7 +445,7 @@ class Pipeline {
 
 class Injector : public ScopedMutator {
  public:
-  Injector(uint32_t next_id, bool asynchronous) : next_id_(next_id), asynchronous_(asynchronous) {}
+  Injector(uint32_t next_id, const Target& target) : next_id_(next_id), target_(target) {}
   using ScopedMutator::Mutate;
   Expr Mutate(const Expr& e) override { return e; }
   uint32_t next_id() const { return next_id_; }
@@ -448,7 +455,7 @@ class Injector : public ScopedMutator {
   Stmt MutateFor(const ForNode* op, const Stmt& self) override {
     Stmt mutated = ScopedMutator::MutateFor(op, self);
     if (!op->annotations.contains(kPipelineStage) || !status.ok()) return mutated;
-    absl::StatusOr<Stmt> expanded = Pipeline(cast<ForNode>(mutated), &analyzer_, &next_id_, asynchronous_).Expand();
+    absl::StatusOr<Stmt> expanded = Pipeline(cast<ForNode>(mutated), &analyzer_, &next_id_, target_).Expand();
     if (expanded.ok()) return *std::move(expanded);
     status = expanded.status();
     return mutated;
@@ -456,13 +463,13 @@ class Injector : public ScopedMutator {
 
  private:
   uint32_t next_id_;
-  const bool asynchronous_;
+  const Target& target_;
 };
 
 }  // namespace
 
-absl::StatusOr<Function> InjectPipelines(const Function& function, bool asynchronous) {
-  Injector injector(function->next_id, asynchronous);
+absl::StatusOr<Function> InjectPipelines(const Function& function, const Target& target) {
+  Injector injector(function->next_id, target);
   Stmt body = injector.Mutate(function->body);
   if (!injector.status.ok()) return injector.status;
   return function.WithBody(std::move(body), injector.next_id());

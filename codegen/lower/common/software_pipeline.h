@@ -30,10 +30,11 @@
 
 #include "absl/status/statusor.h"
 #include "ir/function.h"
+#include "target/target.h"
 
 namespace tilewright {
 
-// After MarkPipelines, when there are no blocks any more.
-absl::StatusOr<Function> InjectPipelines(const Function& function, bool asynchronous = false);
+// After MarkPipelines, when there are no blocks any more. Stages are asynchronous on GPUs alone.
+absl::StatusOr<Function> InjectPipelines(const Function& function, const Target& target);
 
 }  // namespace tilewright

@@ -21,7 +21,6 @@ namespace tilewright {
 namespace {
 
 const DataType kCount = DataType::UInt(32);
-constexpr int64_t kWarpSize = 32;
 
 Stmt Invoke(const char* function, std::vector<Expr> args) {
   return Evaluate(Call(DataType::Void(), function, std::move(args)));
@@ -49,8 +48,10 @@ class GroupBarriers : public StmtMutator {
  public:
   using StmtMutator::Mutate;
   // `cluster`: blocks of a cluster.
-  GroupBarriers(const std::vector<const ForNode*>& threads, int64_t cluster, const Stmt& body)
-      : also_cp_async_(Calls(body, IsCpAsync)), sharers_(Calls(body, IsMulticast) ? cluster : 1) {
+  GroupBarriers(const std::vector<const ForNode*>& threads, int64_t cluster, const Stmt& body, int64_t warp_size)
+      : warp_size_(warp_size),
+        also_cp_async_(Calls(body, IsCpAsync)),
+        sharers_(Calls(body, IsMulticast) ? cluster : 1) {
     for (const ForNode* loop : threads) {
       if (IsInt(loop->extent, 1)) continue;
       const Expr first = loop->var == loop->min;
@@ -85,7 +86,7 @@ class GroupBarriers : public StmtMutator {
     consumers_ = plan.consumers;
     // The slice of the consumers need not be among what tells the first thread.
     if (plan.first == 1) first_thread_ = And(first_thread_, Not(producer));
-    lane_ = FloorMod(thread, Const(thread.dtype(), kWarpSize));
+    lane_ = FloorMod(thread, Const(thread.dtype(), warp_size_));
     Stmt result = Behind(body, [&](const Stmt& inner) {
       absl::StatusOr<WarpRoles> roles = SplitRoles(inner, threads);
       if (!roles.ok()) {
@@ -98,7 +99,7 @@ class GroupBarriers : public StmtMutator {
       Stmt rest = Mutate(roles->consumers);
       Stmt parts = If(producer, Sequence({MoveRegisters("cuda.setmaxnreg_dec", plan.producer_registers), copies}),
                       Sequence({MoveRegisters("cuda.setmaxnreg_inc", plan.consumer_registers), rest}));
-      return Stmt(new AllocateNode(empty_, {}, WithObjects(std::move(parts), plan.consumers / kWarpSize * sharers_)));
+      return Stmt(new AllocateNode(empty_, {}, WithObjects(std::move(parts), plan.consumers / warp_size_ * sharers_)));
     });
     if (!status.ok()) return status;
     return result;
@@ -243,6 +244,7 @@ class GroupBarriers : public StmtMutator {
   int64_t consumers_ = 0;
   Expr lane_;
   Expr first_thread_;
+  const int64_t warp_size_;
   const bool also_cp_async_;
   const int64_t sharers_;  // blocks of a cluster that copy for each other; 1: there are none
   bool constant_ = true;
@@ -253,7 +255,7 @@ class GroupBarriers : public StmtMutator {
 class KernelMutator : public StmtMutator {
  public:
   using StmtMutator::Mutate;
-  explicit KernelMutator(uint32_t next_id) : next_id_(next_id) {}
+  KernelMutator(uint32_t next_id, const GpuTarget& gpu) : gpu_(gpu), next_id_(next_id) {}
   absl::Status status;
   uint32_t next_id() const { return next_id_; }
 
@@ -276,7 +278,7 @@ class KernelMutator : public StmtMutator {
  private:
   Stmt Kernel(const Stmt& body) {
     if (!Calls(body, IsBulkLoad)) return body;
-    GroupBarriers barriers(threads_, cluster_, body);
+    GroupBarriers barriers(threads_, cluster_, body, gpu_.warp_size);
     if (!barriers.constant()) {
       status = absl::InvalidArgumentError("a wait for bulk copies does not say for how many groups by a constant");
     }
@@ -284,7 +286,7 @@ class KernelMutator : public StmtMutator {
   }
 
   Stmt Roles(const Stmt& body, GroupBarriers* barriers) {
-    const absl::StatusOr<ProducerThreads> plan = PlanProducer(threads_);
+    const absl::StatusOr<ProducerThreads> plan = PlanProducer(threads_, gpu_);
     if (!plan.ok()) {
       status = plan.status();
       return body;
@@ -322,6 +324,7 @@ class KernelMutator : public StmtMutator {
     return For(std::move(fields));
   }
 
+  const GpuTarget& gpu_;
   std::vector<const ForNode*> threads_;
   int64_t cluster_ = 1;
   std::optional<ProducerThreads> producer_;  // of the kernel that is made
@@ -330,8 +333,8 @@ class KernelMutator : public StmtMutator {
 
 }  // namespace
 
-absl::StatusOr<Function> MakeBulkBarriers(const Function& function) {
-  KernelMutator mutator(function->next_id);
+absl::StatusOr<Function> MakeBulkBarriers(const Function& function, const GpuTarget& gpu) {
+  KernelMutator mutator(function->next_id, gpu);
   Stmt body = mutator.Mutate(function->body);
   if (!mutator.status.ok()) return mutator.status;
   return function.WithBody(std::move(body), mutator.next_id());

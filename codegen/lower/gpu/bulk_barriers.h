@@ -19,6 +19,7 @@
 
 #include "absl/status/statusor.h"
 #include "ir/function.h"
+#include "target/target.h"
 
 namespace tilewright {
 
@@ -32,6 +33,6 @@ namespace tilewright {
 // (kEarlierRelease), which are done first (order_async.h), and the latest go on.
 //
 // After SelectInstructions. InvalidArgument: a number of groups to wait for is not a constant.
-absl::StatusOr<Function> MakeBulkBarriers(const Function& function);
+absl::StatusOr<Function> MakeBulkBarriers(const Function& function, const GpuTarget& gpu);
 
 }  // namespace tilewright

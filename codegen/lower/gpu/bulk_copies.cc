@@ -24,9 +24,6 @@
 namespace tilewright {
 namespace {
 
-// What the engine can do: elements of a box in each dimension, dimensions, and where a box begins.
-constexpr int64_t kMostElements = 256, kMostRank = 5, kAlignment = 128, kChunkBytes = 16;
-
 // A copy by one nest of loops.
 struct Nest {
   std::vector<const ForNode*> loops;
@@ -71,10 +68,13 @@ std::optional<Nest> NestOf(const Stmt& s) {
 struct BoxForm {
   int64_t span = 0;     // of the swizzle
   int64_t columns = 0;  // of a panel
+
+  // At whose multiples boxes begin, in bytes.
+  int64_t Alignment(const GpuTarget& gpu) const { return std::max<int64_t>(gpu.bulk_shared_alignment, 8 * span); }
 };
 
-bool HasForm(const SharedPlaces& places, const BoxForm& form, int64_t rows, int64_t columns) {
-  const int64_t size = places.element_bytes(), align = std::max(kAlignment, 8 * form.span);
+bool HasForm(const SharedPlaces& places, const BoxForm& form, int64_t rows, int64_t columns, const GpuTarget& gpu) {
+  const int64_t size = places.element_bytes(), align = form.Alignment(gpu);
   for (int64_t part = 0; part < places.parts(); ++part) {
     for (int64_t panel = 0; panel < columns; panel += form.columns) {
       const int64_t start = places.At(part, 0, panel);
@@ -90,15 +90,16 @@ bool HasForm(const SharedPlaces& places, const BoxForm& form, int64_t rows, int6
   return true;
 }
 
-std::optional<BoxForm> FormOf(const Buffer& buffer, int64_t rows, int64_t columns) {
+std::optional<BoxForm> FormOf(const Buffer& buffer, int64_t rows, int64_t columns, const GpuTarget& gpu) {
   const absl::StatusOr<SharedPlaces> places = SharedPlaces::Of(buffer);
   if (!places.ok() || rows > places->rows() || columns > places->columns()) return std::nullopt;
   const int64_t size = buffer->dtype.bytes();
   for (const int64_t span : kSwizzleSpans) {
     const BoxForm form{span, span == 0 ? columns : span / size};
-    if (columns % form.columns != 0 || form.columns > kMostElements || form.columns * size % kChunkBytes != 0) continue;
+    if (columns % form.columns != 0 || form.columns > gpu.max_map_box) continue;
+    if (form.columns * size % gpu.bulk_alignment != 0) continue;
     if (span != 0 && buffer->alignment % (8 * span) != 0) continue;
-    if (HasForm(*places, form, rows, columns)) return form;
+    if (HasForm(*places, form, rows, columns, gpu)) return form;
   }
   return std::nullopt;
 }
@@ -130,7 +131,8 @@ class BulkMaker : public ScopedMutator {
  public:
   using ScopedMutator::Mutate;
   // `known`: the boxes that a first run found, or null in this run.
-  BulkMaker(uint32_t next_id, const SharedBoxes* known) : next_id_(next_id), known_(known) {}
+  BulkMaker(uint32_t next_id, const SharedBoxes* known, const GpuTarget& gpu)
+      : next_id_(next_id), known_(known), gpu_(gpu) {}
   const SharedBoxes& found() const { return found_; }
   uint32_t next_id() const { return next_id_; }
 
@@ -209,7 +211,7 @@ class BulkMaker : public ScopedMutator {
     for (size_t d = 0; d < load.indices.size(); ++d) {
       const Expr index = CastTo(wide, load.indices[d]), extent = CastTo(wide, load.buffer->shape[d]);
       for (const Expr& inside : {index, extent - index - one}) {
-        for (int64_t t = 1; t <= kMostElements; t *= 2) {
+        for (int64_t t = 1; t <= gpu_.max_map_box; t *= 2) {
           const Expr times = Const(wide, t);
           if (Most(inside - times * distance, nest, t) <= t - 1) return true;
           if (Most(times * inside - distance, nest, t) <= 0) return true;
@@ -236,7 +238,7 @@ class BulkMaker : public ScopedMutator {
     const Buffer& buffer = nest.load->buffer;
     const auto rank = static_cast<int64_t>(buffer->ndim());
     const bool plain = MemoryOwner(buffer->scope) == OwnerLevel::kDevice && !buffer->layout && !buffer->elem_offset;
-    if (!plain || rank < 1 || rank > kMostRank || !HasMapType(buffer->dtype)) return std::nullopt;
+    if (!plain || rank < 1 || rank > gpu_.max_map_rank || !HasMapType(buffer->dtype)) return std::nullopt;
     Source source;
     size_t found = 0;
     for (const Expr& index : nest.load->indices) {
@@ -287,10 +289,10 @@ class BulkMaker : public ScopedMutator {
     const int64_t rows = nest->loops.size() == 2 ? *AsInt(nest->loops[0]->extent) : 1;
     const int64_t columns = *AsInt(nest->loops.back()->extent);
     std::optional<Source> source;
-    if (rows <= kMostElements && IsInsideOrZero(*nest)) source = SourceOf(*nest);
+    if (rows <= gpu_.max_map_box && IsInsideOrZero(*nest)) source = SourceOf(*nest);
     const std::optional<ImageBox> image = source ? std::nullopt : ImageOf(*nest, rows, columns);
     if (!source && !image) return Stmt();
-    const std::optional<BoxForm> form = FormOf(nest->store->buffer, rows, columns);
+    const std::optional<BoxForm> form = FormOf(nest->store->buffer, rows, columns, gpu_);
     if (!form) return Stmt();
     const std::optional<Multicast> multicast = source ? ToCluster(*nest, *source, *form) : std::nullopt;
     std::vector<Stmt> copies;
@@ -314,7 +316,7 @@ class BulkMaker : public ScopedMutator {
     if (!multicast) return std::nullopt;
     const int64_t rows = *AsInt(nest.loops[0]->extent);
     const int64_t bytes = rows / multicast->blocks * form.columns * nest.store->buffer->dtype.bytes();
-    const bool divides = rows % multicast->blocks == 0 && bytes % std::max(kAlignment, 8 * form.span) == 0;
+    const bool divides = rows % multicast->blocks == 0 && bytes % form.Alignment(gpu_) == 0;
     return divides ? multicast : std::nullopt;
   }
 
@@ -323,7 +325,7 @@ class BulkMaker : public ScopedMutator {
     const Buffer& buffer = nest.load->buffer;
     const bool global = MemoryOwner(buffer->scope) == OwnerLevel::kDevice && !buffer->elem_offset;
     if (nest.loops.size() != 2 || !global || !HasMapType(buffer->dtype)) return std::nullopt;
-    const ImageNest image = {nest.load, nest.loops[0]->var, nest.loops[1]->var, rows, columns, nest.inside};
+    const ImageNest image = {nest.load, nest.loops[0]->var, nest.loops[1]->var, rows, columns, nest.inside, &gpu_};
     const std::tuple key(buffer->data.get(), rows, columns);
     const auto known = known_ == nullptr ? SharedBoxes::const_iterator() : known_->find(key);
     const bool shared = known_ != nullptr && known != known_->end();
@@ -423,6 +425,7 @@ class BulkMaker : public ScopedMutator {
 
   uint32_t next_id_;
   const SharedBoxes* known_;
+  const GpuTarget& gpu_;
   SharedBoxes found_;
   bool inside_ = false;
   bool of_producer_ = false;  // the pipeline gives its copies to threads of their own
@@ -448,11 +451,11 @@ int64_t BytesOfBox(const CallNode& map) {
   return bytes;
 }
 
-Function MakeBulkCopies(const Function& function) {
-  BulkMaker first(function->next_id, nullptr);
+Function MakeBulkCopies(const Function& function, const GpuTarget& gpu) {
+  BulkMaker first(function->next_id, nullptr, gpu);
   Stmt body = first.Mutate(function->body);
   if (first.found().empty()) return function.WithBody(std::move(body), first.next_id());
-  BulkMaker second(function->next_id, &first.found());
+  BulkMaker second(function->next_id, &first.found(), gpu);
   body = second.Mutate(function->body);
   return function.WithBody(std::move(body), second.next_id());
 }

@@ -26,6 +26,7 @@
 #include <cstdint>
 
 #include "ir/function.h"
+#include "target/target.h"
 
 namespace tilewright {
 
@@ -43,6 +44,6 @@ bool IsTensorMap(const CallNode& call);
 int64_t BytesOfBox(const CallNode& map);
 
 // Expects buffers with their shapes.
-Function MakeBulkCopies(const Function& function);
+Function MakeBulkCopies(const Function& function, const GpuTarget& gpu);
 
 }  // namespace tilewright

@@ -19,8 +19,6 @@
 namespace tilewright {
 namespace {
 
-constexpr int64_t kWarpSize = 32;
-
 void TakeApart(const Expr& condition, std::vector<Expr>* conjuncts) {
   const auto* both = dyn_cast<BinaryNode>(condition);
   if (both != nullptr && both->op == BinaryOp::kAnd && condition.dtype().is_scalar()) {
@@ -34,7 +32,7 @@ void TakeApart(const Expr& condition, std::vector<Expr>* conjuncts) {
 class Finder : public StmtVisitor {
  public:
   using StmtVisitor::Visit;
-  explicit Finder(const BufferScopes& scopes, const Function& function) : scopes_(scopes) {
+  Finder(const BufferScopes& scopes, const Function& function, const GpuTarget& gpu) : scopes_(scopes), gpu_(gpu) {
     for (const ThreadReduction& reduction : FindThreadReductions(function)) blocks_[reduction.block] = true;
   }
   std::vector<ThreadReductionPlan> found;
@@ -207,12 +205,13 @@ class Finder : public StmtVisitor {
       const std::string& name = component.accumulator.buffer->name;
       const DataType type = component.accumulator.buffer->dtype;
       reduction->parts.push_back(Buffer(name + "_part", shape, type, Scope::Parse("local")));
-      reduction->warp.push_back(Buffer(name + "_warp", {Expr(kWarpSize)}, type, Scope::Parse("warp")));
+      reduction->warp.push_back(Buffer(name + "_warp", {Expr(gpu_.warp_size)}, type, Scope::Parse("warp")));
       reduction->shared.push_back(Buffer(name + "_threads", {Expr(digits.threads)}, type, Scope::Parse("shared")));
     }
   }
 
   const BufferScopes& scopes_;
+  const GpuTarget& gpu_;
   std::unordered_map<const BlockNode*, bool> blocks_;
   std::vector<const ForNode*> path_;
   std::vector<std::pair<size_t, Expr>> conditions_;  // with the number of loops around
@@ -223,7 +222,8 @@ class Finder : public StmtVisitor {
 class Replacer : public StmtMutator {
  public:
   using StmtMutator::Mutate;
-  Replacer(const std::vector<ThreadReductionPlan>& reductions, uint32_t next_id) : next_id_(next_id) {
+  Replacer(const std::vector<ThreadReductionPlan>& reductions, const GpuTarget& gpu, uint32_t next_id)
+      : gpu_(gpu), next_id_(next_id) {
     for (const ThreadReductionPlan& reduction : reductions) {
       wholes_[reduction.whole].push_back(&reduction);
       realizes_[reduction.realize] = &reduction;
@@ -243,7 +243,7 @@ class Replacer : public StmtMutator {
     if (whole == wholes_.end()) return inside;
     std::vector<Stmt> before, after;
     for (const ThreadReductionPlan* reduction : whole->second) {
-      CombinedParts parts = CombineParts(*reduction, &next_id_);
+      CombinedParts parts = CombineParts(*reduction, gpu_.warp_size, &next_id_);
       before.push_back(std::move(parts.start));
       after.push_back(std::move(parts.finish));
       if (parts.uses_warp) shared.insert(shared.end(), reduction->warp.begin(), reduction->warp.end());
@@ -259,6 +259,7 @@ class Replacer : public StmtMutator {
  private:
   std::unordered_map<const StmtNode*, std::vector<const ThreadReductionPlan*>> wholes_;
   std::unordered_map<const StmtNode*, const ThreadReductionPlan*> realizes_;
+  const GpuTarget& gpu_;
   uint32_t next_id_;
 };
 
@@ -277,13 +278,13 @@ Stmt WithAllocations(const Stmt& body, const std::vector<Buffer>& buffers) {
 
 }  // namespace
 
-absl::StatusOr<Function> CombineAcrossThreads(const Function& function) {
+absl::StatusOr<Function> CombineAcrossThreads(const Function& function, const GpuTarget& gpu) {
   const BufferScopes scopes = ScopesOf(function);
-  Finder finder(scopes, function);
+  Finder finder(scopes, function, gpu);
   finder.Visit(function->body);
   if (!finder.status.ok()) return finder.status;
   if (finder.found.empty()) return function;
-  Replacer replacer(finder.found, function->next_id);
+  Replacer replacer(finder.found, gpu, function->next_id);
   Stmt body = WithAllocations(replacer.Mutate(function->body), replacer.shared);
   return function.WithBody(std::move(body), replacer.next_id());
 }

@@ -31,10 +31,11 @@
 
 #include "absl/status/statusor.h"
 #include "ir/function.h"
+#include "target/target.h"
 
 namespace tilewright {
 
 // InvalidArgument names the block. Expects what UnifyThreads makes.
-absl::StatusOr<Function> CombineAcrossThreads(const Function& function);
+absl::StatusOr<Function> CombineAcrossThreads(const Function& function, const GpuTarget& gpu);
 
 }  // namespace tilewright

@@ -10,8 +10,6 @@
 namespace tilewright {
 namespace {
 
-constexpr int64_t kWarpSize = 32;
-
 class Marker : public StmtMutator {
  public:
   using StmtMutator::Mutate;
@@ -53,21 +51,22 @@ std::optional<Expr> OwnRegister(const Expr& element, int64_t columns, const Frag
     int64_t count;
     Expr of_thread;
   };
-  const Digit digits[] = {{others, *extent / tile.lanes, div(thread, tile.lanes)},
-                          {warp, tile.lanes / kWarpSize, mod(div(thread, kWarpSize), tile.lanes / kWarpSize)},
-                          {group, 8, mod(div(thread, 4), 8)},
-                          {pair, 4, mod(thread, 4)}};
+  const Digit digits[] = {
+      {others, *extent / tile.lanes, div(thread, tile.lanes)},
+      {warp, tile.lanes / tile.warp_size, mod(div(thread, tile.warp_size), tile.lanes / tile.warp_size)},
+      {group, 8, mod(div(thread, 4), 8)},
+      {pair, 4, mod(thread, 4)}};
   for (const Digit& digit : digits) {
     // Around may stand that only some threads come here.
     const arith::Bounds known = analyzer->ConstBounds(digit.of_thread);
     const int64_t first = std::max<int64_t>(known.min, 0), last = std::min(known.max, digit.count - 1);
     analyzer->Bind(digit.var, Range{number(first), number(std::max<int64_t>(last - first + 1, 1))});
   }
-  const Expr lane = warp * number(kWarpSize) + group * number(4) + pair;
+  const Expr lane = warp * number(tile.warp_size) + group * number(4) + pair;
   const Expr at = CastTo(type, Substitute(element, {{thread, others * number(tile.lanes) + lane}}));
   const Expr row = analyzer->Simplify(div(at, columns)), column = analyzer->Simplify(mod(at, columns));
   const Expr holder =
-      div(mod(row, tile.rows), 16) * number(kWarpSize) + mod(row, 8) * number(4) + div(mod(column, 8), 2);
+      div(mod(row, tile.rows), 16) * number(tile.warp_size) + mod(row, 8) * number(4) + div(mod(column, 8), 2);
   if (!analyzer->CanProveEqual(holder, lane)) return std::nullopt;
   const Expr number_of_tile = div(row, tile.rows) * number(columns / tile.columns) + div(column, tile.columns);
   const Expr in_tile =

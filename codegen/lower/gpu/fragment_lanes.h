@@ -22,7 +22,8 @@ namespace tilewright {
 Function MarkFragments(const Function& function);
 
 struct FragmentTile {
-  int64_t lanes = 32, rows = 16, columns = 16;
+  int64_t warp_size = 0, lanes = 0;
+  int64_t rows = 16, columns = 16;
   int64_t Registers() const { return rows * columns / lanes; }
 };
 

@@ -106,8 +106,8 @@ class Dependents : public Visitor {
 class Multiplier : public Mutator {
  public:
   using Mutator::Mutate;
-  Multiplier(const VarSet& vars, const Var& thread, const Expr& extent)
-      : vars_(vars), thread_(thread), extent_(extent) {}
+  Multiplier(const VarSet& vars, const Var& thread, const Expr& extent, const GpuTarget& gpu)
+      : vars_(vars), thread_(thread), extent_(extent), gpu_(gpu) {}
   Buffer Multiplied(const Buffer& buffer) {
     const auto known = multiplied_.find(buffer);
     if (known != multiplied_.end()) return known->second;
@@ -134,7 +134,8 @@ class Multiplier : public Mutator {
     if (data == nullptr || !sizes.contains(data)) return Mutator::MutateCall(op, self);
     const Buffer& buffer = sizes.at(data);
     const Expr elements = CastTo(DataType::Int(32), thread_) * CastTo(DataType::Int(32), ElementsOf(buffer));
-    return MovedPointer(cast<CallNode>(Mutator::MutateCall(op, self)), buffer, Multiplied(buffer)->data, elements);
+    return MovedPointer(cast<CallNode>(Mutator::MutateCall(op, self)), buffer, Multiplied(buffer)->data, elements,
+                        gpu_);
   }
   Expr MutateVar(const VarNode* op, const Expr& self) override {
     const auto known = sizes.find(op);
@@ -153,17 +154,18 @@ class Multiplier : public Mutator {
   const VarSet& vars_;
   const Var thread_;
   const Expr extent_;
+  const GpuTarget& gpu_;
   std::unordered_map<Buffer, Buffer, IdentityHash, IdentityEqual> multiplied_;
   std::unordered_map<const VarNode*, Var> data_;
 };
 
 class Injector {
  public:
-  Injector(const ForNode* loop, uint32_t* next_id)
+  Injector(const ForNode* loop, const GpuTarget& gpu, uint32_t* next_id)
       : loop_(loop),
         next_id_(next_id),
         dependents_(loop->body, loop->var),
-        multiplier_(dependents_.vars, loop->var, loop->extent) {}
+        multiplier_(dependents_.vars, loop->var, loop->extent, gpu) {}
   Stmt Run() { return Inject(loop_->body); }
 
  private:
@@ -227,13 +229,13 @@ class Injector {
 
 }  // namespace
 
-Function LowerVirtualThreads(const Function& function) {
+Function LowerVirtualThreads(const Function& function, const GpuTarget& gpu) {
   uint32_t next_id = function->next_id;
   Stmt body = RewriteStmt(function->body, [&](const Stmt& s) -> Stmt {
     const auto* loop = dyn_cast<ForNode>(s);
     if (loop == nullptr || loop->kind != ForKind::kThreadBound) return s;
     const bool is_virtual = loop->thread_tag.starts_with("vthread") || loop->thread_tag.starts_with("cthread");
-    return is_virtual ? Injector(loop, &next_id).Run() : s;
+    return is_virtual ? Injector(loop, gpu, &next_id).Run() : s;
   });
   return function.WithBody(std::move(body), next_id);
 }

@@ -13,10 +13,11 @@
 #pragma once
 
 #include "ir/function.h"
+#include "target/target.h"
 
 namespace tilewright {
 
 // Expects kernels as UnifyThreads makes them, without blocks.
-Function LowerVirtualThreads(const Function& function);
+Function LowerVirtualThreads(const Function& function, const GpuTarget& gpu);
 
 }  // namespace tilewright

@@ -13,14 +13,12 @@
 namespace tilewright {
 namespace {
 
-constexpr int64_t kWarpSize = 32;
-
 bool IsWarpMemory(const Scope& scope) { return scope.kind() == MemoryKind::kWarp; }
 
 // The lane of a thread of a kernel, in the ways that indices say it.
 class Lane {
  public:
-  explicit Lane(const std::vector<const ForNode*>& threads) : var("lane") {
+  Lane(const std::vector<const ForNode*>& threads, int64_t warp_size) : var("lane"), warp_size(warp_size) {
     Expr thread = Expr(0);
     for (const char* tag : {"threadIdx.x", "threadIdx.y", "threadIdx.z"}) {
       for (const ForNode* loop : threads) {
@@ -32,11 +30,12 @@ class Lane {
       }
     }
     thread_ = thread;
-    analyzer_.Bind(var, Range{Expr(0), Expr(std::min(kWarpSize, threads_))});
-    value = analyzer_.Simplify(FloorMod(thread, Expr(kWarpSize)));
+    analyzer_.Bind(var, Range{Expr(0), Expr(std::min(warp_size, threads_))});
+    value = analyzer_.Simplify(FloorMod(thread, Expr(warp_size)));
   }
 
   const Var var;
+  const int64_t warp_size;
   Expr value;
 
   // `e` with the lane named by `var`.
@@ -46,12 +45,12 @@ class Lane {
       return arith::SameExpr(CastTo(DataType::Int(32), part), value) ? CastTo(part.dtype(), var) : part;
     });
     // tx = tx // 32 * 32 + lane where x alone numbers the lanes.
-    if (first_ != nullptr && AsInt(first_->extent).value_or(1) % kWarpSize == 0 && UsesVar(named, first_->var)) {
+    if (first_ != nullptr && AsInt(first_->extent).value_or(1) % warp_size == 0 && UsesVar(named, first_->var)) {
       const DataType type = first_->var.dtype();
       const Var warp("warp", type);
-      analyzer_.Bind(warp, Range{Const(type, 0), Const(type, *AsInt(first_->extent) / kWarpSize)});
-      named = Substitute(named, {{first_->var, warp * Const(type, kWarpSize) + CastTo(type, var)}});
-      named = Substitute(analyzer_.Simplify(named), {{warp, FloorDiv(first_->var, Const(type, kWarpSize))}});
+      analyzer_.Bind(warp, Range{Const(type, 0), Const(type, *AsInt(first_->extent) / warp_size)});
+      named = Substitute(named, {{first_->var, warp * Const(type, warp_size) + CastTo(type, var)}});
+      named = Substitute(analyzer_.Simplify(named), {{warp, FloorDiv(first_->var, Const(type, warp_size))}});
     }
     return analyzer_.Simplify(named);
   }
@@ -60,9 +59,9 @@ class Lane {
   // The lanes that exist, as a mask of 32 bits.
   Expr Mask() const {
     const DataType type = DataType::UInt(32);
-    const int64_t rest = threads_ % kWarpSize;
+    const int64_t rest = threads_ % warp_size;
     const Expr all = Const(type, 0xffffffff), some = Const(type, (int64_t{1} << rest) - 1);
-    if (rest == 0 || threads_ < kWarpSize) return rest == 0 ? all : some;
+    if (rest == 0 || threads_ < warp_size) return rest == 0 ? all : some;
     return Select(thread_ < Expr(threads_ - rest), all, some);
   }
 
@@ -126,12 +125,12 @@ class Lowerer : public Mutator {
       const auto run = finder.runs.find(data);
       const auto elements = AsInt(buffer->shape[0]);
       if (run == finder.runs.end()) continue;
-      if (!elements || *elements % (kWarpSize * run->second) != 0) {
+      if (!elements || *elements % (lane_->warp_size * run->second) != 0) {
         problem = buffer->name;
         continue;
       }
       BufferNode::Fields fields = buffer->fields();
-      fields.shape = {Expr(*elements / kWarpSize)};
+      fields.shape = {Expr(*elements / lane_->warp_size)};
       fields.scope = Scope::Parse("local");
       fields.data = Var(buffer->data.name(), buffer->data.dtype());
       local_.emplace(data, Own{Buffer(fields), run->second});
@@ -182,11 +181,12 @@ class Lowerer : public Mutator {
   }
 
   Expr LaneOf(const Own& own, const Expr& named) {
-    return lane_->Simplify(FloorMod(FloorDiv(named, Const(named.dtype(), own.run)), Const(named.dtype(), kWarpSize)));
+    return lane_->Simplify(
+        FloorMod(FloorDiv(named, Const(named.dtype(), own.run)), Const(named.dtype(), lane_->warp_size)));
   }
   Expr PositionOf(const Own& own, const Expr& named) {
     const DataType type = named.dtype();
-    const Expr group = FloorDiv(named, Const(type, own.run * kWarpSize));
+    const Expr group = FloorDiv(named, Const(type, own.run * lane_->warp_size));
     return lane_->Simplify(group * Const(type, own.run) + FloorMod(named, Const(type, own.run)));
   }
   bool IsOwn(const Own& own, const Expr& index) {
@@ -228,6 +228,7 @@ class Lowerer : public Mutator {
 class KernelLowerer : public StmtMutator {
  public:
   using StmtMutator::Mutate;
+  explicit KernelLowerer(int64_t warp_size) : warp_size_(warp_size) {}
   absl::Status status;
 
  protected:
@@ -247,7 +248,7 @@ class KernelLowerer : public StmtMutator {
 
  private:
   Stmt Body(const Stmt& body) {
-    Lane lane(threads_);
+    Lane lane(threads_, warp_size_);
     RunFinder finder(&lane);
     finder.Visit(body);
     Lowerer lowerer(&lane, std::move(finder));
@@ -258,13 +259,14 @@ class KernelLowerer : public StmtMutator {
     }
     return result;
   }
+  const int64_t warp_size_;
   std::vector<const ForNode*> threads_;
 };
 
 }  // namespace
 
-absl::StatusOr<Function> LowerWarpMemory(const Function& function) {
-  KernelLowerer lowerer;
+absl::StatusOr<Function> LowerWarpMemory(const Function& function, const GpuTarget& gpu) {
+  KernelLowerer lowerer(gpu.warp_size);
   Stmt body = lowerer.Mutate(function->body);
   if (!lowerer.status.ok()) return lowerer.status;
   return function.WithBody(std::move(body), function->next_id);

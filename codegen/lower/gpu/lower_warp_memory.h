@@ -15,10 +15,11 @@
 
 #include "absl/status/statusor.h"
 #include "ir/function.h"
+#include "target/target.h"
 
 namespace tilewright {
 
 // InvalidArgument names the buffer. Expects flat buffers.
-absl::StatusOr<Function> LowerWarpMemory(const Function& function);
+absl::StatusOr<Function> LowerWarpMemory(const Function& function, const GpuTarget& gpu);
 
 }  // namespace tilewright

@@ -16,9 +16,6 @@
 namespace tilewright {
 namespace {
 
-// Alignment of every buffer: each may be a matrix of any instruction.
-constexpr int64_t kAlignment = 128;
-
 bool IsSharedMemory(const Buffer& buffer) {
   return buffer->scope.kind() == MemoryKind::kShared && MemoryOwner(buffer->scope) == OwnerLevel::kBlock;
 }
@@ -30,7 +27,10 @@ struct Life {
   int64_t offset = 0;
 };
 
-int64_t AlignmentOf(const Life& life) { return std::max<int64_t>(kAlignment, life.buffer->alignment); }
+// Alignment of every buffer: each may be a matrix of any instruction, and filled by bulk copies.
+int64_t AlignmentOf(const Life& life, const GpuTarget& gpu) {
+  return std::max<int64_t>(gpu.bulk_shared_alignment, life.buffer->alignment);
+}
 
 // Finds the lives of buffers: positions count statements.
 class LifeFinder : public Visitor {
@@ -112,15 +112,12 @@ class LifeFinder : public Visitor {
 };
 
 // Offsets such that lives that overlap have bytes of their own, the largest first. The size of all.
-int64_t Place(std::vector<Life>* lives) {
+int64_t Place(std::vector<Life>* lives, const GpuTarget& gpu) {
   std::vector<Life*> order;
   for (Life& life : *lives) order.push_back(&life);
   std::sort(order.begin(), order.end(),
             [](const Life* a, const Life* b) { return a->bytes != b->bytes ? a->bytes > b->bytes : a < b; });
-  const auto up = [](int64_t bytes, const Life& life) {
-    const int64_t alignment = AlignmentOf(life);
-    return RoundUp(bytes, alignment);
-  };
+  const auto up = [&](int64_t bytes, const Life& life) { return RoundUp(bytes, AlignmentOf(life, gpu)); };
   std::vector<Life*> placed;
   int64_t size = 0;
   for (Life* life : order) {
@@ -203,6 +200,7 @@ class Viewer : public Mutator {
 class Merger : public StmtMutator {
  public:
   using StmtMutator::Mutate;
+  explicit Merger(const GpuTarget& gpu) : gpu_(gpu) {}
   absl::Status status;
 
  protected:
@@ -274,14 +272,14 @@ class Merger : public StmtMutator {
       if (roles) life.first = 0, life.last = std::numeric_limits<int>::max();
     }
     if (!finder.lives.empty()) {
-      const int64_t size = Place(&finder.lives);
+      const int64_t size = Place(&finder.lives, gpu_);
       BufferNode::Fields fields;
       fields.name = "shared_region";
       fields.dtype = DataType::UInt(8);
       fields.shape = {Expr(size)};
       fields.scope = Scope::Parse("shared.dyn");
-      int64_t alignment = kAlignment;
-      for (const Life& life : finder.lives) alignment = std::max(alignment, AlignmentOf(life));
+      int64_t alignment = gpu_.bulk_shared_alignment;
+      for (const Life& life : finder.lives) alignment = std::max(alignment, AlignmentOf(life, gpu_));
       fields.alignment = static_cast<int>(alignment);
       const Buffer region(fields);
       Viewer viewer(finder.lives, region);
@@ -301,13 +299,14 @@ class Merger : public StmtMutator {
     return body;
   }
 
+  const GpuTarget& gpu_;
   std::vector<const AllocateNode*> outside_;  // allocations around the kernel
 };
 
 }  // namespace
 
-absl::StatusOr<Function> MergeShared(const Function& function) {
-  Merger merger;
+absl::StatusOr<Function> MergeShared(const Function& function, const GpuTarget& gpu) {
+  Merger merger(gpu);
   Stmt body = merger.Mutate(function->body);
   if (!merger.status.ok()) return merger.status;
   return function.WithBody(std::move(body), function->next_id);

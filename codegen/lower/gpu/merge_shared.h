@@ -16,10 +16,11 @@
 
 #include "absl/status/statusor.h"
 #include "ir/function.h"
+#include "target/target.h"
 
 namespace tilewright {
 
 // InvalidArgument names a buffer without a constant size. Expects flat buffers.
-absl::StatusOr<Function> MergeShared(const Function& function);
+absl::StatusOr<Function> MergeShared(const Function& function, const GpuTarget& gpu);
 
 }  // namespace tilewright

@@ -17,10 +17,6 @@
 namespace tilewright {
 namespace {
 
-constexpr int64_t kWarpSize = 32, kWarpgroupSize = 128;
-
-int64_t LanesOf(const Scope& scope) { return scope.owner() == OwnerLevel::kWarpgroup ? kWarpgroupSize : kWarpSize; }
-
 // Memory of warps that instructions of whole warps use: its data pointers.
 std::unordered_set<const VarNode*> FindFragments(const Stmt& body) {
   std::unordered_set<const VarNode*> found;
@@ -60,8 +56,9 @@ std::unordered_map<const VarNode*, int64_t> FindAccumulators(const Stmt& body) {
 class Selector : public ScopedMutator {
  public:
   using ScopedMutator::Mutate;
-  Selector(std::unordered_set<const VarNode*> fragments, std::unordered_map<const VarNode*, int64_t> accumulators)
-      : fragments_(std::move(fragments)), accumulators_(std::move(accumulators)) {}
+  Selector(std::unordered_set<const VarNode*> fragments, std::unordered_map<const VarNode*, int64_t> accumulators,
+           const GpuTarget& gpu)
+      : fragments_(std::move(fragments)), accumulators_(std::move(accumulators)), gpu_(gpu) {}
   absl::Status status;
 
  protected:
@@ -162,11 +159,14 @@ class Selector : public ScopedMutator {
   std::optional<Expr> Own(const Buffer& buffer, const Expr& element) {
     const auto columns = columns_.find(buffer->data.get());
     if (columns == columns_.end() || !element.dtype().is_scalar()) return std::nullopt;
-    FragmentTile tile;
+    FragmentTile tile{.warp_size = gpu_.warp_size, .lanes = gpu_.warp_size};
     if (buffer->scope.owner() == OwnerLevel::kWarpgroup) {
       const auto sums = accumulators_.find(buffer->data.get());
       if (sums == accumulators_.end() && !IsLeftOperand(buffer)) return std::nullopt;
-      tile = {.lanes = kWarpgroupSize, .rows = 64, .columns = sums == accumulators_.end() ? 16 : 2 * sums->second};
+      tile = {.warp_size = gpu_.warp_size,
+              .lanes = gpu_.warpgroup_size,
+              .rows = 64,
+              .columns = sums == accumulators_.end() ? 16 : 2 * sums->second};
     } else if (buffer->scope.text() != "wmma.accumulator" && !IsLeftOperand(buffer)) {
       return std::nullopt;
     }
@@ -176,7 +176,7 @@ class Selector : public ScopedMutator {
     const auto known = lanes_.find(buffer);
     if (known != lanes_.end()) return known->second;
     const std::optional<int64_t> elements = AsInt(buffer->shape[0]);
-    const int64_t lanes = LanesOf(buffer->scope);
+    const int64_t lanes = LanesOf(buffer->scope, gpu_);
     if (!elements || *elements % lanes != 0) {
       Refuse(absl::StrCat("fragment ", buffer->name, " does not consist of whole tiles"));
     }
@@ -188,6 +188,7 @@ class Selector : public ScopedMutator {
 
   const std::unordered_set<const VarNode*> fragments_;
   const std::unordered_map<const VarNode*, int64_t> accumulators_;
+  const GpuTarget& gpu_;
   Expr register_;                                        // of the lane, in a loop over registers
   std::unordered_map<const VarNode*, int64_t> columns_;  // of fragments, by data pointers
   std::vector<const ForNode*> threads_;
@@ -196,8 +197,8 @@ class Selector : public ScopedMutator {
 
 }  // namespace
 
-absl::StatusOr<Function> SelectInstructions(const Function& function) {
-  Selector selector(FindFragments(function->body), FindAccumulators(function->body));
+absl::StatusOr<Function> SelectInstructions(const Function& function, const GpuTarget& gpu) {
+  Selector selector(FindFragments(function->body), FindAccumulators(function->body), gpu);
   Stmt body = selector.Mutate(function->body);
   if (!selector.status.ok()) return selector.status;
   return function.WithBody(std::move(body), function->next_id);

@@ -9,8 +9,8 @@
 //
 // Implementations of intrinsics (intrin/cuda) say both: the body is what a lane does, in the indices of the tile, and
 // what the interpreter executes and place_barriers.h looks at; the attribute is the call that does it, or the first of
-// the lane's registers that the iterations of the loop are. Fragments become registers of each lane: one of 32 elements
-// of what the warp has.
+// the lane's registers that the iterations of the loop are. Fragments become registers of each lane: its share of
+// what the warp has.
 //
 // Outside of such attributes, an access to sums that each thread makes to an element of its own lane is one of a
 // register (fragment_lanes.h). Refused: other accesses to fragments.
@@ -18,10 +18,11 @@
 
 #include "absl/status/statusor.h"
 #include "ir/function.h"
+#include "target/target.h"
 
 namespace tilewright {
 
 // InvalidArgument names the fragment. Expects flat buffers.
-absl::StatusOr<Function> SelectInstructions(const Function& function);
+absl::StatusOr<Function> SelectInstructions(const Function& function, const GpuTarget& gpu);
 
 }  // namespace tilewright

@@ -8,14 +8,13 @@
 namespace tilewright {
 namespace {
 
-constexpr int64_t kWarpSize = 32;
-
 // The statements around one reduction.
 class ThreadCombiner {
  public:
-  ThreadCombiner(const ThreadReductionPlan& reduction, uint32_t* next_id) : reduction_(reduction), next_id_(next_id) {
+  ThreadCombiner(const ThreadReductionPlan& reduction, int64_t warp_size, uint32_t* next_id)
+      : reduction_(reduction), warp_size_(warp_size), next_id_(next_id) {
     const Expr thread = reduction.digits.Thread();
-    lane_ = arith::Simplify(FloorMod(thread, Expr(kWarpSize)));
+    lane_ = arith::Simplify(FloorMod(thread, Expr(warp_size_)));
   }
   bool uses_warp = false, uses_shared = false;
 
@@ -92,8 +91,8 @@ class ThreadCombiner {
     const int64_t members = digits.members;
     const bool power = (members & (members - 1)) == 0;
     if (members == 1) return Sequence({});
-    if (digits.neighbours && power && members <= kWarpSize) return InWarp(index, members);
-    if (digits.neighbours && members % kWarpSize == 0) return OverWarps(index, members / kWarpSize);
+    if (digits.neighbours && power && members <= warp_size_) return InWarp(index, members);
+    if (digits.neighbours && members % warp_size_ == 0) return OverWarps(index, members / warp_size_);
     return Tree(index, members);
   }
 
@@ -138,15 +137,15 @@ class ThreadCombiner {
 
   // Each warp by itself, then each warp of the group the results of all of them.
   Stmt OverWarps(const std::vector<Expr>& index, int64_t warps) {
-    std::vector<Stmt> steps = {InWarp(index, kWarpSize)};
-    if (warps > kWarpSize) return Tree(index, reduction_.digits.members);
+    std::vector<Stmt> steps = {InWarp(index, warp_size_)};
+    if (warps > warp_size_) return Tree(index, reduction_.digits.members);
     uses_shared = true;
     int64_t lanes = 1;
     while (lanes < warps) lanes *= 2;
     const Expr thread = reduction_.digits.Thread();
-    const Expr warp = arith::Simplify(FloorDiv(thread, Expr(kWarpSize)));
+    const Expr warp = arith::Simplify(FloorDiv(thread, Expr(warp_size_)));
     const Expr of_group = arith::Simplify(FloorMod(lane_, Expr(lanes)));
-    const Expr first = arith::Simplify(FloorDiv(thread, Expr(warps * kWarpSize)) * Expr(warps));
+    const Expr first = arith::Simplify(FloorDiv(thread, Expr(warps * warp_size_)) * Expr(warps));
     std::vector<Stmt> stores, loads;
     for (size_t i = 0; i < Count(); ++i) {
       stores.push_back(Store(reduction_.shared[i], reduction_.parts[i].Load(index), {warp}));
@@ -235,6 +234,7 @@ class ThreadCombiner {
   }
 
   const ThreadReductionPlan& reduction_;
+  const int64_t warp_size_;
   uint32_t* next_id_;
   Expr lane_;
   VarMap element_loops_;  // loops of the reduction to those of Finish
@@ -242,8 +242,8 @@ class ThreadCombiner {
 
 }  // namespace
 
-CombinedParts CombineParts(const ThreadReductionPlan& plan, uint32_t* next_id) {
-  ThreadCombiner combiner(plan, next_id);
+CombinedParts CombineParts(const ThreadReductionPlan& plan, int64_t warp_size, uint32_t* next_id) {
+  ThreadCombiner combiner(plan, warp_size, next_id);
   CombinedParts parts;
   parts.start = combiner.Start();
   parts.finish = combiner.Finish();
@@ -252,6 +252,6 @@ CombinedParts CombineParts(const ThreadReductionPlan& plan, uint32_t* next_id) {
   return parts;
 }
 
-Stmt UpdateParts(const ThreadReductionPlan& plan) { return ThreadCombiner(plan, nullptr).Update(); }
+Stmt UpdateParts(const ThreadReductionPlan& plan) { return ThreadCombiner(plan, /*warp_size=*/1, nullptr).Update(); }
 
 }  // namespace tilewright

@@ -31,7 +31,7 @@ struct CombinedParts {
   Stmt start, finish;                           // before and after the whole reduction
   bool uses_warp = false, uses_shared = false;  // which of the plan's buffers the statements need
 };
-CombinedParts CombineParts(const ThreadReductionPlan& plan, uint32_t* next_id);
+CombinedParts CombineParts(const ThreadReductionPlan& plan, int64_t warp_size, uint32_t* next_id);
 // An instance: what replaces the block.
 Stmt UpdateParts(const ThreadReductionPlan& plan);
 

@@ -21,8 +21,6 @@
 namespace tilewright {
 namespace {
 
-constexpr int64_t kWarpSize = 32;
-
 // Outermost first; virtual threads come after them, in the order of the program.
 constexpr const char* kTags[] = {"blockIdx.z",      "blockIdx.y",  "blockIdx.x",  "clusterCtaIdx.z", "clusterCtaIdx.y",
                                  "clusterCtaIdx.x", "threadIdx.z", "threadIdx.y", "threadIdx.x"};
@@ -61,7 +59,8 @@ struct ThreadLoop {
 class Unifier : public StmtMutator {
  public:
   using StmtMutator::Mutate;
-  Unifier(const BufferScopes& scopes, uint32_t* next_id) : scopes_(scopes), next_id_(next_id) {}
+  Unifier(const BufferScopes& scopes, const GpuTarget& gpu, uint32_t* next_id)
+      : scopes_(scopes), gpu_(gpu), next_id_(next_id) {}
   absl::Status status;
 
   Stmt Run(const Stmt& kernel) {
@@ -150,7 +149,7 @@ class Unifier : public StmtMutator {
       return true;
     });
     const bool lanes = std::any_of(found.begin(), found.end(), [](const auto& l) { return l.tag == "threadIdx.x"; });
-    if (!lanes && RunsWarps(kernel)) found.push_back({"threadIdx.x", Var("threadIdx_x"), Expr(kWarpSize)});
+    if (!lanes && RunsWarps(kernel)) found.push_back({"threadIdx.x", Var("threadIdx_x"), Expr(gpu_.warp_size)});
     const bool threads =
         std::any_of(found.begin(), found.end(), [](const auto& l) { return l.tag.starts_with("threadIdx"); });
     if (!threads) found.push_back({"threadIdx.x", Var("threadIdx_x"), Expr(1)});
@@ -324,6 +323,7 @@ class Unifier : public StmtMutator {
   }
 
   const BufferScopes& scopes_;
+  const GpuTarget& gpu_;
   uint32_t* next_id_;
   std::vector<ThreadLoop> loops_;
   struct Around {
@@ -342,7 +342,8 @@ class Unifier : public StmtMutator {
 class Host : public StmtMutator {
  public:
   using StmtMutator::Mutate;
-  Host(const BufferScopes& scopes, uint32_t next_id) : scopes_(scopes), next_id_(next_id) {}
+  Host(const BufferScopes& scopes, const GpuTarget& gpu, uint32_t next_id)
+      : scopes_(scopes), gpu_(gpu), next_id_(next_id) {}
   absl::Status status;
   uint32_t next_id() const { return next_id_; }
 
@@ -375,7 +376,7 @@ class Host : public StmtMutator {
 
  private:
   Stmt Kernel(const Stmt& s) {
-    Unifier unifier(scopes_, &next_id_);
+    Unifier unifier(scopes_, gpu_, &next_id_);
     Stmt kernel = unifier.Run(s);
     if (status.ok()) status = unifier.status;
     CheckOwned(s);
@@ -424,15 +425,16 @@ class Host : public StmtMutator {
   }
 
   const BufferScopes& scopes_;
+  const GpuTarget& gpu_;
   uint32_t next_id_;
   std::unordered_map<const VarNode*, const StmtNode*> kernel_of_;
 };
 
 }  // namespace
 
-absl::StatusOr<Function> UnifyThreads(const Function& function) {
+absl::StatusOr<Function> UnifyThreads(const Function& function, const GpuTarget& gpu) {
   const BufferScopes scopes = ScopesOf(function);
-  Host host(scopes, function->next_id);
+  Host host(scopes, gpu, function->next_id);
   Stmt body = host.Mutate(function->body);
   if (!host.status.ok()) return host.status;
   return function.WithBody(std::move(body), host.next_id());

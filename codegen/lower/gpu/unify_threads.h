@@ -20,10 +20,11 @@
 
 #include "absl/status/statusor.h"
 #include "ir/function.h"
+#include "target/target.h"
 
 namespace tilewright {
 
 // InvalidArgument names the loop, block or buffer.
-absl::StatusOr<Function> UnifyThreads(const Function& function);
+absl::StatusOr<Function> UnifyThreads(const Function& function, const GpuTarget& gpu);
 
 }  // namespace tilewright

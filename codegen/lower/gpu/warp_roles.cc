@@ -15,7 +15,6 @@
 namespace tilewright {
 namespace {
 
-constexpr int64_t kWarpgroup = 128, kMostThreads = 1024, kRegisters = 512;  // a lane of each warpgroup, of 65536
 constexpr int kMostRegisters = 240, kProducerRegisters = 40, kFewRegisters = 24;
 
 bool CopiesInBulk(const Stmt& s) {
@@ -137,7 +136,7 @@ absl::StatusOr<WarpRoles> SplitRoles(const Stmt& body, const std::vector<const F
   return WarpRoles{std::move(copies), ConsumerPart().Mutate(body)};
 }
 
-absl::StatusOr<ProducerThreads> PlanProducer(const std::vector<const ForNode*>& threads) {
+absl::StatusOr<ProducerThreads> PlanProducer(const std::vector<const ForNode*>& threads, const GpuTarget& gpu) {
   ProducerThreads plan{.tag = "threadIdx.y", .first = 1};
   int64_t all = 1, outermost = 1;
   for (const char* tag : {"threadIdx.x", "threadIdx.y", "threadIdx.z"}) {
@@ -151,18 +150,20 @@ absl::StatusOr<ProducerThreads> PlanProducer(const std::vector<const ForNode*>& 
     }
   }
   plan.consumers = all;
-  const int64_t slice = all / outermost;
-  if (slice % kWarpgroup != 0 || all + slice > kMostThreads) {
+  const int64_t slice = all / outermost, warpgroup = gpu.warpgroup_size;
+  if (slice % warpgroup != 0 || all + slice > gpu.max_threads_per_block) {
     return absl::InvalidArgumentError(absl::StrCat("a kernel of ", all, " threads cannot get a producer: ", slice,
                                                    " threads, as many as a step of ", plan.tag,
                                                    " has, would not be whole warpgroups, or too many"));
   }
-  const int64_t consumers = all / kWarpgroup, producers = slice / kWarpgroup;
+  const int64_t consumers = all / warpgroup, producers = slice / warpgroup;
+  // A lane of each warpgroup has as many together.
+  const int64_t registers = gpu.registers_per_core / warpgroup;
   plan.producer_registers = consumers > 2 ? kFewRegisters : kProducerRegisters;
-  const auto rest = static_cast<int>((kRegisters - producers * plan.producer_registers) / consumers);
+  const auto rest = static_cast<int>((registers - producers * plan.producer_registers) / consumers);
   plan.consumer_registers = std::min(kMostRegisters, rest / 8 * 8);
   // What all have at the beginning.
-  if (kRegisters / (consumers + producers) >= plan.consumer_registers) {
+  if (registers / (consumers + producers) >= plan.consumer_registers) {
     plan.producer_registers = plan.consumer_registers = 0;
   }
   return plan;

@@ -23,6 +23,7 @@
 
 #include "absl/status/statusor.h"
 #include "ir/function.h"
+#include "target/target.h"
 
 namespace tilewright {
 
@@ -47,6 +48,6 @@ struct ProducerThreads {
   int producer_registers = 0, consumer_registers = 0;
 };
 // InvalidArgument: warpgroups are not slices of the block.
-absl::StatusOr<ProducerThreads> PlanProducer(const std::vector<const ForNode*>& threads);
+absl::StatusOr<ProducerThreads> PlanProducer(const std::vector<const ForNode*>& threads, const GpuTarget& gpu);
 
 }  // namespace tilewright

@@ -12,12 +12,9 @@
 namespace tilewright {
 namespace {
 
-// What a map can say: bytes at whose multiples pixels begin, pixels of a column, channels of a pixel, steps from pixel
-// to pixel.
-constexpr int64_t kPixelBytes = 16, kMostPixels = 1024, kMostChannels = 256, kMostStep = 8;
 // Ends of the last axis that are tried: rows of the last tile may go so far beyond it.
 constexpr int64_t kEnds = 64;
-constexpr size_t kLeastRank = 3, kMostRank = 5;
+constexpr size_t kLeastRank = 3;
 
 // Bits of a corner and of an offset along each of `axes`.
 int BitsOf(size_t axes) { return axes == 1 ? 16 : axes == 2 ? 8 : 5; }
@@ -159,16 +156,20 @@ class Finder {
     return absl::InvalidArgumentError(absl::StrCat("rows of ", image_->name, " are not pixels: ", reason));
   }
   size_t channels() const { return indices_.size() - 1; }
+  const GpuTarget& gpu() const { return *nest_.gpu; }
+  size_t MostRank() const { return static_cast<size_t>(gpu().max_map_rank); }
 
   absl::Status CheckImage() {
-    if (indices_.size() < kLeastRank || indices_.size() > kMostRank) {
-      return Refuse(absl::StrCat("it has ", indices_.size(), " dimensions, not ", kLeastRank, " to ", kMostRank));
+    if (indices_.size() < kLeastRank || indices_.size() > MostRank()) {
+      return Refuse(absl::StrCat("it has ", indices_.size(), " dimensions, not ", kLeastRank, " to ", MostRank()));
     }
-    if (nest_.rows > kMostPixels) return Refuse(absl::StrCat(nest_.rows, " are more than ", kMostPixels));
+    if (nest_.rows > gpu().max_map_pixels) {
+      return Refuse(absl::StrCat(nest_.rows, " are more than ", gpu().max_map_pixels));
+    }
     if (!image_->strides.empty() || image_->layout) return Refuse("its elements do not lie one behind another");
     const std::optional<int64_t> extent = AsInt(image_->shape.back());
-    if (!extent || *extent * image_->dtype.bytes() % kPixelBytes != 0) {
-      return Refuse(absl::StrCat("channels of a pixel are not a multiple of ", kPixelBytes, " bytes"));
+    if (!extent || *extent * image_->dtype.bytes() % gpu().bulk_alignment != 0) {
+      return Refuse(absl::StrCat("channels of a pixel are not a multiple of ", gpu().bulk_alignment, " bytes"));
     }
     channel_ = analyzer_.Simplify(Wide(indices_.back()) - Wide(nest_.column));
     if (UsesVar(channel_, nest_.column) || UsesVar(channel_, nest_.row)) {
@@ -187,7 +188,7 @@ class Finder {
         dimension.digit = position->parts[0].digit;
         dimension.step = position->parts[0].scale;
       }
-      if (dimension.step < 1 || dimension.step > (d == 0 ? 1 : kMostStep)) {
+      if (dimension.step < 1 || dimension.step > (d == 0 ? 1 : gpu().max_map_step)) {
         return Refuse(absl::StrCat("a step of ", dimension.step, " along dimension ", d));
       }
       dimensions_.push_back(std::move(dimension));
@@ -325,7 +326,7 @@ class Finder {
   bool FollowsFrom(const Expr& e, const Expr& fact) {
     const Expr distance = DistanceOf(e), known = DistanceOf(fact);
     if (!distance || !known) return false;
-    for (int64_t t = 1; t <= kMostChannels; t *= 2) {
+    for (int64_t t = 1; t <= gpu().max_map_box; t *= 2) {
       if (analyzer_.ConstBounds(analyzer_.Simplify(Number(t) * known - distance)).max <= 0) return true;
     }
     return false;

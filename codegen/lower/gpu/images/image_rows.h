@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "ir/arith/analyzer.h"
 #include "ir/stmt.h"
+#include "target/target.h"
 
 namespace tilewright {
 
@@ -37,6 +38,7 @@ struct ImageNest {
   Var row, column;
   int64_t rows = 0, columns = 0;
   Expr inside;
+  const GpuTarget* gpu = nullptr;  // whose tensor maps describe it
 };
 
 // An axis of pixels.

@@ -12,6 +12,7 @@
 #include "ir/arith/expr_text.h"
 #include "ir/functor.h"
 #include "ir/script/parse_or_die.h"
+#include "target/target.h"
 
 namespace tilewright {
 namespace {
@@ -50,7 +51,9 @@ std::string BoxText(const Copy& copy, int64_t positions = 0) {
   const Expr value = analyzer.Simplify(store->value);
   const std::optional<CopiedElement> element = CopiedBy(value);
   if (!element) return "no copy";
-  const ImageNest nest = {element->load, loops[2]->var, loops[3]->var, copy.rows, 64, element->inside};
+  const Target target = *NamedTarget("cuda-sm90a");
+  const ImageNest nest = {element->load,   loops[2]->var,     loops[3]->var, copy.rows, 64,
+                          element->inside, &target.gpu_part()};
   const auto rows = FindImageRows(nest, positions, &analyzer);
   if (!rows.ok()) return std::string(rows.status().message());
   const auto box = BoxOf(*rows, element->load->buffer, LeastShifts(*rows));
