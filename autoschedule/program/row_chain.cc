@@ -4,6 +4,7 @@
 
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/structural.h"
 
@@ -183,6 +184,24 @@ std::vector<BlockRv> RowChain(const Schedule& sch, const BlockScope& scope, uint
     }
   }
   return chain;
+}
+
+size_t RowCount(const Schedule& sch, std::span<const BlockRv> chain) {
+  for (const BlockRv& block : chain) {
+    const BlockNode& node = *RealizeOf(sch, block).block;
+    if (LaneIterator(node) >= 0) return SpatialIterators(node).size();
+  }
+  return 0;
+}
+
+Outcome<std::monostate> PlaceInRows(Schedule& sch, std::span<const BlockRv> blocks, LoopRv row) {
+  std::vector<BlockRv> left;
+  for (const BlockRv& block : blocks) {
+    if (!sch.ReverseComputeAt(block, row).ok()) left.push_back(block);
+  }
+  // What has no producer in the loop has consumers there.
+  for (size_t i = left.size(); i-- > 0;) TW_RETURN_IF_ERROR(sch.ComputeAt(left[i], row));
+  return std::monostate();
 }
 
 }  // namespace tilewright

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "ir/function.h"
@@ -40,5 +41,11 @@ std::vector<uint32_t> RowChain(const BlockScope& scope, uint32_t block);
 // The same of a schedule, as far as the chain's blocks are among `blocks`.
 std::vector<BlockRv> RowChain(const Schedule& sch, const BlockScope& scope, uint32_t block,
                               std::span<const BlockRv> blocks);
+
+// How many row iterators the blocks of a chain have; 0 where no block runs along rows.
+size_t RowCount(const Schedule& sch, std::span<const BlockRv> chain);
+
+// Brings the blocks of a chain behind the first one into the loop over its rows.
+Outcome<std::monostate> PlaceInRows(Schedule& sch, std::span<const BlockRv> blocks, LoopRv row);
 
 }  // namespace tilewright

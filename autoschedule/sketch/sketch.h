@@ -26,6 +26,9 @@ struct SketchContext {
   const BlockScope& scope;          // of the function's root block
   const ScopeChild& child;          // the block in it
   std::span<const BlockRv> blocks;  // blocks of the scope
+
+  // Whether another block of the scope stands in the outermost loop around the block.
+  bool SharesLoops() const;
 };
 
 // How well a structure suits the block. The preferred structure is the first one of the best fit.

@@ -61,7 +61,7 @@ class RowSchedule {
 
   Outcome<Done> Apply(const std::vector<BlockRv>& chain) {
     name_ = RealizeOf(sch_, chain.back()).block->name;
-    rows_ = RowCount(chain);
+    rows_ = RowCount(sch_, chain);
     if (chain.size() == 1) TW_RETURN_IF_ERROR(SumPlanes(chain[0]));
     for (const BlockRv& block : chain) TW_RETURN_IF_ERROR(AddStages(block));
     TW_RETURN_IF_ERROR(Place());
@@ -80,14 +80,6 @@ class RowSchedule {
   }
 
  private:
-  size_t RowCount(const std::vector<BlockRv>& chain) {
-    for (const BlockRv& block : chain) {
-      const BlockNode& node = *RealizeOf(sch_, block).block;
-      if (LaneIterator(node) >= 0) return SpatialIterators(node).size();
-    }
-    return 0;
-  }
-
   // Sums over other dimensions than the lanes' come first, of a plane of rows that continue each other: by whole
   // vectors, whatever the length of a row. A plane stays in the first cache level; threads take planes.
   Outcome<Done> SumPlanes(BlockRv block) {
@@ -215,15 +207,9 @@ class RowSchedule {
     row_loops_ = rows;
     TW_RETURN_IF_ERROR(ChooseRowsAtOnce());
     row_ = row_loops_.back();
-    std::vector<BlockRv> left;
-    for (size_t i = 1; i < stages_.size(); ++i) {
-      if (!sch_.ReverseComputeAt(stages_[i].block, row_).ok()) left.push_back(stages_[i].block);
-    }
-    // What has no producer in the loop has consumers there.
-    for (size_t i = left.size(); i-- > 0;) {
-      TW_RETURN_IF_ERROR(sch_.ComputeAt(left[i], row_));
-    }
-    return Done();
+    std::vector<BlockRv> others;
+    for (size_t i = 1; i < stages_.size(); ++i) others.push_back(stages_[i].block);
+    return PlaceInRows(sch_, others, row_);
   }
 
   // Rows that multiply the same vector, each of which would load it again.

@@ -150,11 +150,7 @@ Met MeetContraction(Schedule& sch, BlockRv block, const SketchContext& context) 
 }
 
 Met MeetPlain(Schedule&, BlockRv block, const SketchContext& context) {
-  const ScopeChild& child = context.child;
-  const bool shares_loops = std::ranges::any_of(context.scope.children(), [&](const ScopeChild& other) {
-    return &other != &child && !other.loops.empty() && !child.loops.empty() && other.loops[0] == child.loops[0];
-  });
-  if (shares_loops) return std::nullopt;
+  if (context.SharesLoops()) return std::nullopt;
   const Target* target = &context.target;
   return Structure{Fit::kGeneral,
                    [=](Schedule& s, Choices& choices) { return SchedulePlain(s, block, *target, choices); }};

@@ -9,6 +9,7 @@
 #include "autoschedule/sketch/gpu/plain_gpu_rule.h"
 #include "base/math.h"
 #include "base/status_macros.h"
+#include "ir/annotations.h"
 
 namespace tilewright {
 namespace {
@@ -116,6 +117,13 @@ Outcome<Done> CopyOperands(Schedule& sch, ProductBlocks& blocks, BlockRv product
     *stage = copy.block;
   }
   return Done();
+}
+
+Outcome<Done> PipelineCopies(Schedule& sch, LoopRv loop, int64_t stages) {
+  const Value::List stage_of = {0, 0, stages - 1}, order = {0, 1, 2}, asynchronous = {0};
+  TW_RETURN_IF_ERROR(sch.Annotate(loop, kPipelineStage, stage_of));
+  TW_RETURN_IF_ERROR(sch.Annotate(loop, kPipelineOrder, order));
+  return sch.Annotate(loop, kPipelineAsyncStages, asynchronous);
 }
 
 }  // namespace tilewright

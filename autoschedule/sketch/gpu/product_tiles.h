@@ -73,4 +73,8 @@ Outcome<std::monostate> BindTiles(Schedule& sch, const ProductLoops& loops, Loop
 Outcome<std::monostate> CopyOperands(Schedule& sch, ProductBlocks& blocks, BlockRv product, const std::string& scope,
                                      LoopRv loop, const ThreadAxes& threads);
 
+// The copies of the loop over K run ahead of the products by all stages but one. Expects two copies and the products in
+// it.
+Outcome<std::monostate> PipelineCopies(Schedule& sch, LoopRv loop, int64_t stages);
+
 }  // namespace tilewright

@@ -54,7 +54,7 @@ class RowThreads {
 
   Outcome<Done> Apply(std::vector<BlockRv> chain) {
     name_ = RealizeOf(sch_, chain.back()).block->name;
-    rows_ = RowCount(chain);
+    rows_ = RowCount(sch_, chain);
     TW_RETURN_IF_ERROR(ComputeAgain(&chain));
     for (const BlockRv& block : chain) TW_RETURN_IF_ERROR(AddStage(block));
     TW_RETURN_IF_ERROR(Place());
@@ -66,14 +66,6 @@ class RowThreads {
  private:
   int64_t Widest() const { return target_.gpu_part().max_access_bytes; }
   uint32_t IdOf(BlockRv block) const { return RealizeOf(sch_, block).block->id; }
-
-  size_t RowCount(const std::vector<BlockRv>& chain) const {
-    for (const BlockRv& block : chain) {
-      const BlockNode& node = *RealizeOf(sch_, block).block;
-      if (LaneIterator(node) >= 0) return SpatialIterators(node).size();
-    }
-    return 0;
-  }
 
   // Whether nothing but the chain reads what the block writes.
   bool IsInternal(BlockRv block, const std::vector<BlockRv>& chain) {
@@ -165,13 +157,9 @@ class RowThreads {
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch_.GetLoops(stages_[0].block));
     const size_t count = std::max<size_t>(rows_, 1);
     row_loops_.assign(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(count));
-    std::vector<BlockRv> left;
-    for (size_t i = 1; i < stages_.size(); ++i) {
-      if (!sch_.ReverseComputeAt(stages_[i].block, row_loops_.back()).ok()) left.push_back(stages_[i].block);
-    }
-    // What has no producer in the loop has consumers there.
-    for (size_t i = left.size(); i-- > 0;) TW_RETURN_IF_ERROR(sch_.ComputeAt(left[i], row_loops_.back()));
-    return Done();
+    std::vector<BlockRv> others;
+    for (size_t i = 1; i < stages_.size(); ++i) others.push_back(stages_[i].block);
+    return PlaceInRows(sch_, others, row_loops_.back());
   }
 
   Outcome<Done> ChooseThreads() {

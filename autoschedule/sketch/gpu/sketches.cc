@@ -20,19 +20,12 @@ namespace {
 using Done = std::monostate;
 using Met = std::optional<Structure>;
 
-bool SharesLoops(const SketchContext& context) {
-  const ScopeChild& child = context.child;
-  return std::ranges::any_of(context.scope.children(), [&](const ScopeChild& other) {
-    return &other != &child && !other.loops.empty() && !child.loops.empty() && other.loops[0] == child.loops[0];
-  });
-}
-
 // The least part of a padded product that is worth a tile of this side.
 constexpr double kLeastUsefulPart = 0.25;
 constexpr int64_t kThreadTileSide = 8;
 
 std::optional<ProductPlan> PlanOf(const SketchContext& context) {
-  if (SharesLoops(context) || !HasGlobalMemoryAlone(*context.child.realize->block)) return std::nullopt;
+  if (context.SharesLoops() || !HasGlobalMemoryAlone(*context.child.realize->block)) return std::nullopt;
   return PlanProduct(*context.child.realize, context.target);
 }
 
@@ -101,7 +94,7 @@ constexpr int64_t kLeastTerms = 32;
 Met MeetColumnThreads(Schedule& sch, BlockRv block, const SketchContext& context) {
   const BlockNode& node = *context.child.realize->block;
   if (!node.init || node.writes.size() != 1 || LaneIterator(node) >= 0) return std::nullopt;
-  if (SharesLoops(context) || !HasGlobalMemoryAlone(node)) return std::nullopt;
+  if (context.SharesLoops() || !HasGlobalMemoryAlone(node)) return std::nullopt;
   int64_t results = 1, terms = 1;
   for (const IterVar& iter : LikelyRealizeOf(sch, block)->block->iter_vars) {
     (iter.kind == IterKind::kReduce ? terms : results) *= ExtentOf(iter).value_or(1);
@@ -123,7 +116,7 @@ std::optional<BlockRv> Divide(Schedule& sch, BlockRv block, const Target& target
 }
 
 Met MeetPlain(Schedule&, BlockRv block, const SketchContext& context) {
-  if (SharesLoops(context) || !HasGlobalMemoryAlone(*context.child.realize->block)) return std::nullopt;
+  if (context.SharesLoops() || !HasGlobalMemoryAlone(*context.child.realize->block)) return std::nullopt;
   const Target* target = &context.target;
   return Structure{Fit::kGeneral,
                    [=](Schedule& s, Choices& choices) { return SchedulePlainOnGpu(s, block, *target, choices); }};

@@ -6,7 +6,6 @@
 #include "autoschedule/program/block_loops.h"
 #include "base/math.h"
 #include "base/status_macros.h"
-#include "ir/annotations.h"
 
 namespace tilewright {
 namespace {
@@ -65,7 +64,7 @@ class WarpSchedule {
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> filled, sch_.GetLoops(init));
     TW_RETURN_IF_ERROR(sch_.Tensorize(filled[filled.size() - 2], warp_.fill));
     TW_RETURN_IF_ERROR(sch_.Tensorize(i[3], warp_.product));
-    return Pipeline(k[0]);
+    return stages_ == 1 ? Outcome<Done>(Done()) : PipelineCopies(sch_, k[0], stages_);
   }
 
  private:
@@ -128,15 +127,6 @@ class WarpSchedule {
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> c, sch_.Split(loops.back(), {Value(), kFragmentSide}));
     TW_RETURN_IF_ERROR(sch_.Reorder({r[0], c[0], r[1], c[1]}));
     return sch_.Tensorize(r[1], intrin);
-  }
-
-  // Copies run ahead of the products by all stages but one.
-  Outcome<Done> Pipeline(LoopRv loop) {
-    if (stages_ == 1) return Done();
-    const Value::List stages = {0, 0, stages_ - 1}, order = {0, 1, 2}, asynchronous = {0};
-    TW_RETURN_IF_ERROR(sch_.Annotate(loop, kPipelineStage, stages));
-    TW_RETURN_IF_ERROR(sch_.Annotate(loop, kPipelineOrder, order));
-    return sch_.Annotate(loop, kPipelineAsyncStages, asynchronous);
   }
 
   Schedule& sch_;
