@@ -6,6 +6,8 @@
 * Keys of annotations and attributes stand in ir/annotations.h alone; other code uses its constants, wherever it makes,
   looks for or compares a key (comments and tests may show programs with them).
 * Headers of codegen/llvm are included in codegen/ alone; everything else includes codegen/backend.h.
+* Sizes of warps, warpgroups, blocks and grids stand in target/presets: outside of target/ and intrin/ nothing that is
+  made for GPUs, or verifies them, has a constant of 32, 128, 1024 or 65535. SIZES lists those that mean something else.
 * What knows the machine stands in target/, intrin/ and folders named after a kind of machine: kinds of targets, memory
   levels by number, vectors of so many lanes, sizes of lines and pages. KNOWN lists the places that are left; it may only
   shrink.
@@ -43,6 +45,23 @@ KNOWN = {
 }
 
 
+SIZE = re.compile(r"\bk[A-Z]\w*(?:\[\w*\])? = \{?(?:32|128|1024|65535)\b(?! \* )")
+# Which constants are no sizes of warps, blocks or grids, by file.
+SIZES = {
+    "autoschedule/sketch/gpu/row_threads_rule.cc": {"kThreadsOfBlock"},  # preferred
+    "autoschedule/sketch/gpu/sketches.cc": {"kLeastTerms"},
+    "autoschedule/sketch/gpu/warp_tile_rule.cc": {"kDepth"},  # elements of K, preferred
+    "autoschedule/sketch/gpu/warpgroup_tiling.cc": {"kMostColumnsOfTwo"},  # elements of N
+    "codegen/lower/gpu/operand_descriptors.cc": {"kBytesOfK"},  # of a step of wgmma
+    "codegen/lower/gpu/shared_places.h": {"kSwizzleSpans"},  # bytes
+    # The emulator checks what is generated, with numbers of its own.
+    "codegen/cuda/emulator/bank_conflicts.cc": {"kBanks"},
+    "codegen/cuda/emulator/matrix.cc": {"kMma"},  # numbers of instructions
+    "codegen/cuda/emulator/state.h": {"kWarp", "kWarpgroup", "kSharedBase"},
+    "codegen/cuda/emulator/warp.cc": {"kShuffle"},  # numbers of instructions
+}
+
+
 def Sources():
     files = subprocess.run(["git", "ls-files", "*.cc", "*.h"], check=True, capture_output=True, text=True).stdout.split()
     for path in files:
@@ -69,6 +88,22 @@ def KeysUsed(code):
     return {key for pattern in KEY_USES for key in re.findall(pattern, code)}
 
 
+def SizePlaces(path, code):
+    """Constants that may be sizes of warps, blocks or grids, as (line, name)."""
+    parts = path.split("/")
+    if parts[0] in ("target", "intrin", "bench", "examples") or "kernels" in parts:
+        return
+    if parts[0] != "verify" and not {"gpu", "cuda"} & set(parts) and not path.startswith("codegen/lower/common/"):
+        return
+    if path.endswith(("_test.cc", "_benchmark.cc")):
+        return
+    for number, line in enumerate(code.split("\n"), 1):
+        for match in SIZE.finditer(line):
+            name = re.match(r"\w+", match.group()).group()
+            if name not in SIZES.get(path, set()):
+                yield number, name
+
+
 def main():
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
     with open(KEYS) as f:
@@ -84,6 +119,15 @@ def main():
         if path == KEYS or path.endswith("_test.cc") or path.startswith(("schedule/fuzz/", "ir/script/", "examples/", "intrin/")):
             continue
         code = WithoutComments(text)
+        wrong += [
+            f"{path}:{number} {name} may be the size of a warp, a block or a grid: those are in GpuTarget"
+            for number, name in SizePlaces(path, code)
+        ]
+        wrong += [
+            f"tools/check_names.py: {path} has no {name} of such a size: leave it out of SIZES"
+            for name in SIZES.get(path, set())
+            if not any(match.group().startswith(name + " ") or match.group().startswith(name + "[") for match in SIZE.finditer(code))
+        ]
         places = MachinePlaces(path, code)
         if len(places) > KNOWN.get(path, 0):
             wrong += [f"{path}:{number} {why}" for number, why in places]
