@@ -13,6 +13,7 @@
 #include "ir/substitute.h"
 #include "schedule/layout/hoist_prepack.h"
 #include "schedule/reduction/define_empty_reductions.h"
+#include "verify/verify.h"
 
 namespace tilewright::graph {
 namespace {
@@ -82,6 +83,32 @@ std::optional<ScheduledKernel> KernelOf(const Module& module, const PrimFunc& pr
   return kernel;
 }
 
+// Kernels of one program. A schedule that the verifier refutes is not a kernel, except where it refutes the program as it
+// is written too: extents that the graph knows to be equal are not known to be so in the program.
+class Kernels {
+ public:
+  Kernels(const PrimFunc& program, const std::vector<bool>& constant, const Target& target)
+      : program_(program), constant_(constant), target_(target) {}
+
+  std::optional<ScheduledKernel> Of(const Module& module) {
+    std::optional<ScheduledKernel> kernel = KernelOf(module, program_, constant_);
+    if (!kernel || IsValid(kernel->module)) return kernel;
+    if (!program_is_valid_) program_is_valid_ = IsValid(AsWritten(program_).module);
+    return *program_is_valid_ ? std::nullopt : std::move(kernel);
+  }
+
+ private:
+  bool IsValid(const Module& module) const {
+    return std::ranges::all_of(module.functions(), [&](const PrimFunc& function) {
+      return VerifyProgram(function, &target_).verdict() != Verdict::kRefuted;
+    });
+  }
+  const PrimFunc& program_;
+  const std::vector<bool>& constant_;
+  const Target& target_;
+  std::optional<bool> program_is_valid_;  // once it is asked for
+};
+
 }  // namespace
 
 PrimFunc CanonicalProgram(const PrimFunc& program) {
@@ -140,20 +167,20 @@ absl::StatusOr<ScheduledKernel> ScheduleKernel(const PrimFunc& canonical, const 
     if (i < constant.size() && constant[i] && canonical->params[i].buffer) constants.push_back(static_cast<int>(i));
   }
   IntrinRegistry intrins = IntrinRegistry::Builtin();
+  Kernels kernels(canonical, constant, target);
   const PrimFunc marked = constants.empty() ? canonical : MarkConstant(canonical, constants);
   if (!database.empty()) {
     TW_ASSIGN_OR_RETURN(const auto opened, Database::Open(database));
     const auto best = ApplyBest(Module(marked), target, opened, &intrins);
     if (best.ok()) {
-      if (auto kernel = KernelOf(best->module(), canonical, constant)) return *std::move(kernel);
+      if (auto kernel = kernels.Of(best->module())) return *std::move(kernel);
     }
   }
-  if (auto kernel = KernelOf(AutoSchedule(Module(marked), target, &intrins).schedule.module(), canonical, constant)) {
-    return *std::move(kernel);
-  }
+  const Module scheduled = AutoSchedule(Module(marked), target, &intrins).schedule.module();
+  if (auto kernel = kernels.Of(scheduled)) return *std::move(kernel);
   if (!constants.empty()) {
     const Module plain = AutoSchedule(Module(canonical), target, &intrins).schedule.module();
-    if (auto kernel = KernelOf(plain, canonical, constant)) return *std::move(kernel);
+    if (auto kernel = kernels.Of(plain)) return *std::move(kernel);
   }
   return AsWritten(canonical);
 }

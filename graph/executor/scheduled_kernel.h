@@ -25,7 +25,8 @@ struct ScheduledKernel {
 // The program under the name kKernelMain, with parameters of distinct names: equal programs become equal.
 PrimFunc CanonicalProgram(const PrimFunc& program);
 ScheduledKernel AsWritten(const PrimFunc& canonical);
-// By the database's best record, or by rules. AsWritten where neither gives a module that can be called.
+// By the database's best record, or by rules. AsWritten where neither gives a module that can be called, or both give
+// one that the verifier refutes and the program as it is written is not.
 absl::StatusOr<ScheduledKernel> ScheduleKernel(const PrimFunc& canonical, const std::vector<bool>& constant,
                                                const Target& target, const std::string& database);
 

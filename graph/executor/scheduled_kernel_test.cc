@@ -5,6 +5,7 @@
 #include "ir/analysis.h"
 #include "ir/builder.h"
 #include "ir/ops/matmul.h"
+#include "ir/script/printer.h"
 #include "target/target.h"
 
 namespace tilewright::graph {
@@ -60,6 +61,18 @@ TEST(ScheduledKernel, PacksConstantsOfProgramsWhoseParametersShareAName) {
   EXPECT_FALSE(kernel->pack.empty());
   EXPECT_THAT(kernel->pack_params, ElementsAre(1, ~0));
   EXPECT_THAT(kernel->main_params, ElementsAre(0, ~0, 2, 3));
+}
+
+// What is not known of a program is not held against its schedule: the graph may know that both extents are equal.
+TEST(ScheduledKernel, ProgramsThatAreNotProvenAreScheduled) {
+  FunctionBuilder f("sum");
+  const Var n("n", DataType::Int(64)), m("m", DataType::Int(64));
+  const Buffer x = f.Input("x", {Expr(n), Expr(1024)}, kFloat), y = f.Input("y", {Expr(m), Expr(1024)}, kFloat);
+  const PrimFunc program =
+      f.Build({f.Compute("z", {Expr(n), Expr(1024)}, [&](Var i, Var j) { return x(i, j) + y(i, j); })});
+  const auto kernel = ScheduleKernel(CanonicalProgram(program), {}, HostTarget(), /*database=*/"");
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  EXPECT_THAT(Print(kernel->module), testing::HasSubstr("T.vectorized"));
 }
 
 }  // namespace
