@@ -12,6 +12,7 @@
 #include "ir/ops/matmul.h"
 #include "ir/ops/normalization.h"
 #include "ir/ops/pooling.h"
+#include "ir/script/parse_or_die.h"
 #include "schedule/core/random.h"
 
 namespace tilewright::fuzz {
@@ -159,7 +160,7 @@ GpuProgram Rows(Draw& draw) {
 
 // A reduction of an array of two to four dimensions over some of them, and what reads the result.
 GpuProgram Reduction(Draw& draw) {
-  const DataType type = draw.Of<DataType>({kF32, kS32, kF16});
+  const DataType type = draw.Of<DataType>({kF32, kS32, kF16, kS8, kU8, DataType::Int(16), DataType::UInt(16)});
   std::vector<Expr> shape;
   std::vector<bool> reduced;
   const int64_t dims = 1 + draw.UpTo(3);
@@ -190,7 +191,24 @@ GpuProgram Reduction(Draw& draw) {
     const std::vector<Expr> place(at.begin(), at.end());
     return result.Load(place) + result.Load(place);
   });
-  return {f.Build({output}), largest || type == kS32 ? 0 : 1e-3, /*integers=*/type == kF16 ? 2 : 0};
+  return {f.Build({output}), largest || type.is_integer() ? 0 : 1e-3, /*integers=*/type == kF16 ? 2 : 0};
+}
+
+// Sums of rows that threads cannot share as they are: differences, terms behind the sum, conditions that mix the row with
+// what is summed.
+GpuProgram SumOfARow(Draw& draw) {
+  const int64_t rows = draw.UpTo(12), columns = draw.Extent(120);
+  const auto update = draw.Of<std::string>({"R[vi] - X[vi, vk]", "R[vi] + X[vi, vk] + T.float32(2)",
+                                            "T.max(R[vi], X[vi, vk]) + T.float32(1)", "R[vi] + X[vi, vk]"});
+  const auto where =
+      draw.Of<std::string>({"k <= i", "k < i * 3 + 1", "k <= i or i >= 0", "k < " + std::to_string(columns)});
+  const std::string size = std::to_string(rows) + ", " + std::to_string(columns);
+  return {ParseFunctionOrDie("@T.prim_func\ndef main(X: T.Buffer((" + size + "), \"float32\"), R: T.Buffer((" +
+                             std::to_string(rows) + ",), \"float32\")):\n    for i, k in T.grid(" + size +
+                             "):\n        with T.block(\"r\"):\n            vi, vk = T.axis.remap(\"SR\", [i, k])\n" +
+                             "            T.where(" + where + ")\n            with T.init():\n                " +
+                             "R[vi] = T.float32(1)\n            R[vi] = " + update + "\n"),
+          1e-3, /*integers=*/2};
 }
 
 // Tiles of warpgroups, more than one of them along each side: what copies of boxes and clusters are for.
@@ -252,6 +270,7 @@ constexpr Kind kKinds[] = {
     {"elementwise", Elementwise},
     {"rows", Rows},
     {"reduction", Reduction},
+    {"sum_of_a_row", SumOfARow},
     {"product_in_tiles", ProductInTiles},
     {"convolution_in_tiles", ConvolutionInTiles},
     {"transposed", Transposed},

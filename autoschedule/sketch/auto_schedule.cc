@@ -41,6 +41,7 @@ class FunctionRules {
       if (list_.divide == nullptr) break;
       if (const std::optional<BlockRv> part = list_.divide(sch_, block, target_)) blocks_.push_back(*part);
     }
+    if (list_.verified) FindGiven();
     // There is nothing to gain where nothing is computed.
     std::erase_if(blocks_, [&](const BlockRv& block) {
       return std::ranges::any_of(RealizeOf(sch_, block).block->iter_vars,
@@ -132,10 +133,38 @@ class FunctionRules {
     return chosen;
   }
 
-  Outcome<std::monostate> Verified(const Function& function) const {
-    const VerifyResult verified = VerifyProgram(function, &target_);
-    for (const Diagnostic& diagnostic : verified.diagnostics) {
-      if (diagnostic.verdict == Verdict::kRefuted) return Refusal{"verify", diagnostic.check, {diagnostic.object}};
+  using Fault = std::pair<std::string, uint32_t>;  // a check, and what it is about
+
+  std::vector<Fault> FaultsOf(const Function& function) const {
+    std::vector<Fault> faults;
+    for (const Diagnostic& diagnostic : VerifyProgram(function, &target_).diagnostics) {
+      if (diagnostic.verdict == Verdict::kRefuted) faults.emplace_back(diagnostic.check, diagnostic.object);
+    }
+    return faults;
+  }
+  // What the program says for itself, parallel loops for instance, stays: it is named, and no reason to leave the rest.
+  void FindGiven() {
+    const BlockScope scope = BlockScope::Of(&Root());
+    for (const ScopeChild& child : scope.children()) {
+      const auto given = std::ranges::find_if(child.loops, [](const ForNode* loop) {
+        return loop->kind != ForKind::kSerial && loop->kind != ForKind::kThreadBound;
+      });
+      if (given == child.loops.end()) continue;
+      LeaveAlone({Refusal{"auto_schedule",
+                          "{loop0} around {block1} is not serial: both stay as the program has them, on one thread",
+                          {(*given)->id, child.id()}},
+                  Current()});
+    }
+    if (scope.has_other_statements()) {
+      LeaveAlone({Refusal{"auto_schedule", "statements outside of blocks stay as they are, on one thread"}, Current()});
+    }
+    program_ = Current();
+  }
+  Outcome<std::monostate> Verified(const Function& function) {
+    for (const Fault& fault : FaultsOf(function)) {
+      if (!given_) given_ = FaultsOf(program_);
+      if (std::ranges::find(*given_, fault) != given_->end()) continue;
+      return Refusal{"verify", "{text0}", {fault.second}, {}, {fault.first}};
     }
     return std::monostate();
   }
@@ -149,7 +178,9 @@ class FunctionRules {
   const SketchList list_;
   IntrinRegistry* const intrins_;
   Choices& choices_;
-  std::vector<BlockRv> blocks_;  // directly in the root block, before any rule but inlining
+  std::vector<BlockRv> blocks_;              // directly in the root block, before any rule but inlining
+  Function program_;                         // before the rules, where what they make is verified
+  std::optional<std::vector<Fault>> given_;  // of that, when somebody asked
 };
 
 }  // namespace

@@ -13,6 +13,9 @@
 #include "autoschedule/sketch/gpu/thread_tile_rule.h"
 #include "autoschedule/sketch/gpu/warp_tile_rule.h"
 #include "autoschedule/sketch/gpu/warpgroup_tile_rule.h"
+#include "ir/analysis.h"
+#include "ir/reducer.h"
+#include "schedule/program/conjuncts.h"
 
 namespace tilewright {
 namespace {
@@ -68,6 +71,22 @@ Met MeetThreadTiles(Schedule&, BlockRv block, const SketchContext& context) {
                    }};
 }
 
+// Whether threads may share a sum: it can be taken apart, and no condition of its instances mixes what is summed with
+// the element that it is added to.
+bool IsShareable(const BlockRealizeNode& realize) {
+  if (!std::holds_alternative<Reducer>(DetectReducer(*realize.block))) return false;
+  const auto uses = [&](const VarNode* var, IterKind kind) {
+    for (size_t i = 0; i < realize.bindings.size(); ++i) {
+      if (realize.block->iter_vars[i].kind == kind && UsesVar(realize.bindings[i], Var(var))) return true;
+    }
+    return false;
+  };
+  return std::ranges::none_of(Conjuncts(realize.predicate), [&](const Expr& condition) {
+    return UsesVar(condition, [&](const VarNode* var) { return uses(var, IterKind::kReduce); }) &&
+           UsesVar(condition, [&](const VarNode* var) { return uses(var, IterKind::kSpatial); });
+  });
+}
+
 // Rows that are worth several threads.
 constexpr int64_t kLeastRow = 16;
 
@@ -78,7 +97,9 @@ Met MeetRowThreads(Schedule& sch, BlockRv block, const SketchContext& context) {
   if (!chain.empty() && SpatialIterators(*context.child.realize->block).empty()) chain = {block};
   const bool global =
       std::ranges::all_of(chain, [&](const BlockRv& b) { return HasGlobalMemoryAlone(*RealizeOf(sch, b).block); });
-  if (chain.empty() || !global) return std::nullopt;
+  const bool shareable = std::ranges::all_of(
+      chain, [&](const BlockRv& b) { return !RealizeOf(sch, b).block->init || IsShareable(RealizeOf(sch, b)); });
+  if (chain.empty() || !global || !shareable) return std::nullopt;
   const std::optional<ProductPlan> plan = PlanOf(context);
   const bool tiles = plan && FitOf(*plan, kThreadTileSide) == Fit::kBest;
   const bool long_rows = RowLength(*LikelyRealizeOf(sch, block)->block).value_or(0) >= kLeastRow;
@@ -95,6 +116,7 @@ Met MeetColumnThreads(Schedule& sch, BlockRv block, const SketchContext& context
   const BlockNode& node = *context.child.realize->block;
   if (!node.init || node.writes.size() != 1 || LaneIterator(node) >= 0) return std::nullopt;
   if (context.SharesLoops() || !HasGlobalMemoryAlone(node)) return std::nullopt;
+  if (!IsShareable(*context.child.realize)) return std::nullopt;
   int64_t results = 1, terms = 1;
   for (const IterVar& iter : LikelyRealizeOf(sch, block)->block->iter_vars) {
     (iter.kind == IterKind::kReduce ? terms : results) *= ExtentOf(iter).value_or(1);
