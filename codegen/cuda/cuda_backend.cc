@@ -35,10 +35,19 @@ struct Compiled {
   std::string text;
   cuda::NvrtcResult cubin;
 };
+// The preamble before the program's text.
+std::string PreambleOf(const cuda::Program& program, const Target& target) {
+  return cuda::PreambleFor(program.text, target.has("cvt.x2"));
+}
+std::string WholeText(const cuda::Program& program, const Target& target) {
+  return PreambleOf(program, target) + program.text;
+}
+
 // Kernels that spill are compiled with more registers, and then with loops over addresses as the compiler likes; the
 // first of these that spills least is taken.
-absl::StatusOr<Compiled> CompileKernels(const EmittedProgram& emitted, const std::string& architecture) {
-  const std::string preamble = cuda::PreambleFor(emitted.program.text), text = preamble + emitted.program.text;
+absl::StatusOr<Compiled> CompileKernels(const EmittedProgram& emitted, const Target& target,
+                                        const std::string& architecture) {
+  const std::string preamble = PreambleOf(emitted.program, target), text = preamble + emitted.program.text;
   TW_ASSIGN_OR_RETURN(auto cubin, cuda::CompileWithNvrtc(text, architecture));
   Compiled best{text, std::move(cubin)};
   const auto spills = [](const cuda::NvrtcResult& result) {
@@ -83,10 +92,10 @@ class CudaBackend : public Backend {
     TW_ASSIGN_OR_RETURN(const auto emitted, ProgramFor(module, target, options));
     const cuda::Program& program = emitted.program;
     if (options.format == "cu" && !(options.count && cuda::NvrtcIsInstalled())) {
-      return Artifact{.bytes = cuda::PreambleFor(program.text) + program.text};
+      return Artifact{.bytes = WholeText(program, target)};
     }
     // PTX is not assembled by NVRTC, so what ptxas says of the kernels comes with a cubin.
-    TW_ASSIGN_OR_RETURN(auto compiled, CompileKernels(emitted, target.cpu));
+    TW_ASSIGN_OR_RETURN(auto compiled, CompileKernels(emitted, target, target.cpu));
     auto& [text, cubin] = compiled;
     Artifact artifact{.bytes = text, .counters = cuda::CountersOfLog(cubin.log)};
     if (artifact.counters[kStackBytesCounter] > 0) {
@@ -120,7 +129,7 @@ class CudaBackend : public Backend {
     std::string error;
     if (cuda::Driver::Open(&error) == nullptr) return absl::FailedPreconditionError(error);
     if (!compiled.empty()) return cuda::GpuDevice(emitted.program, compiled);
-    TW_ASSIGN_OR_RETURN(const auto kernels, CompileKernels(emitted, cuda::ArchitectureToRun(target)));
+    TW_ASSIGN_OR_RETURN(const auto kernels, CompileKernels(emitted, target, cuda::ArchitectureToRun(target)));
     return cuda::GpuDevice(emitted.program, kernels.cubin.binary);
   }
 };

@@ -7,6 +7,8 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "codegen/abi/abi_type.h"
 #include "codegen/backend.h"
 #include "codegen/cuda/cuda_module.h"
@@ -163,6 +165,59 @@ def main(A: T.Buffer((40,), "float16"), C: T.Buffer((40,), "float16"), B: T.Buff
   const auto program = cuda::EmitProgram(*lowered, Gpu());
   ASSERT_TRUE(program.ok()) << program.status();
   EXPECT_THAT(program->text, HasSubstr("? tw::f16(A[i]) : tw::f16(C[i])")) << program->text;
+}
+
+// exp(-v) overflows below -88.72 where the result does not.
+TEST(Emulation, SigmoidOfLargeNegatives) {
+  EXPECT_EQ(Compare(R"(
+@T.prim_func
+def main(B: T.Buffer((200,), "float32")):
+    for i in T.thread_binding(200, thread="threadIdx.x"):
+        with T.block("B"):
+            v = T.axis.spatial(200, i)
+            B[v] = T.sigmoid(T.Cast("float32", v) * T.float32(1.0625) - T.float32(103)) * T.float32(1e38)
+)"),
+            "");
+}
+
+// The same memory by names of other types, also where it is read alone.
+TEST(Emulation, ViewsOfOtherTypes) {
+  EXPECT_EQ(Compare(R"(
+@T.prim_func
+def main(A: T.Buffer((64,), "int8"), B: T.Buffer((16,), "int32"), C: T.Buffer((16,), "float32")):
+    W = T.decl_buffer((16,), "int32", data=A.data)
+    F = T.decl_buffer((16,), "int32", data=C.data)
+    for i in T.thread_binding(16, thread="threadIdx.x"):
+        with T.block("B"):
+            v = T.axis.spatial(16, i)
+            B[v] = (W[v] & 255) + (W[v] >> 24)
+            F[v] = W[v] & 1056964608
+)"),
+            "");
+}
+
+// Lanes exchange 32 bits: types that are narrower are widened for that.
+TEST(Emulation, NarrowTypesAreReducedAcrossThreads) {
+  for (const char* type : {"bool", "int8", "uint8", "int16", "uint16", "int32", "float16", "float32"}) {
+    const bool truth = std::string(type) == "bool";
+    std::string text = R"(
+@T.prim_func
+def main(X: T.Buffer((6, 64), "TYPE"), R: T.Buffer((6,), "TYPE")):
+    for i in T.thread_binding(6, thread="blockIdx.x"):
+        for k in T.thread_binding(64, thread="threadIdx.x"):
+            with T.block("R"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    R[vi] = INIT
+                R[vi] = UPDATE
+)";
+    const std::pair<std::string, std::string> places[] = {
+        {"INIT", truth ? "False" : absl::StrCat("T.min_value(\"", type, "\")")},
+        {"UPDATE", truth ? "R[vi] or X[vi, vk]" : "T.max(R[vi], X[vi, vk])"},
+        {"TYPE", type}};
+    for (const auto& [from, to] : places) text = absl::StrReplaceAll(text, {{from, to}});
+    EXPECT_EQ(Compare(text), "") << type;
+  }
 }
 
 TEST(Emulation, LooksUpLaneByLane) {

@@ -33,6 +33,19 @@ TEST(Preamble, HoldsWhatTheTextUses) {
   EXPECT_THAT(products, Not(HasSubstr("TW_MMA(m16n8k16_f32_bf16")));
 }
 
+TEST(Preamble, HasNoPairsForOlderGpus) {
+  const std::string kernel =
+      "extern \"C\" __global__ void k(float* A, tw::f16* B, tw::bf16* C) { B[0] = tw::narrow<tw::f16>(A[0]); C[0] = "
+      "tw::narrow<tw::bf16>(A[0]); tw::Store(B, tw::pack_f16(A[0], A[1])); tw::Store(C, tw::pack_bf16(A[0], A[1])); "
+      "}\n";
+  const std::string pairs = cuda::PreambleFor(kernel) + kernel, single = cuda::PreambleFor(kernel, false) + kernel;
+  EXPECT_THAT(pairs, HasSubstr("cvt.rn.bf16x2.f32"));
+  EXPECT_THAT(single, Not(HasSubstr("x2.f32")));
+  if (!cuda::NvrtcIsInstalled()) GTEST_SKIP() << "NVRTC is not installed";
+  EXPECT_EQ(cuda::CompileWithNvrtc(single, "sm_75").status(), absl::OkStatus());
+  EXPECT_EQ(cuda::CompileWithNvrtc(pairs, "sm_80").status(), absl::OkStatus());
+}
+
 TEST(PtxasLog, IsCounted) {
   const Counters counters = cuda::CountersOfLog(
       "ptxas info    : Compiling entry function 'a' for 'sm_90a'\n"

@@ -19,6 +19,8 @@ namespace {
 // In the order in which what they define is used.
 constexpr std::string_view kFiles[] = {"device/device.cuh", "device/mma.inc", "device/numerics.h",
                                        "device/device_sm90.cuh"};
+// In the place of what GPUs without conversions of two numbers lack.
+constexpr std::string_view kSingleFile = "device/device_sm75.cuh";
 
 constexpr std::string_view kNarrowTypes[] = {"f16", "bf16", "tf32", "e4m3", "e5m2"};
 
@@ -183,24 +185,46 @@ std::vector<Piece> PiecesOf(std::string_view text) {
   return pieces;
 }
 
-const std::vector<Piece>& AllPieces() {
-  static const auto* const pieces = [] {
-    auto* all = new std::vector<Piece>;
-    for (std::string_view file : kFiles) {
-      for (const DeviceHeader& header : DeviceHeaders()) {
-        if (!header.path.ends_with(file)) continue;
-        for (Piece& piece : PiecesOf(header.text)) all->push_back(std::move(piece));
-      }
+std::vector<Piece> PiecesOfFile(std::string_view file) {
+  for (const DeviceHeader& header : DeviceHeaders()) {
+    if (header.path.ends_with(file)) return PiecesOf(header.text);
+  }
+  return {};
+}
+
+// What older GPUs do not have is replaced where the first of it stands.
+std::vector<Piece> WithoutPairs(const std::vector<Piece>& pieces) {
+  std::vector<Piece> others = PiecesOfFile(kSingleFile), result;
+  const auto replaced = [&](const Piece& piece) {
+    return std::ranges::any_of(others, [&](const Piece& other) { return other.names == piece.names; });
+  };
+  bool inserted = false;
+  for (const Piece& piece : pieces) {
+    if (!replaced(piece)) {
+      result.push_back(piece);
+    } else if (!std::exchange(inserted, true)) {
+      result.insert(result.end(), others.begin(), others.end());
     }
-    return all;
+  }
+  return result;
+}
+
+const std::vector<Piece>& AllPieces(bool pairs) {
+  static const auto* const all = [] {
+    auto* pieces = new std::vector<Piece>;
+    for (std::string_view file : kFiles) {
+      for (Piece& piece : PiecesOfFile(file)) pieces->push_back(std::move(piece));
+    }
+    return pieces;
   }();
-  return *pieces;
+  static const auto* const without = new std::vector<Piece>(WithoutPairs(*all));
+  return pairs ? *all : *without;
 }
 
 }  // namespace
 
-std::string PreambleFor(const std::string& text) {
-  const std::vector<Piece>& pieces = AllPieces();
+std::string PreambleFor(const std::string& text, bool pairs) {
+  const std::vector<Piece>& pieces = AllPieces(pairs);
   std::vector<bool> wanted(pieces.size());
   std::set<std::string> used;
   const std::string forms = WgmmaForms(text);

@@ -6,7 +6,7 @@
 
 namespace tilewright::cuda {
 
-// `text`: kernels, as EmitProgram makes them.
-std::string PreambleFor(const std::string& text);
+// `text`: kernels, as EmitProgram makes them. `pairs`: whether the GPU converts two numbers at once (feature "cvt.x2").
+std::string PreambleFor(const std::string& text, bool pairs = true);
 
 }  // namespace tilewright::cuda

@@ -39,7 +39,7 @@ constexpr NamedMath1 kMath1[] = {
     {"acosh", [](double x) { return std::acosh(x); }},
     {"atanh", [](double x) { return std::atanh(x); }},
     {"erf", [](double x) { return std::erf(x); }},
-    {"sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
+    {"sigmoid", [](double x) { return (x < 0 ? std::exp(x) : 1) / (1 + std::exp(-std::fabs(x))); }},
     {"floor", [](double x) { return std::floor(x); }},
     {"ceil", [](double x) { return std::ceil(x); }},
     {"trunc", [](double x) { return std::trunc(x); }},

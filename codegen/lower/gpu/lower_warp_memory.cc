@@ -1,6 +1,9 @@
 #include "codegen/lower/gpu/lower_warp_memory.h"
 
+#include <ranges>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "ir/analysis.h"
@@ -138,7 +141,30 @@ class Lowerer : public Mutator {
   }
   std::string problem;
 
+  // Lanes that exchange values do so together: a value that some lanes do not need, behind `or` or in a choice, is
+  // exchanged before the statement.
+  Stmt Mutate(const Stmt& s) override {
+    std::vector<std::pair<Var, Expr>> outer = std::exchange(exchanged_, {});
+    Stmt result = Mutator::Mutate(s);
+    if (!exchanged_.empty() && isa<WhileNode>(s)) problem = "in the condition of a loop";
+    for (auto& [name, value] : exchanged_ | std::views::reverse) {
+      result = LetStmt(name, value, std::move(result));
+    }
+    exchanged_ = std::move(outer);
+    return result;
+  }
+
  protected:
+  Expr MutateBinary(const BinaryNode* op, const Expr& self) override {
+    if (!IsLogic(op->op)) return Mutator::MutateBinary(op, self);
+    const Expr a = Mutate(op->a), b = MutateChosen(op->b);
+    return a.same_as(op->a) && b.same_as(op->b) ? self : Expr(new BinaryNode(op->op, a, b));
+  }
+  Expr MutateSelect(const SelectNode* op, const Expr& self) override {
+    const Expr c = Mutate(op->condition), a = MutateChosen(op->true_value), b = MutateChosen(op->false_value);
+    const bool same = c.same_as(op->condition) && a.same_as(op->true_value) && b.same_as(op->false_value);
+    return same ? self : Select(c, a, b);
+  }
   Stmt MutateAllocate(const AllocateNode* op, const Stmt& self) override {
     const Own* own = OwnOf(op->buffer->data.get());
     if (own == nullptr) return Mutator::MutateAllocate(op, self);
@@ -160,6 +186,9 @@ class Lowerer : public Mutator {
   Expr MutateCall(const CallNode* op, const Expr& self) override {
     const auto* data = op->op == kAccessPtr ? dyn_cast<VarNode>(op->args[1]) : nullptr;
     const Own* own = data == nullptr ? nullptr : OwnOf(data);
+    if (own == nullptr && op->op == kIfThenElse) {
+      return Call(op->dtype(), op->op, {Mutate(op->args[0]), MutateChosen(op->args[1]), MutateChosen(op->args[2])});
+    }
     if (own == nullptr) return Mutator::MutateCall(op, self);
     std::vector<Expr> args = op->args;
     args[1] = own->buffer->data;
@@ -214,14 +243,31 @@ class Lowerer : public Mutator {
     const auto* call = dyn_cast<CallNode>(index);
     if (call != nullptr && call->op == "bitwise_xor" && own.run == 1 && AsInt(call->args[1]) &&
         IsOwn(own, call->args[0])) {
-      return Call(value.dtype(), "cuda.shfl_xor_sync",
-                  {lane_->Mask(), value, CastTo(DataType::Int(32), call->args[1])});
+      return ShuffleOf(value, "cuda.shfl_xor_sync", call->args[1]);
     }
-    const Expr source = Substitute(LaneOf(own, named), {{lane_->var, lane_->value}});
-    return Call(value.dtype(), "cuda.shfl_sync", {lane_->Mask(), value, CastTo(DataType::Int(32), source)});
+    return ShuffleOf(value, "cuda.shfl_sync", Substitute(LaneOf(own, named), {{lane_->var, lane_->value}}));
+  }
+  // Lanes exchange registers of 32 bits: narrower integers and truth values are widened for that.
+  Expr ShuffleOf(const Expr& value, std::string_view shuffle, const Expr& lane) {
+    const DataType type = value.dtype();
+    const bool narrow = type.is_scalar() && (type.is_integer() || type.is_bool()) && type.bits() < 32;
+    const DataType sent = !narrow ? type : type.is_int() ? DataType::Int(32) : DataType::UInt(32);
+    const Expr lanes = CastTo(DataType::Int(32), lane);
+    const Expr got = CastTo(type, Call(sent, std::string(shuffle), {lane_->Mask(), CastTo(sent, value), lanes}));
+    if (choices_ == 0) return got;
+    exchanged_.emplace_back(Var("exchanged", type), got);
+    return exchanged_.back().first;
+  }
+  Expr MutateChosen(const Expr& e) {
+    ++choices_;
+    Expr result = Mutate(e);
+    --choices_;
+    return result;
   }
 
   Lane* lane_;
+  int choices_ = 0;                              // around the expression: it may be evaluated by some lanes only
+  std::vector<std::pair<Var, Expr>> exchanged_;  // named before the statement
   std::unordered_map<const VarNode*, Own> local_;
 };
 

@@ -58,6 +58,10 @@ template <class U, class T>
 TW_DEVICE U* Cast(T* p) {
   return reinterpret_cast<U*>(p);
 }
+template <class U, class T>
+TW_DEVICE const U* Cast(const T* p) {
+  return reinterpret_cast<const U*>(p);
+}
 TW_DEVICE uint32_t Address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
 template <class V, class T>
 TW_DEVICE V Load(const T* p) {

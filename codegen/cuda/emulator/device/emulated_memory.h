@@ -178,6 +178,10 @@ template <class U, class T>
 inline Global<U> Cast(Global<T> p) {
   return {reinterpret_cast<U*>(p.raw()), p.array()};
 }
+template <class U, class T>
+inline Global<const U> Cast(Global<const T> p) {
+  return {reinterpret_cast<const U*>(p.raw()), p.array()};
+}
 // The address within shared memory, as instructions take it.
 template <class T>
 inline uint32_t Address(Shared<T> p) {

@@ -192,9 +192,11 @@ template <class T>
 TW_DEVICE T rsqrt(T v) {
   return T(1) / sqrt(v);
 }
+// exp(v) / (1 + exp(v)) for negative v, where 1 + exp(-v) overflows before the result is zero.
 template <class T>
 TW_DEVICE T sigmoid(T v) {
-  return T(1) / (T(1) + exp(-v));
+  const T e = exp(-magnitude(v));
+  return (v < 0 ? e : T(1)) / (T(1) + e);
 }
 template <class T>
 TW_DEVICE bool is_nan(T v) {
