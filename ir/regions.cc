@@ -450,13 +450,32 @@ AccessRegions DetectRegions(const Stmt& s) {
   return detector.Take();
 }
 
+namespace {
+
+// Whether a reduction reads what it writes. Elements of its outputs that other instances write are read as others are.
+bool IsOwnOutput(const BufferRegion& read, const std::vector<BufferRegion>& writes, arith::Analyzer* analyzer) {
+  return std::ranges::any_of(writes, [&](const BufferRegion& write) {
+    if (!write.buffer.same_as(read.buffer)) return false;
+    for (size_t d = 0; d < read.region.size(); ++d) {
+      const Range &inner = read.region[d], &outer = write.region[d];
+      const bool same = arith::SameExpr(inner.min, outer.min) && arith::SameExpr(inner.extent, outer.extent);
+      if (!same && !analyzer->CanProveInside(inner, outer)) return false;
+    }
+    return true;
+  });
+}
+
+}  // namespace
+
 AccessRegions DetectRegions(const BlockNode& block) {
   Detector detector(&block);
   detector.Visit(block.init);
   detector.Visit(block.body);
   AccessRegions regions = detector.Take();
   if (block.init) {
-    std::erase_if(regions.reads, [&](const BufferRegion& read) { return Mentions(regions.writes, read.buffer); });
+    arith::Analyzer analyzer;
+    std::erase_if(regions.reads,
+                  [&](const BufferRegion& read) { return IsOwnOutput(read, regions.writes, &analyzer); });
   }
   return regions;
 }

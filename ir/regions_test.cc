@@ -91,6 +91,19 @@ TEST(Regions, ReductionDoesNotListItsOutput) {
   EXPECT_EQ(regions.writes.size(), 1u);
 }
 
+// Another row of an output is read as any other array is.
+TEST(Regions, ReductionListsOtherElementsOfItsOutput) {
+  Var v("v", DataType::Int(32)), k("k", DataType::Int(32));
+  Buffer x("X", {9, 16}, DataType::Float(32));
+  BlockNode::Fields block;
+  block.name = "X";
+  block.init = Store(x, Const(DataType::Float(32), 0), {v + 1, k});
+  block.body = Store(x, x(v + 1, k) + x(v, Expr(3)), {v + 1, k});
+  const AccessRegions regions = DetectRegions(BlockNode(block));
+  ASSERT_EQ(regions.reads.size(), 1u);
+  EXPECT_TRUE(regions.reads[0].region[0].min.same_as(v));
+}
+
 TEST(Regions, HullOfSeveralAccesses) {
   Buffer a("A", {64}, kF32), b("B", {64}, kF32);
   Var i("i");

@@ -4,6 +4,7 @@
 
 #include "ir/arith/analyzer.h"
 #include "ir/arith/same_expr.h"
+#include "ir/builtin.h"
 #include "ir/functor.h"
 #include "ir/regions.h"
 #include "ir/script/printer.h"
@@ -13,6 +14,16 @@
 
 namespace tilewright {
 namespace {
+
+// The block as if it took no addresses.
+Block WithoutAddresses(const BlockNode& block) {
+  BlockNode::Fields fields = block.fields();
+  fields.body = RewriteExprs(fields.body, [](const Expr& e) {
+    const auto* call = dyn_cast<CallNode>(e);
+    return call != nullptr && call->op == kAddressOf ? Expr(Var("address", e.dtype())) : e;
+  });
+  return Block(std::move(fields));
+}
 
 class Checker : public BlockChecker {
  public:
@@ -25,11 +36,12 @@ class Checker : public BlockChecker {
 
  private:
   void CheckBlock(const BlockNode* block) {
-    AccessRegions touched = DetectRegions(*block);
+    // A function from outside that is given an address is taken at the declared regions, as one with access_ptr is.
+    const bool calls_outside = CallsOutside(block->body);
+    const AccessRegions touched = DetectRegions(calls_outside ? *WithoutAddresses(*block) : *block);
     Check(block, touched.reads, block->reads, Touch::kRead);
     Check(block, touched.writes, block->writes, Touch::kWrite);
-    if (block->init) CheckReadsOfOutput(*block);
-    if (!CallsOutside(block->body)) return;
+    if (!calls_outside) return;
     diagnostics.push_back({Verdict::kAssumed, "declared regions", block->id,
                            "block " + block->name + " calls a function that is taken at the block's declared regions"});
   }
@@ -53,15 +65,6 @@ class Checker : public BlockChecker {
       diagnostics.push_back({gather ? Verdict::kAssumed : Verdict::kRefuted, "declared regions", block->id, reason,
                              /*enumerable=*/true});
     }
-  }
-  // A reduction reads its own output without saying so, but no more of it than it writes.
-  void CheckReadsOfOutput(const BlockNode& block) {
-    std::vector<BufferRegion> read = DetectRegions(block.body).reads;
-    std::erase_if(read, [&](const BufferRegion& region) { return !Mentions(block.writes, region.buffer); });
-    if (read.empty()) return;
-    std::vector<BufferRegion> declared = block.reads;
-    declared.insert(declared.end(), block.writes.begin(), block.writes.end());
-    Check(&block, read, declared, Touch::kRead);
   }
   // Whether what lies outside of the declared region does so in dimensions that are looked up in memory.
   bool OnlyGathersLeave(const BufferRegion& declared, const BufferRegion& touched, const BlockNode& block) {

@@ -47,7 +47,7 @@ def main(A: T.Buffer((15, 8), "float32"), S: T.Buffer((16,), "float32")):
   EXPECT_TRUE(program("vi").empty());
   const Diagnostics found = program("vi + 1");
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].reason, "block S reads S[vi + 1], but declares only S[vi]");
+  EXPECT_EQ(found[0].reason, "block S reads S[vi + 1], which it does not declare");
 }
 
 TEST(DeclaredRegions, RefusesWhatIsNotDeclared) {

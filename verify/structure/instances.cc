@@ -3,6 +3,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "ir/builtin.h"
+
 namespace tilewright {
 namespace {
 
@@ -29,6 +31,8 @@ class Evaluator {
       if (const auto chosen = Value(select->condition)) {
         value = Value(*chosen != 0 ? select->true_value : select->false_value);
       }
+    } else if (const auto* call = dyn_cast<CallNode>(e)) {
+      value = ValueOf(*call);
     }
     // Arithmetic in other types than index types may wrap.
     const DataType type = e.dtype();
@@ -38,6 +42,22 @@ class Evaluator {
   void Set(const Var& var, int64_t value) { values_[var.get()] = value; }
 
  private:
+  // Choices, and bits of numbers that are not negative.
+  std::optional<int64_t> ValueOf(const CallNode& call) const {
+    if (call.op == kIfThenElse) {
+      const auto chosen = Value(call.args[0]);
+      return chosen ? Value(call.args[*chosen != 0 ? 1 : 2]) : std::nullopt;
+    }
+    if (call.args.size() != 2) return std::nullopt;
+    const auto a = Value(call.args[0]), b = Value(call.args[1]);
+    if (!a || !b || *a < 0 || *b < 0) return std::nullopt;
+    if (call.op == "bitwise_and") return *a & *b;
+    if (call.op == "bitwise_or") return *a | *b;
+    if (call.op == "bitwise_xor") return *a ^ *b;
+    if (call.op == "shift_right" && *b < 31) return *a >> *b;
+    if (call.op == "shift_left" && *b < 31) return *a << *b;
+    return std::nullopt;
+  }
   std::optional<int64_t> ValueOf(const BinaryNode& op) const {
     const auto a = Value(op.a), b = Value(op.b);
     if (!a || !b) return std::nullopt;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/math.h"
+#include "ir/analysis.h"
 #include "ir/arith/iter_map.h"
 #include "ir/arith/linear.h"
 #include "ir/arith/same_expr.h"
@@ -152,13 +153,24 @@ class Checker : public BlockChecker {
     return digits.size() > domain.size() && DetermineIterators(elements, digits, &analyzer_);
   }
 
-  // By counting the elements of those instances for which the predicate holds.
-  bool IsInjectiveByCount(const BlockNode* block, std::vector<Expr> elements, const arith::Domain& domain) {
+  // By counting the elements of those instances for which the predicate holds; of all where it cannot be told. Instances
+  // that differ in another iterator come one after the other.
+  bool IsInjectiveByCount(const BlockNode* block, std::vector<Expr> elements, const arith::Domain& own) {
+    arith::Domain domain;
+    for (const IterVar& iter : block->iter_vars) {
+      const bool used = std::ranges::any_of(elements, [&](const Expr& e) { return UsesVar(e, iter.var); });
+      if (iter.kind == IterKind::kSpatial || !used) continue;
+      domain.push_back({iter.var, iter.domain});
+    }
+    for (const auto& [var, range] : domain) elements.push_back(var);
+    domain.insert(domain.end(), own.begin(), own.end());
     const size_t indices = elements.size();
     for (const IterVar& iter : block->iter_vars) {
       if (iter.kind == IterKind::kSpatial && !IsInt(iter.domain.extent, 1)) elements.push_back(iter.var);
     }
-    const auto touches = InstancesInOrder(domain, PredicateOfIterators(block), elements);
+    const Expr predicate = PredicateOfIterators(block);
+    auto touches = InstancesInOrder(domain, predicate, elements);
+    if (!touches && predicate) touches = InstancesInOrder(domain, {}, elements);
     if (!touches) return false;
     std::map<InstanceValues, InstanceValues> instance_of;
     return std::ranges::all_of(*touches, [&](const InstanceValues& values) {

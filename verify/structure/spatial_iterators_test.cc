@@ -128,5 +128,29 @@ TEST(SpatialIterators, EqualValuesAtEqualElements) {
   EXPECT_FALSE(Agree("v * 2 + i + j * 2", "v + j"));
 }
 
+// Bits and cases of few instances, and instances of each other iterator by themselves.
+TEST(SpatialIterators, PermutationsAreCounted) {
+  EXPECT_TRUE(Differ("16", "f < 16", "C[v ^ 5] = A[v]"));
+  EXPECT_TRUE(Differ("16", "f < 16", "C[(v << 1 | v >> 3) & 15] = A[v]"));
+  EXPECT_TRUE(Differ("16", "f < 16", "C[T.if_then_else(v < 8, v * 2, v * 2 - 15)] = A[v]"));
+  EXPECT_FALSE(Differ("16", "f < 16", "C[v & 14] = A[v]"));
+  EXPECT_FALSE(Differ("16", "f < 16", "C[v | 1] = A[v]"));
+  EXPECT_FALSE(Differ("16", "f < 16", "C[T.if_then_else(v < 8, v * 2, v * 2 - 16)] = A[v]"));
+  const auto sweeps = [](const std::string& column) {
+    return CheckSpatialIterators(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((10, 12), "float32")):
+    for c, y, x in T.grid(2, 10, 5):
+        with T.block("S"):
+            vc = T.axis.opaque(2, c)
+            vy, vx = T.axis.remap("SS", [y, x])
+            A[vy, )" + column + R"(] = T.Cast("float32", vx)
+)"))
+        .empty();
+  };
+  EXPECT_TRUE(sweeps("vx * 2 + (vy + vc) % 2"));
+  EXPECT_FALSE(sweeps("vx // 2 + (vy + vc) % 2"));
+}
+
 }  // namespace
 }  // namespace tilewright
