@@ -9,13 +9,12 @@
 namespace tilewright::script {
 namespace {
 
-// Words that mean something else where a name stands.
-constexpr const char* kReserved[] = {"T",      "I",       "tvm",      "True",     "False",  "None", "and",    "as",
-                                     "assert", "break",   "class",    "continue", "def",    "del",  "elif",   "else",
-                                     "except", "finally", "for",      "from",     "global", "if",   "import", "in",
-                                     "is",     "lambda",  "nonlocal", "not",      "or",     "pass", "raise",  "return",
-                                     "try",    "while",   "with",     "yield",    "range",  "min",  "max",    "abs",
-                                     "float",  "int",     "bool",     "async",    "await"};
+// Words that mean something else where a name stands. The module's I stands outside of functions alone.
+constexpr const char* kReserved[] = {
+    "T",    "tvm",   "True",   "False",    "None",   "and",     "as",    "assert", "break",  "class", "continue",
+    "def",  "del",   "elif",   "else",     "except", "finally", "for",   "from",   "global", "if",    "import",
+    "in",   "is",    "lambda", "nonlocal", "not",    "or",      "pass",  "raise",  "return", "try",   "while",
+    "with", "yield", "range",  "min",      "max",    "abs",     "float", "int",    "bool",   "async", "await"};
 
 }  // namespace
 

@@ -111,6 +111,8 @@ Outcome<HoistPrepackResult> HoistPrepack(const Function& function, uint32_t bloc
       return No("{block0} reads {text0}, which is not a constant parameter", block, read.buffer->name);
     }
   }
+  // What loops alone decide would be a parameter that no caller has.
+  if (packing.reads.empty()) return No("{block0} reads no constant parameter", block);
   for (const Var& scalar : Scalars(function)) {
     const bool used = UsesVar(nest, scalar) ||
                       std::ranges::any_of(packed->shape, [&](const Expr& extent) { return UsesVar(extent, scalar); });

@@ -167,6 +167,26 @@ TEST(HoistPrepack, Refuses) {
             "{text0} is not in global memory");
 }
 
+// A parameter that nobody passes would hold what loops alone decide.
+TEST(HoistPrepack, RefusesWhatReadsNoConstant) {
+  EXPECT_EQ(Reason(ParseOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+    F = T.alloc_buffer((8,), "float32")
+    for i in range(8):
+        with T.block("pack"):
+            vi = T.axis.spatial(8, i)
+            F[vi] = T.Cast("float32", vi * 3 % 7)
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = A[vi] * F[vi]
+)")
+                       .functions()[0],
+                   "pack"),
+            "{block0} reads no constant parameter");
+}
+
 // Extents of the constant are known with it, others are not before the call.
 TEST(HoistPrepack, AsksWhichExtentsAreKnown) {
   const auto program = [](std::string_view rows_of_b) {

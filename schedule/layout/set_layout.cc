@@ -48,6 +48,9 @@ Outcome<Function> SetLayout(const Function& function, uint32_t block_id, int wri
     return Refusal{
         kName, "{text0}, which {block0} writes, does not have rows and columns", {block_id}, {}, {buffer->name}};
   }
+  if (!buffer->strides.empty()) {
+    return Refusal{kName, "{text0}, which {block0} writes, has strides of its own", {block_id}, {}, {buffer->name}};
+  }
   if (FindBufferUses(function, buffer).allocated_by == nullptr) {
     return Refusal{
         kName, "{text0}, which {block0} writes, is not allocated by a block", {block_id}, {}, {buffer->name}};

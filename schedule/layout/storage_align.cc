@@ -78,6 +78,9 @@ Outcome<Function> StorageAlign(const Function& function, uint32_t block_id, int 
   }
   if (factor < 1) return Refusal{kName, "the factor {num0} is not positive", {block_id}, {}, {}, {factor}};
   if (offset < 0) return Refusal{kName, "the offset {num0} is negative", {block_id}, {}, {}, {offset}};
+  if (!buffer->strides.empty()) {
+    return Refusal{kName, "{text0}, which {block0} writes, has strides of its own", {block_id}, {}, {buffer->name}};
+  }
   const BufferUses uses = FindBufferUses(function, buffer);
   if (uses.allocated_by == nullptr) {
     return Refusal{
