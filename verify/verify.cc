@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "ir/script/printer.h"
+#include "ir/shared_memory.h"
 #include "ir/well_formed.h"
 #include "verify/memory/access_bounds.h"
 #include "verify/memory/memory_limits.h"
+#include "verify/memory/value_errors.h"
 #include "verify/memory/vector_access.h"
 #include "verify/regions/declared_regions.h"
 #include "verify/regions/final_values.h"
@@ -21,6 +23,7 @@
 #include "verify/structure/inline_names.h"
 #include "verify/structure/loop_kinds.h"
 #include "verify/structure/spatial_iterators.h"
+#include "verify/structure/without_views.h"
 #include "verify/threads/execution_scope.h"
 #include "verify/threads/races.h"
 #include "verify/threads/thread_launch.h"
@@ -52,6 +55,7 @@ Diagnostics CheckBlocks(const Function& function, bool* repeats_writes) {
   Diagnostics diagnostics = CheckDeclaredRegions(function);
   Append(CheckSpatialIterators(function, repeats_writes), &diagnostics);
   Append(CheckAccessBounds(function), &diagnostics);
+  Append(CheckValueErrors(function), &diagnostics);
   return diagnostics;
 }
 
@@ -120,6 +124,44 @@ Diagnostics Confirmed(Diagnostics diagnostics, LazyExactRun* exact) {
   return diagnostics;
 }
 
+// Of a program whose memory has one name each.
+Diagnostics CheckPlain(const Function& given, const Target* target, ProvenParts* proven) {
+  LazyExactRun exact(given);
+  const Function function = InlineNames(given);
+  RaceFacts facts;
+  Diagnostics all = CheckNests(function, proven, &facts);
+  for (Check check : kChecks) Append(check(function), &all);
+  all = Confirmed(std::move(all), &exact);
+  for (TargetCheck check : kTargetChecks) Append(check(function, target), &all);
+  Append(CheckRaces(function, &exact, facts), &all);
+  return all;
+}
+
+// What is said of a memory's owner may be about another name of it.
+void NameViews(const Function& given, Diagnostics* diagnostics) {
+  const SharedMemory memory(given);
+  for (const Buffer& view : memory.Views()) {
+    const std::string& owner = memory.NamesOf(view)[0]->name;
+    for (Diagnostic& diagnostic : *diagnostics) {
+      if (diagnostic.reason.find(owner + "[") != std::string::npos)
+        diagnostic.reason += " (" + view->name + " is another name of " + owner + ")";
+    }
+  }
+}
+
+// Blocks declare what they touch of each name, and each name has bounds of its own; all else is about memory.
+Diagnostics CheckWithViews(const Function& given, const Function& plain, const Target* target) {
+  const Function function = InlineNames(given);
+  LazyExactRun exact(given);
+  Diagnostics all = CheckDeclaredRegions(function);
+  Append(CheckAccessBounds(function), &all);
+  all = Confirmed(std::move(all), &exact);
+  Diagnostics of_memory = CheckPlain(plain, target, nullptr);
+  NameViews(given, &of_memory);
+  Append(std::move(of_memory), &all);
+  return all;
+}
+
 }  // namespace
 
 VerifyResult VerifyProgram(const Function& given, const Target* target, ProvenParts* proven) {
@@ -127,15 +169,17 @@ VerifyResult VerifyProgram(const Function& given, const Target* target, ProvenPa
   // The other checks rely on this one.
   result.diagnostics = CheckWellFormed(given);
   if (!result.diagnostics.empty()) return result;
-  LazyExactRun exact(given);
-  const Function function = InlineNames(given);
-  Diagnostics& all = result.diagnostics;
-  RaceFacts facts;
-  all = CheckNests(function, proven, &facts);
-  for (Check check : kChecks) Append(check(function), &all);
-  all = Confirmed(std::move(all), &exact);
-  for (TargetCheck check : kTargetChecks) Append(check(function, target), &all);
-  Append(CheckRaces(function, &exact, facts), &all);
+  const std::optional<Function> plain = WithoutViews(given);
+  if (plain && !plain->same_as(given)) {
+    result.diagnostics = CheckWithViews(given, *plain, target);
+    return result;
+  }
+  result.diagnostics = CheckPlain(given, target, proven);
+  if (!plain) {
+    result.diagnostics.push_back({Verdict::kAssumed, "views", 0,
+                                  "several names of one memory are taken to touch nothing of each other's: accesses by "
+                                  "one of them cannot be followed"});
+  }
   return result;
 }
 

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "schedule/recorder/shared_steps.h"
+#include "schedule/recorder/view_refusals.h"
 
 namespace tilewright {
 namespace {
@@ -192,7 +193,8 @@ Outcome<std::vector<Rv>> Schedule::Apply(const Primitive& primitive, std::vector
     return Refusal{primitive.name, "there is no function {text0}", {}, {}, {function}};
   }
   Application application(module_, function, *resolved, decision, random_, intrins_);
-  Outcome<Applied> applied = primitive.apply(application);
+  const std::optional<Refusal> views = WhyViewsForbid(primitive, refused_function_, *resolved);
+  Outcome<Applied> applied = views ? Outcome<Applied>(*views) : primitive.apply(application);
   if (step != nullptr) step->function = refused_function_;
   if (!applied.ok()) {
     if (step != nullptr) {

@@ -12,6 +12,12 @@
 namespace tilewright {
 namespace {
 
+// Whether one of the regions is of the buffer's memory, by whatever name.
+bool MentionsMemory(const std::vector<BufferRegion>& regions, const Buffer& buffer) {
+  return std::ranges::any_of(regions,
+                             [&](const BufferRegion& region) { return region.buffer->data.same_as(buffer->data); });
+}
+
 void AddOnce(std::vector<uint32_t>& ids, uint32_t id) {
   if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
 }
@@ -77,25 +83,25 @@ class TouchedBefore {
   struct Touch {
     size_t child;
     bool writes;
-    size_t before = kNone;  // the touch of the same buffer before this one
+    size_t before = kNone;  // the touch of the same memory before this one
   };
 
   void Add(Touch touch, const BufferRegion& region) {
-    size_t& last = last_.try_emplace(region.buffer.get(), kNone).first->second;
+    size_t& last = last_.try_emplace(region.buffer->data.get(), kNone).first->second;
     touch.before = last;
     last = touches_.size();
     touches_.push_back(touch);
   }
   // Those that write the buffer, and its readers where it is written now.
   void AddSources(const BufferRegion& region, bool writes) {
-    const auto found = last_.find(region.buffer.get());
+    const auto found = last_.find(region.buffer->data.get());
     if (found == last_.end()) return;
     for (size_t i = found->second; i != kNone; i = touches_[i].before) {
       if (writes || touches_[i].writes) sources_.push_back(touches_[i].child);
     }
   }
 
-  absl::flat_hash_map<const BufferNode*, size_t> last_;
+  absl::flat_hash_map<const VarNode*, size_t> last_;  // by memory, which may have several names
   std::vector<Touch> touches_;
   std::vector<size_t> sources_;
 };
@@ -110,7 +116,8 @@ std::vector<Dependence> FindDependences(const std::vector<ScopeChild>& children)
       const BlockNode* source = children[earlier].realize->block.get();
       auto add = [&](const std::vector<BufferRegion>& from, const std::vector<BufferRegion>& to, DependenceKind kind) {
         for (const BufferRegion& region : from) {
-          if (Mentions(to, region.buffer)) dependences.push_back({source->id, destination->id, kind, region.buffer});
+          if (MentionsMemory(to, region.buffer))
+            dependences.push_back({source->id, destination->id, kind, region.buffer});
         }
       };
       add(source->writes, destination->reads, DependenceKind::kReadAfterWrite);
@@ -126,7 +133,7 @@ std::vector<Dependence> FindDependences(const std::vector<ScopeChild>& children)
 std::optional<std::string> WhyNotDominant(const BlockScope& scope, const ScopeChild& child) {
   for (const BufferRegion& write : child.realize->block->writes) {
     for (const ScopeChild& other : scope.children()) {
-      if (other.id() != child.id() && Mentions(other.realize->block->writes, write.buffer)) {
+      if (other.id() != child.id() && MentionsMemory(other.realize->block->writes, write.buffer)) {
         return "block " + other.realize->block->name + " also writes " + write.buffer->name;
       }
     }
@@ -191,24 +198,24 @@ std::vector<uint32_t> BlockScope::Consumers(uint32_t block_id) const {
 std::vector<uint32_t> BlockScope::Writers(const Buffer& buffer) const {
   std::vector<uint32_t> ids;
   for (const ScopeChild& child : children_) {
-    if (Mentions(child.realize->block->writes, buffer)) ids.push_back(child.id());
+    if (MentionsMemory(child.realize->block->writes, buffer)) ids.push_back(child.id());
   }
   return ids;
 }
 std::vector<uint32_t> BlockScope::Readers(const Buffer& buffer) const {
   std::vector<uint32_t> ids;
   for (const ScopeChild& child : children_) {
-    if (Mentions(child.realize->block->reads, buffer)) ids.push_back(child.id());
+    if (MentionsMemory(child.realize->block->reads, buffer)) ids.push_back(child.id());
   }
   return ids;
 }
 std::vector<uint32_t> BlockScope::Outputs() const {
   std::vector<uint32_t> ids;
-  std::unordered_set<const BufferNode*> local;
-  for (const Buffer& buffer : block_->alloc_buffers) local.insert(buffer.get());
+  std::unordered_set<const VarNode*> local;
+  for (const Buffer& buffer : block_->alloc_buffers) local.insert(buffer->data.get());
   for (const ScopeChild& child : children_) {
     for (const BufferRegion& write : child.realize->block->writes) {
-      if (!local.contains(write.buffer.get())) AddOnce(ids, child.id());
+      if (!local.contains(write.buffer->data.get())) AddOnce(ids, child.id());
     }
   }
   return ids;
@@ -224,7 +231,7 @@ std::optional<std::string> WhyNotComplete(const BlockScope& scope, const ScopeCh
   if (block->init) return "it has an init";
   if (auto reason = WhyNotDominant(scope, child)) return reason;
   for (const BufferRegion& write : block->writes) {
-    if (Mentions(block->reads, write.buffer)) return "it reads " + write.buffer->name + ", which it also writes";
+    if (MentionsMemory(block->reads, write.buffer)) return "it reads " + write.buffer->name + ", which it also writes";
   }
   return std::nullopt;
 }

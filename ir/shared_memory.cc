@@ -1,0 +1,97 @@
+#include "ir/shared_memory.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ir/functor.h"
+
+namespace tilewright {
+namespace {
+
+class NameCollector : public StmtVisitor {
+ public:
+  using StmtVisitor::Visit;
+  explicit NameCollector(std::unordered_map<const VarNode*, std::vector<Buffer>>* names) : names_(*names) {}
+
+  void Add(const Buffer& buffer) {
+    const auto part = sources_.find(buffer->data.get());
+    std::vector<Buffer>& known = names_[part == sources_.end() ? buffer->data.get() : part->second];
+    if (std::ranges::none_of(known, [&](const Buffer& other) { return other.same_as(buffer); }))
+      known.push_back(buffer);
+  }
+
+ protected:
+  void VisitAllocate(const AllocateNode* op) override {
+    Add(op->buffer);
+    StmtVisitor::VisitAllocate(op);
+  }
+  void VisitDeclBuffer(const DeclBufferNode* op) override {
+    Add(op->buffer);
+    StmtVisitor::VisitDeclBuffer(op);
+  }
+  void VisitBlock(const BlockNode* op) override {
+    for (const Buffer& buffer : op->alloc_buffers) Add(buffer);
+    for (const MatchBuffer& match : op->match_buffers) {
+      const VarNode* source = match.source.buffer->data.get();
+      const auto outer = sources_.find(source);
+      sources_[match.buffer->data.get()] = outer == sources_.end() ? source : outer->second;
+      if (match.buffer->dtype != match.source.buffer->dtype) Add(match.buffer);
+    }
+    StmtVisitor::VisitBlock(op);
+  }
+
+ private:
+  std::unordered_map<const VarNode*, std::vector<Buffer>>& names_;
+  std::unordered_map<const VarNode*, const VarNode*> sources_;  // of matched parts: the memory that they lie in
+};
+
+}  // namespace
+
+bool MayShareMemory(const Buffer& a, const Buffer& b) { return a->data.same_as(b->data); }
+
+bool MayOverlapItself(const Buffer& buffer) {
+  std::vector<std::pair<int64_t, int64_t>> dimensions;  // stride and extent
+  for (size_t d = 0; d < buffer->strides.size(); ++d) {
+    const auto stride = AsInt(buffer->strides[d]), extent = AsInt(buffer->shape[d]);
+    if (extent && *extent <= 1) continue;
+    if (!stride || !extent) return stride == 0;
+    dimensions.emplace_back(*stride < 0 ? -*stride : *stride, *extent);
+  }
+  std::ranges::sort(dimensions);
+  int64_t span = 1;  // elements from the first to the last of the dimensions so far
+  for (const auto& [stride, extent] : dimensions) {
+    if (stride < span) return true;
+    span += stride * (extent - 1);
+  }
+  return false;
+}
+
+SharedMemory::SharedMemory(const Function& function) {
+  NameCollector collector(&names_);
+  for (const Param& param : function->params) {
+    if (param.buffer) collector.Add(param.buffer);
+  }
+  collector.Visit(function->body);
+  any_ = std::ranges::any_of(names_, [](const auto& entry) {
+    return entry.second.size() > 1 || std::ranges::any_of(entry.second, MayOverlapItself);
+  });
+}
+
+std::vector<Buffer> SharedMemory::NamesOf(const Buffer& buffer) const {
+  const auto found = names_.find(buffer->data.get());
+  return found == names_.end() ? std::vector<Buffer>{buffer} : found->second;
+}
+
+std::vector<Buffer> SharedMemory::Views() const {
+  std::vector<Buffer> views;
+  for (const auto& [data, names] : names_) views.insert(views.end(), names.begin() + 1, names.end());
+  std::ranges::sort(views, {}, [](const Buffer& view) { return view->name; });
+  return views;
+}
+
+bool SharedMemory::IsShared(const Buffer& buffer) const {
+  const std::vector<Buffer> names = NamesOf(buffer);
+  return names.size() > 1 || std::ranges::any_of(names, MayOverlapItself);
+}
+
+}  // namespace tilewright

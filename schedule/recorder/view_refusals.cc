@@ -1,0 +1,96 @@
+#include "schedule/recorder/view_refusals.h"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "ir/function.h"
+#include "ir/shared_memory.h"
+#include "schedule/program/loop_tree.h"
+
+namespace tilewright {
+namespace {
+
+// What neither replaces a buffer nor changes the order of accesses.
+constexpr std::string_view kKeepAccesses[] = {"split",          "fuse",
+                                              "unroll",         "add_unit_loop",
+                                              "annotate",       "unannotate",
+                                              "enter_postproc", "unsafe_hide_buffer_access",
+                                              "blockize",       "reorder_block_iter_var"};
+// What changes the order of a loop's iterations alone.
+constexpr std::string_view kReorderIterations[] = {"parallel", "vectorize", "bind",
+                                                   "reorder",  "merge",     "loop_partition"};
+
+void CollectIds(const Value& value, std::vector<uint32_t>* ids) {
+  if (const auto* loop = value.As<LoopRef>()) ids->push_back(loop->id);
+  if (const auto* block = value.As<BlockRef>()) ids->push_back(block->id);
+  if (const auto* list = value.As<Value::List>()) {
+    for (const Value& entry : *list) CollectIds(entry, ids);
+  }
+}
+
+struct Use {
+  const BlockNode* block;
+  Buffer buffer;
+  bool writes;
+};
+
+// What the blocks at and below these loops and blocks declare to use of memory with several names.
+std::vector<Use> SharedUses(const Function& function, const std::vector<uint32_t>& ids, const SharedMemory& memory) {
+  std::vector<Use> uses;
+  for (const uint32_t id : ids) {
+    const Path path = FindPath(function, id);
+    if (path.empty()) continue;
+    for (const BlockRealizeNode* realize : BlocksBelow(path.back())) {
+      const BlockNode& block = *realize->block;
+      for (const bool writes : {false, true}) {
+        for (const BufferRegion& region : writes ? block.writes : block.reads) {
+          if (memory.IsShared(region.buffer)) uses.push_back({&block, region.buffer, writes});
+        }
+      }
+    }
+  }
+  return uses;
+}
+
+Refusal Refuse(const Primitive& primitive, const Use& use, const SharedMemory& memory) {
+  for (const Buffer& other : memory.NamesOf(use.buffer)) {
+    if (other.same_as(use.buffer)) continue;
+    return Refusal{primitive.name,
+                   "{block0} uses {text0}, whose memory has another name, {text1}",
+                   {use.block->id},
+                   {},
+                   {use.buffer->name, other->name}};
+  }
+  return Refusal{
+      primitive.name, "{block0} uses {text0}, whose elements overlap", {use.block->id}, {}, {use.buffer->name}};
+}
+
+}  // namespace
+
+std::optional<Refusal> WhyViewsForbid(const Primitive& primitive, const Function& function,
+                                      std::span<const Value> args) {
+  if (primitive.role != Primitive::Role::kTransform) return std::nullopt;
+  if (std::ranges::find(kKeepAccesses, primitive.name) != std::end(kKeepAccesses)) return std::nullopt;
+  const SharedMemory memory(function);
+  if (!memory.any()) return std::nullopt;
+  std::vector<uint32_t> ids;
+  for (const Value& arg : args) CollectIds(arg, &ids);
+  const std::vector<Use> uses = SharedUses(function, ids, memory);
+  if (uses.empty()) return std::nullopt;
+  if (std::ranges::find(kReorderIterations, primitive.name) == std::end(kReorderIterations)) {
+    return Refuse(primitive, uses[0], memory);
+  }
+  for (const Use& write : uses) {
+    if (!write.writes) continue;
+    if (MayOverlapItself(write.buffer)) return Refuse(primitive, write, memory);
+    for (const Use& other : uses) {
+      if (MayShareMemory(write.buffer, other.buffer) && !write.buffer.same_as(other.buffer)) {
+        return Refuse(primitive, write, memory);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace tilewright

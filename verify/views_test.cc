@@ -1,0 +1,135 @@
+// Memory that has several names: what one of them touches counts for all.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "ir/script/parse_or_die.h"
+#include "verify/verify.h"
+
+namespace tilewright {
+namespace {
+
+using ::testing::HasSubstr;
+
+// The first thing that is refuted; empty where nothing is.
+std::string Refuted(const std::string& program) {
+  for (const Diagnostic& diagnostic : VerifyProgram(ParseFunctionOrDie(program)).diagnostics) {
+    if (diagnostic.verdict == Verdict::kRefuted) return std::string(diagnostic.check) + ": " + diagnostic.reason;
+  }
+  return "";
+}
+
+TEST(Views, LieInsideOfTheirMemory) {
+  const auto offset = [](int elements) {
+    const std::string n = std::to_string(elements);
+    return Refuted(R"(
+@T.prim_func
+def main(A: T.Buffer((16,), "float32")):
+    B = T.decl_buffer(()" +
+                   n + R"(,), "float32", data=A.data, elem_offset=8)
+    for i in range()" +
+                   n + R"():
+        B[i] = T.float32(0)
+)");
+  };
+  EXPECT_EQ(offset(8), "");
+  EXPECT_THAT(offset(12), HasSubstr("B is another name of A"));
+  const auto wider = [](int elements, const std::string& type) {
+    const std::string n = std::to_string(elements);
+    return Refuted(R"(
+@T.prim_func
+def main(A: T.Buffer((64,), "float32")):
+    B = T.decl_buffer(()" +
+                   n + ",), \"" + type + R"(", data=A.data)
+    for i in range()" +
+                   n + R"():
+        with T.block("b"):
+            v = T.axis.spatial()" +
+                   n + R"(, i)
+            B[v] = T.)" +
+                   type + R"((7)
+)");
+  };
+  EXPECT_EQ(wider(32, "int64"), "");
+  EXPECT_EQ(wider(64, "int32"), "");
+  EXPECT_EQ(wider(256, "int8"), "");
+  EXPECT_THAT(wider(64, "int64"), HasSubstr("B is another name of A"));
+  EXPECT_THAT(wider(257, "int8"), HasSubstr("B is another name of A"));
+}
+
+TEST(Views, RacesGoThroughThem) {
+  const auto reads = [](const std::string& view, const std::string& value) {
+    return Refuted(R"(
+@T.prim_func
+def main(A: T.Buffer((1024,), "float32")):
+    B = T.decl_buffer()" +
+                   view + R"(, data=A.data)
+    for i in T.parallel(1023):
+        with T.block("a"):
+            v = T.axis.spatial(1023, i)
+            A[v] = )" +
+                   value + "\n");
+  };
+  EXPECT_EQ(reads("(1024,), \"float32\"", "B[v] + T.float32(1)"), "");
+  EXPECT_THAT(reads("(1024,), \"float32\"", "B[v + 1] + T.float32(1)"), HasSubstr("races"));
+  EXPECT_EQ(reads("(32, 32), \"float32\"", "B[v // 32, v % 32] + T.float32(1)"), "");
+  EXPECT_THAT(reads("(32, 32), \"float32\"", "B[v % 32, v // 32] + T.float32(1)"), HasSubstr("races"));
+  EXPECT_EQ(reads("(4096,), \"uint8\"", "T.Cast(\"float32\", B[v * 4 + 3])"), "");
+  EXPECT_THAT(reads("(4096,), \"uint8\"", "T.Cast(\"float32\", B[v * 4 + 4])"), HasSubstr("races"));
+}
+
+TEST(Views, WritesOfOneNameAreReadByAnother) {
+  const auto halves = [](int written, const std::string& view, const std::string& value) {
+    const std::string n = std::to_string(written);
+    return Refuted(R"(
+@T.prim_func
+def main(A: T.Buffer((256,), "float32"), O: T.Buffer((16, 16), "float32")):
+    S = T.alloc_buffer((256,), "float32")
+    V = T.decl_buffer()" +
+                   view + R"(, data=S.data)
+    for i in range()" +
+                   n + R"():
+        with T.block("w"):
+            v = T.axis.spatial()" +
+                   n + R"(, i)
+            S[v] = A[v]
+    for i, j in T.grid(16, 16):
+        with T.block("o"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            O[vi, vj] = )" +
+                   value + "\n");
+  };
+  EXPECT_EQ(halves(256, "(16, 16), \"float32\"", "V[vi, vj]"), "");
+  EXPECT_NE(halves(128, "(16, 16), \"float32\"", "V[vi, vj]"), "");
+  EXPECT_EQ(halves(256, "(1024,), \"int8\"", "T.Cast(\"float32\", V[vi * 64 + vj * 4])"), "");
+  EXPECT_NE(halves(255, "(1024,), \"int8\"", "T.Cast(\"float32\", V[vi * 64 + vj * 4])"), "");
+  EXPECT_EQ(halves(256, "(128,), \"float64\"", "T.Cast(\"float32\", V[vi * 8 + vj // 2])"), "");
+}
+
+// Instances that write different elements of a buffer write the same place where its elements overlap.
+TEST(Views, ElementsThatOverlap) {
+  const auto rows = [](int stride) {
+    return Refuted(R"(
+@T.prim_func
+def main(A: T.Buffer((8, 12), "float32"), O: T.Buffer((8, 12), "float32")):
+    S = T.alloc_buffer((8, 12), "float32", strides=()" +
+                   std::to_string(stride) + R"(, 1))
+    for i in T.parallel(8):
+        for j in range(12):
+            with T.block("a"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                S[vi, vj] = A[vi, vj]
+    for i, j in T.grid(8, 12):
+        with T.block("b"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            O[vi, vj] = S[vi, vj]
+)");
+  };
+  EXPECT_EQ(rows(12), "");
+  EXPECT_EQ(rows(16), "");
+  EXPECT_NE(rows(8), "");
+}
+
+}  // namespace
+}  // namespace tilewright
