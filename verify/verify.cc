@@ -124,7 +124,7 @@ Diagnostics Confirmed(Diagnostics diagnostics, LazyExactRun* exact) {
   return diagnostics;
 }
 
-// Of a program whose memory has one name each.
+// The checks of a program whose memory has one name each.
 Diagnostics CheckPlain(const Function& given, const Target* target, ProvenParts* proven) {
   LazyExactRun exact(given);
   const Function function = InlineNames(given);

@@ -194,8 +194,8 @@ GpuProgram Reduction(Draw& draw) {
   return {f.Build({output}), largest || type.is_integer() ? 0 : 1e-3, /*integers=*/type == kF16 ? 2 : 0};
 }
 
-// Sums of rows that threads cannot share as they are: differences, terms behind the sum, conditions that mix the row with
-// what is summed.
+// Sums of rows that threads cannot share as they are: differences, terms behind the sum, conditions that mix the row
+// with what is summed.
 GpuProgram SumOfARow(Draw& draw) {
   const int64_t rows = draw.UpTo(12), columns = draw.Extent(120);
   const auto update = draw.Of<std::string>({"R[vi] - X[vi, vk]", "R[vi] + X[vi, vk] + T.float32(2)",

@@ -56,8 +56,8 @@ absl::StatusOr<HeadsOf> OperandOf(OnnxNode& n, size_t input, const char* heads) 
   return SplitHeads(n, x, 0, n.Int(heads, 0), size);
 }
 
-// What masks, lengths of keys, causality and windows do to a score. `past` is the extent of the cache. Without any of them
-// it is null.
+// What masks, lengths of keys, causality and windows do to a score. `past` is the extent of the cache. Without any of
+// them it is null.
 ScoreEdit OnnxEdit(OnnxNode& n, const Expr& past, Items* inputs) {
   const bool causal = n.Int("is_causal", 0) != 0, has_mask = n.Has(3), has_past = n.Has(4), has_lengths = n.Has(6);
   const int64_t left = n.Int("left_window_size", -1), right = n.Int("right_window_size", -1);

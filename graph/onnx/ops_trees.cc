@@ -211,7 +211,8 @@ absl::StatusOr<std::vector<double>> RealsOf(OnnxNode& n, const std::string& floa
   return values;
 }
 
-// Nodes as the older operators name them: by tree and number; weights of leaves in lists whose names begin with `prefix`.
+// Nodes as the older operators name them: by tree and number; weights of leaves in lists whose names begin with
+// `prefix`.
 absl::StatusOr<Forest> OldForest(OnnxNode& n, const std::string& prefix) {
   Forest forest;
   const auto list = [&](const std::string& name) { return n.Ints(name).value_or(Int64s{}); };
@@ -327,7 +328,7 @@ absl::Status ImportTreeEnsembleClassifier(OnnxNode& n) {
     }
     forest.targets = 1;
     TW_ASSIGN_OR_RETURN(Item score, EmitForest(n, forest));
-    // Of two base values the second belongs to the score.
+    // The second of two base values belongs to the score.
     TW_ASSIGN_OR_RETURN(score, PlusBase(n, score, base.size() == 2 ? std::vector<double>{base[1]} : base));
     return BinaryClassifier(n, score, labels, all_positive);
   }

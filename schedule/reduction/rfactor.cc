@@ -253,8 +253,8 @@ Expr DroppedLoopsRun(const Reduction& reduction) {
   return run;
 }
 
-// Whether partial results get the identity where no terms, or not the first ones, are in them. A symbolic size may decide
-// whether there are any. Predicates on the reduction's own loops alone allow it.
+// Whether partial results get the identity where no terms, or not the first ones, are in them. A symbolic size may
+// decide whether there are any. Predicates on the reduction's own loops alone allow it.
 bool SomeTermsAreLeftOut(const Reduction& reduction) {
   bool symbolic = !BeginsAtStart(reduction);
   PreOrder(PredicateOfSecond(reduction), [&](const Expr& e) {

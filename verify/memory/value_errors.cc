@@ -58,7 +58,7 @@ class Checker : public Visitor {
     }
     Visitor::VisitBinary(op);
     const bool grows = op->op == BinaryOp::kAdd || op->op == BinaryOp::kSub || op->op == BinaryOp::kMul;
-    // Of 64 bits no loop counts so far.
+    // Loops do not count as far as 64 bits reach.
     if (grows && op->dtype() == DataType::Int(32)) CheckRange(Expr(op), op->dtype(), "does not fit into int32");
   }
   void VisitCast(const CastNode* op) override {

@@ -9,8 +9,8 @@
 // The instance whose reduce iterators all have their least values runs the init; for each element it must come first.
 // It does when these are the values of the reduce loops' first iterations, and no spatial iterator uses these loops; or
 // when the loops count up to what the iterators are made of, from outer to inner ones (digits of one number); or when
-// counting few constant instances shows it (verify/structure/instances.h). The predicate may not leave this instance out
-// where it lets others run: T.where(3 <= k) leaves a sum over k without its init.
+// counting few constant instances shows it (verify/structure/instances.h). The predicate may not leave this instance
+// out where it lets others run: T.where(3 <= k) leaves a sum over k without its init.
 #pragma once
 
 #include <vector>

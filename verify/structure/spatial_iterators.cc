@@ -153,8 +153,8 @@ class Checker : public BlockChecker {
     return digits.size() > domain.size() && DetermineIterators(elements, digits, &analyzer_);
   }
 
-  // By counting the elements of those instances for which the predicate holds; of all where it cannot be told. Instances
-  // that differ in another iterator come one after the other.
+  // By counting the elements of those instances for which the predicate holds; of all where it cannot be told.
+  // Instances that differ in another iterator come one after the other.
   bool IsInjectiveByCount(const BlockNode* block, std::vector<Expr> elements, const arith::Domain& own) {
     arith::Domain domain;
     for (const IterVar& iter : block->iter_vars) {
