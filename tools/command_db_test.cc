@@ -12,7 +12,7 @@
 #include "schedule/recorder/schedule.h"
 #include "schedule/script/trace_text.h"
 #include "tools/command_line/command.h"
-#include "tools/commands.h"
+#include "tools/testing/run_tool.h"
 
 namespace tilewright {
 namespace {
@@ -21,16 +21,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-struct Result {
-  int status;
-  std::string out, err;
-};
-Result RunTool(const std::vector<std::string>& args, const std::string& input = "") {
-  std::istringstream in(input);
-  std::ostringstream out, err;
-  const int status = RunCommandLine(args, AllCommands(), in, out, err);
-  return {status, out.str(), err.str()};
-}
+using Result = ToolResult;
 
 constexpr char kAddOne[] = R"(
 @T.prim_func

@@ -2,25 +2,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sstream>
-
-#include "tools/commands.h"
+#include "tools/command_line/command.h"
+#include "tools/testing/run_tool.h"
 
 namespace tilewright {
 namespace {
 
 using testing::HasSubstr;
 
-struct Result {
-  int status;
-  std::string out, err;
-};
-Result RunTool(const std::vector<std::string>& args, const std::string& input) {
-  std::istringstream in(input);
-  std::ostringstream out, err;
-  const int status = RunCommandLine(args, AllCommands(), in, out, err);
-  return {status, out.str(), err.str()};
-}
+using Result = ToolResult;
 
 constexpr char kMatmul[] = R"(
 @T.prim_func

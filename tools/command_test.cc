@@ -9,6 +9,7 @@
 
 #include "target/target.h"
 #include "tools/commands.h"
+#include "tools/testing/run_tool.h"
 
 namespace tilewright {
 namespace {
@@ -17,16 +18,7 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-struct Result {
-  int status;
-  std::string out, err;
-};
-Result RunTool(const std::vector<std::string>& args, const std::string& input = "") {
-  std::istringstream in(input);
-  std::ostringstream out, err;
-  const int status = RunCommandLine(args, AllCommands(), in, out, err);
-  return {status, out.str(), err.str()};
-}
+using Result = ToolResult;
 
 std::string WriteFile(const std::string& name, const std::string& text) {
   std::string path = testing::TempDir() + "/" + name;

@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "graph/onnx/testing.h"
-#include "tools/commands.h"
+#include "tools/testing/run_tool.h"
 
 namespace tilewright {
 namespace {
@@ -18,16 +18,7 @@ using graph::ModelWriter;
 using onnx::TensorProto;
 using testing::HasSubstr;
 
-struct Result {
-  int status;
-  std::string out, err;
-};
-Result RunTool(const std::vector<std::string>& args) {
-  std::istringstream in;
-  std::ostringstream out, err;
-  const int status = RunCommandLine(args, AllCommands(), in, out, err);
-  return {status, out.str(), err.str()};
-}
+using Result = ToolResult;
 
 class OnnxPlan : public testing::Test {
  protected:

@@ -15,6 +15,7 @@
 #include "tools/command_line/parse.h"
 #include "tools/commands.h"
 #include "tools/fuzz/command_lines.h"
+#include "tools/testing/run_tool.h"
 
 namespace tilewright {
 namespace {
@@ -24,16 +25,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-struct Result {
-  int status;
-  std::string out, err;
-};
-Result RunTool(const std::vector<std::string>& args, const std::string& input = "") {
-  std::istringstream in(input);
-  std::ostringstream out, err;
-  const int status = RunCommandLine(args, AllCommands(), in, out, err);
-  return {status, out.str(), err.str()};
-}
+using Result = ToolResult;
 
 const CommandLineFiles& Files() {
   setenv("TILEWRIGHT_KERNEL_CACHE", "off", 1);
