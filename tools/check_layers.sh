@@ -22,7 +22,7 @@ APART = {("codegen", "schedule")}
 # Rooms of a module, floor by floor: each may use rooms of the floors before its own.
 ROOMS = {
     "ir": ["ir", "ir/arith", "ir/script/python", "ir/script ir/interp ir/changes", "ir/ops", "ir/testing"],
-    "verify": ["verify/structure", "verify/threads verify/regions", "verify/memory", "verify"],
+    "verify": ["verify/rewrite", "verify/structure", "verify/threads verify/regions", "verify/memory", "verify"],
     "schedule": ["schedule/core", "schedule/program",
                  "schedule/algebra schedule/layout schedule/loops schedule/movement",
                  "schedule/blocks schedule/reduction schedule/sampling", "schedule/recorder", "schedule/script",

@@ -83,8 +83,8 @@ std::optional<ScheduledKernel> KernelOf(const Module& module, const PrimFunc& pr
   return kernel;
 }
 
-// Kernels of one program. A schedule that the verifier refutes is not a kernel, except where it refutes the program as it
-// is written too: extents that the graph knows to be equal are not known to be so in the program.
+// Kernels of one program. A schedule that the verifier refutes is not a kernel, except where it refutes the program as
+// it is written too: extents that the graph knows to be equal are not known to be so in the program.
 class Kernels {
  public:
   Kernels(const PrimFunc& program, const std::vector<bool>& constant, const Target& target)

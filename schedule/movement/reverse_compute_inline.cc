@@ -88,7 +88,8 @@ class ReverseInliner {
       return Refuse("{text0}, which {block1} writes, outlives the scope", {id, producer_->id()}, {buffer_->name});
     }
     for (uint32_t reader : scope_.Readers(buffer_)) {
-      if (reader != id) return Refuse("{block1} also reads {text0}", {id, reader}, {buffer_->name});
+      if (reader != id && reader != producer_->id())
+        return Refuse("{block1} also reads {text0}", {id, reader}, {buffer_->name});
     }
     return std::nullopt;
   }

@@ -6,7 +6,7 @@
 
 #include "ir/functor.h"
 #include "ir/script/parse_or_die.h"
-#include "verify/structure/inline_names.h"
+#include "verify/rewrite/inline_names.h"
 
 namespace tilewright {
 namespace {

@@ -9,7 +9,7 @@
 //   reads X in dimension 0: [ends[b], ends[b + 1]), in dimension 1: [0, 16)
 //
 // Loops and conditions that depend on memory which the block changes say nothing, nor do names of values
-// (verify/structure/inline_names.h puts these in their places).
+// (verify/rewrite/inline_names.h puts these in their places).
 #pragma once
 
 #include "ir/arith/analyzer.h"

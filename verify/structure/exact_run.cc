@@ -8,7 +8,7 @@
 #include "ir/functor.h"
 #include "ir/interp/interp.h"
 #include "ir/ndarray.h"
-#include "verify/structure/without_values.h"
+#include "verify/rewrite/without_values.h"
 
 namespace tilewright {
 namespace {
@@ -85,7 +85,7 @@ bool ExactRun::Shows(const Diagnostic& diagnostic) const {
 ExactRun RunExactly(const Function& function, int64_t max_steps) {
   std::vector<interp::Argument> arguments;
   int64_t elements = 0;
-  // A scalar is any number, so that what it decides is a value's business (verify/structure/without_values.h).
+  // A scalar is any number, so that what it decides is a value's business (verify/rewrite/without_values.h).
   const auto is_scalar = [](const Param& param) { return !param.buffer; };
   if (std::ranges::any_of(function->params, is_scalar) && !HasConstantShapes(function->body)) return {};
   for (const Param& param : function->params) {

@@ -7,7 +7,7 @@
 // Rules about regions are fast and hold for all extents, but they are not complete. Where one of them fails and the
 // extents are constants, the program's accesses are enumerated: the interpreter runs it with its detectors on. That is
 // a proof for all inputs when places do not depend on values. A program whose places do is replaced by one that touches
-// all that it may touch (verify/structure/without_values.h), which shows less: `Shows` says of what.
+// all that it may touch (verify/rewrite/without_values.h), which shows less: `Shows` says of what.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct ExactRun {
   std::string reason;  // of a fault: what happened where
   // What ran is the program, so that the declarations of its blocks were put to the proof too.
   bool as_written = false;
-  // What the program that ran in its place leaves out (verify/structure/without_values.h).
+  // What the program that ran in its place leaves out (verify/rewrite/without_values.h).
   std::unordered_set<const VarNode*> written_in_part;
   std::unordered_set<uint32_t> as_declared;
 

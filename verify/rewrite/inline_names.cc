@@ -1,4 +1,4 @@
-#include "verify/structure/inline_names.h"
+#include "verify/rewrite/inline_names.h"
 
 #include <algorithm>
 #include <unordered_set>

@@ -1,4 +1,4 @@
-#include "verify/structure/without_values.h"
+#include "verify/rewrite/without_values.h"
 
 #include <algorithm>
 #include <string>

@@ -1,4 +1,4 @@
-#include "verify/structure/without_views.h"
+#include "verify/rewrite/without_views.h"
 
 #include <algorithm>
 #include <string>

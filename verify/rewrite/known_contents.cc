@@ -1,4 +1,4 @@
-#include "verify/structure/known_contents.h"
+#include "verify/rewrite/known_contents.h"
 
 #include <algorithm>
 #include <vector>

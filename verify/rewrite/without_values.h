@@ -5,7 +5,7 @@
 //   Y[v] = X[P[v], 8]                    touches P[v], then X[p, 8] for all rows p, and stores Y[v]
 //
 // Conditions that say something about loops and sizes stay conditions; of those about values both cases run. Values are
-// not computed, but for known contents (verify/structure/known_contents.h), which count as no values. Scalar
+// not computed, but for known contents (verify/rewrite/known_contents.h), which count as no values. Scalar
 // parameters count as values. What functions outside do is taken to be what the block around them declares.
 #pragma once
 
@@ -14,7 +14,7 @@
 #include <unordered_set>
 
 #include "ir/function.h"
-#include "verify/structure/known_contents.h"
+#include "verify/rewrite/known_contents.h"
 
 namespace tilewright {
 
