@@ -43,7 +43,8 @@ absl::Status BoundPlan::ComputeShapes(SymbolValues& symbols, const std::vector<s
     const Var& param = plan.params[i];
     TW_RETURN_IF_ERROR(symbols.Match(*cast<TensorTypeNode>(param->type), shapes[i], param->name));
   }
-  TW_RETURN_IF_ERROR(symbols.CheckGuards(plan.guards));
+  std::vector<Expr> guards = plan.guards;
+  TW_RETURN_IF_ERROR(symbols.CheckReadyGuards(&guards));
   for (size_t i = 0; i < plan.tensors.size(); ++i) {
     const PlanTensor& tensor = plan.tensors[i];
     const auto in_value = [&](const absl::Status& status) {
@@ -65,7 +66,8 @@ absl::Status BoundPlan::ComputeShapes(SymbolValues& symbols, const std::vector<s
     if (!bytes.ok()) return in_value(bytes.status());
     bytes_.push_back(*bytes);
   }
-  return absl::OkStatus();
+  // Those of extents that results have.
+  return symbols.CheckGuards(guards);
 }
 
 absl::StatusOr<int64_t> BoundPlan::BytesOf(int tensor) const {

@@ -1,5 +1,6 @@
 #include "graph/executor/onnx_model.h"
 
+#include "gmock/gmock.h"
 #include "graph/onnx/testing.h"
 #include "gtest/gtest.h"
 
@@ -43,6 +44,45 @@ TEST(OnnxModel, UnknownDimensionsAreNotEqual) {
     const auto y = (*model)->Run(inputs);
     ASSERT_TRUE(y.ok()) << unknown << ": " << y.status();
     EXPECT_EQ((*y)[0].arrays[0].shape(), (std::vector<int64_t>{2, 3}));
+  }
+}
+
+// Symbolic extents that meet are equal or, where they broadcast, 1; others were read beyond the shorter array.
+TEST(OnnxModel, SymbolicExtentsHaveToFit) {
+  struct Case {
+    const char* op;
+    std::vector<ModelWriter::Dim> x, z;
+    std::vector<int64_t> x_shape;
+    std::vector<std::vector<int64_t>> fits, fails;
+  };
+  const Case cases[] = {
+      {"Add", {"n"}, {"m"}, {4}, {{4}, {1}}, {{3}, {5}}},
+      {"Mul", {"n", "4"}, {"m", "k"}, {1, 4}, {{3, 1}, {1, 4}}, {{3, 3}}},
+      {"MatMul", {"n", "k"}, {"j", "m"}, {2, 5}, {{5, 3}}, {{4, 3}, {6, 3}, {1, 3}}},
+      {"Gemm", {"n", "k"}, {"j", "m"}, {2, 5}, {{5, 3}}, {{4, 3}, {6, 3}}},
+      {"Concat", {"n", "k"}, {"m", "j"}, {2, 5}, {{2, 3}}, {{1, 3}, {3, 3}}},
+  };
+  for (const Case& c : cases) {
+    for (const bool interpret : {true, false}) {
+      SCOPED_TRACE(c.op);
+      ModelWriter m(17);
+      m.Input("x", TensorProto::FLOAT, c.x);
+      m.Input("z", TensorProto::FLOAT, c.z);
+      auto* node = m.Node(c.op, {"x", "z"}, {"y"});
+      if (c.op == std::string("Concat")) ModelWriter::SetInt(node, "axis", 1);
+      m.Output("y");
+      const auto model = OnnxModel::Load(*m.File(), {.executor = {.interpret = interpret}});
+      ASSERT_TRUE(model.ok()) << model.status();
+      const auto run = [&](const std::vector<int64_t>& z) {
+        return (*model)->Run({{"x", Random(c.x_shape)}, {"z", Random(z)}});
+      };
+      for (const auto& z : c.fits) EXPECT_TRUE(run(z).ok()) << run(z).status();
+      for (const auto& z : c.fails) {
+        const auto result = run(z);
+        ASSERT_FALSE(result.ok()) << z[0];
+        EXPECT_THAT(std::string(result.status().message()), testing::HasSubstr("the model needs "));
+      }
+    }
   }
 }
 

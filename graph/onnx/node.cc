@@ -5,6 +5,8 @@
 #include "base/status_macros.h"
 #include "graph/onnx/graph_importer.h"
 #include "graph/onnx/operators.h"
+#include "ir/ops/broadcast.h"
+#include "ir/ops/product.h"
 
 namespace tilewright::graph {
 
@@ -23,12 +25,31 @@ absl::Status OnnxNode::RequireShape(size_t i, const Exprs& shape) {
     return Error("input ", i, " has rank ", in_[i].rank(), ", expected ", shape.size());
   for (size_t d = 0; d < shape.size(); ++d) {
     const Expr &given = in_[i].shape[d], &wanted = shape[d];
-    if (tilewright::ops::SameExtent(given, wanted)) continue;
-    const auto a = AsInt(given), b = AsInt(wanted);
-    if (a && b) return Error("extent ", d, " of input ", i, " is ", *a, ", expected ", *b);
-    emitter_->builder().Assume(given == wanted);
+    if (RequireEqual(given, wanted)) continue;
+    return Error("extent ", d, " of input ", i, " is ", *AsInt(given), ", expected ", *AsInt(wanted));
   }
   return absl::OkStatus();
+}
+
+bool OnnxNode::RequireEqual(const Expr& a, const Expr& b) {
+  if (tilewright::ops::SameExtent(a, b)) return true;
+  if (AsInt(a) && AsInt(b)) return false;
+  emitter_->builder().Assume(AsExtent(a) == AsExtent(b));
+  return true;
+}
+
+absl::Status OnnxNode::RequireBroadcast(const std::vector<Exprs>& shapes) {
+  if (!tilewright::ops::BroadcastShape(shapes)) return Error("the shapes of its inputs do not broadcast");
+  for (const Expr& condition : tilewright::ops::BroadcastConditions(shapes)) emitter_->builder().Assume(condition);
+  return absl::OkStatus();
+}
+
+absl::Status OnnxNode::RequireProduct(const Exprs& a, const Exprs& b) {
+  if (!tilewright::ops::ProductShape(a, b)) return Error("the extents of its operands do not fit");
+  const size_t rank = b.size();
+  RequireEqual(a.back(), rank == 1 ? b[0] : b[rank - 2]);
+  if (a.size() < 3 || rank < 3) return absl::OkStatus();
+  return RequireBroadcast({Exprs(a.begin(), a.end() - 2), Exprs(b.begin(), b.end() - 2)});
 }
 
 absl::Status OnnxNode::NotKnown(size_t i) {
@@ -229,7 +250,7 @@ absl::StatusOr<Items> OnnxNode::MapMixed(const std::string& name, const Items& i
     shapes.push_back(input.shape);
   }
   if (inputs.empty()) return Error("it has no inputs");
-  if (!tilewright::ops::BroadcastShape(shapes)) return Error("the shapes of its inputs do not broadcast");
+  TW_RETURN_IF_ERROR(RequireBroadcast(shapes));
   return Program(name, inputs, [&](ProgramParts& p) { return Buffers{tilewright::ops::Map(p.f, name, p.in, body)}; });
 }
 

@@ -42,6 +42,12 @@ class OnnxNode {
   // An error where the input, if there is one, has another rank or a constant extent that differs; the other extents are
   // assumed equal, which is checked when the model runs.
   absl::Status RequireShape(size_t i, const Exprs& shape);
+  // An error where the shapes do not broadcast, or not as those of a matrix product do. Of symbolic extents that is
+  // checked when the model runs.
+  absl::Status RequireBroadcast(const std::vector<Exprs>& shapes);
+  absl::Status RequireProduct(const Exprs& a, const Exprs& b);
+  // Two extents that are equal, constants or not; false where they are not. Of others that is checked when the model runs.
+  bool RequireEqual(const Expr& a, const Expr& b);
   // An error where the inputs that are there have different types.
   absl::Status RequireSameType(size_t first, size_t count) const;
   // An error where the first input is not of floats, or not of booleans.

@@ -52,8 +52,8 @@ absl::Status ImportConcat(OnnxNode& n) {
   if (full.size() == 1) return n.Out(full[0]);
   for (const Item& part : full) {
     for (size_t d = 0; d < part.rank(); ++d) {
-      const auto a = AsInt(part.shape[d]), b = AsInt(full[0].shape[d]);
-      if (d != static_cast<size_t>(axis) && a && b && *a != *b) return n.Error("extents differ beside the axis");
+      if (d == static_cast<size_t>(axis) || n.RequireEqual(part.shape[d], full[0].shape[d])) continue;
+      return n.Error("extents differ beside the axis");
     }
   }
   return n.Out(n.Program("concat", full, [&](ProgramParts& p) { return Buffers{ops::Concat(p.f, p.in, axis)}; }));

@@ -144,7 +144,7 @@ absl::Status CheckInto(OnnxNode& n, const Exprs& shape, const Item& operand) {
     const auto a = AsInt(shape[i]), b = AsInt((*joined)[i]);
     if (a && b && *a != *b) return n.Error("its scale or bias does not fit");
   }
-  return absl::OkStatus();
+  return n.RequireBroadcast({shape, operand.shape});
 }
 
 absl::Status ImportLayerNormalization(OnnxNode& n) {

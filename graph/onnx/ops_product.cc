@@ -27,7 +27,7 @@ absl::Status ImportMatMul(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
   TW_RETURN_IF_ERROR(n.RequireSameType(0, 2));
   if (n.In(0).dtype.is_bool()) return n.Error("its input is bool, not of numbers");
-  if (!ops::ProductShape(n.In(0).shape, n.In(1).shape)) return n.Error("the extents of its operands do not fit");
+  TW_RETURN_IF_ERROR(n.RequireProduct(n.In(0).shape, n.In(1).shape));
   const DataType type = n.In(0).dtype;
   return n.Out(n.Program("matmul", n.in(), [&](ProgramParts& p) {
     return Buffers{Narrowed(p, ops::Product(p.f, p.in[0], p.in[1], SumType(type)), type)};
@@ -43,12 +43,11 @@ absl::Status ImportGemm(OnnxNode& n) {
   const bool trans_a = n.Int("transA", 0) != 0, trans_b = n.Int("transB", 0) != 0;
   const double alpha = n.Float("alpha", 1), beta = n.Float("beta", 1);
   const Expr rows = n.In(0).shape[trans_a ? 1 : 0], columns = n.In(1).shape[trans_b ? 0 : 1];
-  const auto depth = AsInt(n.In(0).shape[trans_a ? 0 : 1]), other = AsInt(n.In(1).shape[trans_b ? 1 : 0]);
-  if (depth && other && *depth != *other) return n.Error("sums over ", *depth, " and ", *other, " elements");
+  const Expr &depth = n.In(0).shape[trans_a ? 0 : 1], &other = n.In(1).shape[trans_b ? 1 : 0];
+  if (!n.RequireEqual(depth, other)) return n.Error("sums over ", *AsInt(depth), " and ", *AsInt(other), " elements");
   const bool has_c = n.Has(2) && beta != 0;
-  if (has_c && (n.In(2).rank() > 2 || !ops::BroadcastShape({n.In(2).shape, {rows, columns}}))) {
-    return n.Error("C does not broadcast");
-  }
+  if (has_c && n.In(2).rank() > 2) return n.Error("C does not broadcast");
+  if (has_c) TW_RETURN_IF_ERROR(n.RequireBroadcast({{rows, columns}, n.In(2).shape}));
   const DataType type = n.In(0).dtype, sum = SumType(type);
   const auto scale = [&](const Expr& e, double by) {
     if (by == 1) return e;
@@ -96,8 +95,7 @@ absl::Status ImportFusedMatMul(OnnxNode& n) {
     }));
     operands[i] = transposed[0];
   }
-  if (!ops::ProductShape(operands[0].shape, operands[1].shape))
-    return n.Error("the extents of its operands do not fit");
+  TW_RETURN_IF_ERROR(n.RequireProduct(operands[0].shape, operands[1].shape));
   return n.Out(n.Program("fused_matmul", operands, [&](ProgramParts& p) {
     Buffer product = ops::Product(p.f, p.in[0], p.in[1], SumType(p.in[0]->dtype));
     return Buffers{ops::Map(p.f, "scaled", {product}, [&](const Exprs& e) {
@@ -119,7 +117,14 @@ absl::Status ImportEinsum(OnnxNode& n) {
   const std::string equation = n.String("equation", "");
   const auto labels = ops::ParseEinsum(equation, ranks);
   if (!labels) return n.Error("the equation \"", equation, "\" does not fit its inputs");
-  if (!ops::EinsumExtents(*labels, shapes)) return n.Error("a label of \"", equation, "\" has two extents");
+  const auto extents = ops::EinsumExtents(*labels, shapes);
+  if (!extents) return n.Error("a label of \"", equation, "\" has two extents");
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    for (size_t d = 0; d < shapes[i].size(); ++d) {
+      const Expr& extent = (*extents)[static_cast<size_t>(labels->operands[i][d])];
+      TW_RETURN_IF_ERROR(n.RequireBroadcast({{extent}, {shapes[i][d]}}));
+    }
+  }
   return n.Out(n.Program("einsum", n.in(), [&](ProgramParts& p) {
     std::vector<std::vector<Expr>> inner;
     for (const Buffer& buffer : p.in) inner.push_back(buffer->shape);
@@ -164,7 +169,7 @@ absl::Status CheckParameter(OnnxNode& n, size_t i, const Item& operand, size_t d
 
 absl::Status ImportMatMulInteger(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
-  if (!ops::ProductShape(n.In(0).shape, n.In(1).shape)) return n.Error("the extents of its operands do not fit");
+  TW_RETURN_IF_ERROR(n.RequireProduct(n.In(0).shape, n.In(1).shape));
   const DataType i32 = DataType::Int(32);
   const bool has_a = n.Has(2), has_b = n.Has(3);
   TW_RETURN_IF_ERROR(CheckParameter(n, 2, n.In(0), 2));
@@ -180,7 +185,7 @@ absl::Status ImportMatMulInteger(OnnxNode& n) {
 // a_zero, b_zero, bias.
 absl::Status ImportMatMulIntegerToFloat(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 4));
-  if (!ops::ProductShape(n.In(0).shape, n.In(1).shape)) return n.Error("the extents of its operands do not fit");
+  TW_RETURN_IF_ERROR(n.RequireProduct(n.In(0).shape, n.In(1).shape));
   const DataType i32 = DataType::Int(32), f32 = n.In(2).dtype;
   for (size_t i : {2, 4}) TW_RETURN_IF_ERROR(CheckParameter(n, i, n.In(0), 2));
   for (size_t i : {3, 5, 6}) TW_RETURN_IF_ERROR(CheckParameter(n, i, n.In(1), 1));
@@ -201,7 +206,7 @@ absl::Status ImportMatMulIntegerToFloat(OnnxNode& n) {
 
 absl::Status ImportQLinearMatMul(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 8));
-  if (!ops::ProductShape(n.In(0).shape, n.In(3).shape)) return n.Error("the extents of its operands do not fit");
+  TW_RETURN_IF_ERROR(n.RequireProduct(n.In(0).shape, n.In(3).shape));
   const DataType i32 = DataType::Int(32), f32 = DataType::Float(32);
   for (size_t i : {1, 2}) TW_RETURN_IF_ERROR(CheckParameter(n, i, n.In(0), 2));
   for (size_t i : {4, 5, 6, 7}) TW_RETURN_IF_ERROR(CheckParameter(n, i, n.In(3), 1));

@@ -207,6 +207,7 @@ absl::Status ImportExpand(OnnxNode& n) {
   TW_ASSIGN_OR_RETURN(const Exprs wanted, n.Values(1));
   const auto shape = ops::BroadcastShape({n.In(0).shape, wanted});
   if (!shape) return n.Error("its input does not broadcast to the shape");
+  TW_RETURN_IF_ERROR(n.RequireBroadcast({n.In(0).shape, wanted}));
   return n.Out(n.Program("expand", {n.In(0)}, [&](ProgramParts& p) {
     return Buffers{ops::MapTo(p.f, "expand", p.local(*shape), p.in, [](const Exprs& e) { return e[0]; })};
   }));

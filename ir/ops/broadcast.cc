@@ -42,6 +42,30 @@ std::optional<std::vector<Expr>> BroadcastShape(const std::vector<std::vector<Ex
   return result;
 }
 
+std::vector<Expr> BroadcastConditions(const std::vector<std::vector<Expr>>& shapes) {
+  size_t rank = 0;
+  for (const auto& shape : shapes) rank = std::max(rank, shape.size());
+  std::vector<Expr> conditions;
+  for (size_t d = 1; d <= rank; ++d) {
+    Expr joined(1);
+    for (const auto& shape : shapes) {
+      if (shape.size() < d) continue;
+      const Expr& extent = shape[shape.size() - d];
+      const bool meet = !IsInt(joined, 1) && !IsInt(extent, 1) && !SameExtent(joined, extent);
+      if (meet && !(AsInt(joined) && AsInt(extent))) {
+        Expr condition = CastTo(extent.dtype(), joined) == extent;
+        for (const Expr& one : {joined, extent}) {
+          if (!AsInt(one)) condition = Or(condition, one == Const(one.dtype(), 1));
+        }
+        conditions.push_back(std::move(condition));
+      }
+      joined = BroadcastExtent(joined, extent);
+      if (!joined) break;
+    }
+  }
+  return conditions;
+}
+
 Indices BroadcastAt(const std::vector<Expr>& shape, const std::vector<Expr>& output, const Indices& at) {
   TW_CHECK(shape.size() <= output.size() && at.size() == output.size());
   const size_t skip = output.size() - shape.size();

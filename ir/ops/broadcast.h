@@ -25,6 +25,8 @@ bool SameExtent(const Expr& a, const Expr& b);
 Expr BroadcastExtent(const Expr& a, const Expr& b);
 // The shape that all of `shapes` broadcast to; nothing where they do not.
 std::optional<std::vector<Expr>> BroadcastShape(const std::vector<std::vector<Expr>>& shapes);
+// What must hold of symbolic extents so that `shapes` broadcast: of two that meet, both are equal or one of them is 1.
+std::vector<Expr> BroadcastConditions(const std::vector<std::vector<Expr>>& shapes);
 // The indices at which an input of extents `shape` is read for the element `at` of the output of extents `output`.
 Indices BroadcastAt(const std::vector<Expr>& shape, const std::vector<Expr>& output, const Indices& at);
 // The element of `buffer` for the element `at` of an output of extents `output`.
