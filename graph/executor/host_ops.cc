@@ -1,10 +1,13 @@
 #include "graph/executor/host_ops.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <map>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -82,20 +85,17 @@ absl::StatusOr<Arrays> RunNonzero(const Attrs&, const Arrays& args) {
   return Arrays{result};
 }
 
-// Whether element a of x comes before element b: larger (or smaller) numbers first, NaN as the largest number.
-bool Before(const NDArray& x, int64_t a, int64_t b, bool largest) {
+// A number that is ordered as the element is: NaN as the largest number, both zeros alike.
+int64_t OrderOf(const NDArray& x, int64_t position) {
   if (!x.dtype().is_float()) {
-    const int64_t u = x.GetInt(a), v = x.GetInt(b);
-    if (x.dtype() == DataType::UInt(64)) {
-      return largest ? static_cast<uint64_t>(u) > static_cast<uint64_t>(v)
-                     : static_cast<uint64_t>(u) < static_cast<uint64_t>(v);
-    }
-    return largest ? u > v : u < v;
+    const int64_t value = x.GetInt(position);
+    return x.dtype() == DataType::UInt(64) ? value ^ INT64_MIN : value;
   }
-  const double u = x.Get(a), v = x.Get(b);
-  if (std::isnan(u) || std::isnan(v))
-    return largest ? std::isnan(u) && !std::isnan(v) : std::isnan(v) && !std::isnan(u);
-  return largest ? u > v : u < v;
+  const bool is_f32 = x.dtype() == DataType::Float(32);
+  const double value = is_f32 ? static_cast<const float*>(x.data())[position] : x.Get(position);
+  if (std::isnan(value)) return INT64_MAX;
+  const auto bits = std::bit_cast<int64_t>(value + 0.0);  // -0 becomes 0.
+  return bits < 0 ? bits ^ INT64_MAX : bits;
 }
 
 absl::StatusOr<Type> InferTopK(InferContext& c) {
@@ -119,17 +119,18 @@ absl::StatusOr<Arrays> RunTopK(const Attrs& attrs, const Arrays& args) {
   shape[static_cast<size_t>(axis)] = k;
   NDArray values(x.dtype(), shape), positions(kInt64, shape);
   const int64_t width = x.dtype().bytes();
-  std::vector<int64_t> order(static_cast<size_t>(sides.extent));
+  // What comes first has the smallest number; the first of equal elements comes first.
+  std::vector<std::pair<int64_t, int64_t>> line(static_cast<size_t>(sides.extent));
   for (int64_t o = 0; o < sides.outer; ++o) {
     for (int64_t i = 0; i < sides.inner; ++i) {
       const auto at = [&](int64_t p, int64_t extent) { return (o * extent + p) * sides.inner + i; };
-      std::iota(order.begin(), order.end(), 0);
-      std::partial_sort(order.begin(), order.begin() + k, order.end(), [&](int64_t a, int64_t b) {
-        const int64_t u = at(a, sides.extent), v = at(b, sides.extent);
-        return Before(x, u, v, largest) || (!Before(x, v, u, largest) && a < b);
-      });
+      for (int64_t p = 0; p < sides.extent; ++p) {
+        const int64_t order = OrderOf(x, at(p, sides.extent));
+        line[static_cast<size_t>(p)] = {largest ? ~order : order, p};
+      }
+      std::partial_sort(line.begin(), line.begin() + k, line.end());
       for (int64_t r = 0; r < k; ++r) {
-        const int64_t position = order[static_cast<size_t>(r)];
+        const int64_t position = line[static_cast<size_t>(r)].second;
         std::memcpy(static_cast<std::byte*>(values.data()) + at(r, k) * width,
                     static_cast<const std::byte*>(x.data()) + at(position, sides.extent) * width,
                     static_cast<size_t>(width));
@@ -158,8 +159,7 @@ absl::StatusOr<Arrays> RunUnique(const Attrs& attrs, const Arrays& args) {
     for (int64_t o = 0; o < sides.outer; ++o) {
       for (int64_t i = 0; i < sides.inner; ++i) {
         const int64_t u = (o * sides.extent + a) * sides.inner + i, v = (o * sides.extent + b) * sides.inner + i;
-        if (Before(x, u, v, false)) return true;
-        if (Before(x, v, u, false)) return false;
+        if (OrderOf(x, u) != OrderOf(x, v)) return OrderOf(x, u) < OrderOf(x, v);
       }
     }
     return false;
