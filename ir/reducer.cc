@@ -59,6 +59,17 @@ std::optional<Choice> AsChoice(const Expr& e) {
   return Choice{call->args[0], call->args[1], call->args[2]};
 }
 
+// The minimum or maximum in `T.Select(T.isnan(old), old, T.max(old, value))`, which passes NaN on, or null. T.max gives its
+// second operand where one of them is NaN: it is the value.
+const BinaryNode* AsExtremeOrNan(const Expr& e, const Var& old) {
+  const std::optional<Choice> choice = AsChoice(e);
+  if (!choice || !choice->if_true.same_as(old)) return nullptr;
+  const auto* asks = dyn_cast<CallNode>(choice->condition);
+  if (asks == nullptr || asks->op != "isnan" || !asks->args[0].same_as(old)) return nullptr;
+  const auto* extreme = dyn_cast<BinaryNode>(choice->if_false);
+  return extreme != nullptr && IsMinOrMax(extreme->op) && extreme->a.same_as(old) ? extreme : nullptr;
+}
+
 const CallNode* AsBitwise(const Expr& e) {
   const auto* call = dyn_cast<CallNode>(e);
   if (call == nullptr || call->args.size() != 2) return nullptr;
@@ -114,7 +125,9 @@ class Matcher {
   bool FindValue(size_t i) {
     Reducer::Component& component = components_[i];
     Expr a, b;
-    if (const auto* binary = dyn_cast<BinaryNode>(component.combined)) {
+    if (const auto* extreme = AsExtremeOrNan(component.combined, component.old)) {
+      a = extreme->a, b = extreme->b;
+    } else if (const auto* binary = dyn_cast<BinaryNode>(component.combined)) {
       a = binary->a, b = binary->b;
     } else if (auto choice = AsChoice(component.combined)) {
       a = choice->if_true, b = choice->if_false;
@@ -149,6 +162,10 @@ class Matcher {
     if (const auto* call = AsBitwise(component.combined)) {
       component.identity = Const(component.value.dtype(), call->op == "bitwise_and" ? -1 : 0);
       return Call(call->dtype(), call->op, {component.old, component.fresh});
+    }
+    if (const auto* extreme = AsExtremeOrNan(component.combined, component.old)) {
+      return Select(Call(DataType::Bool(), "isnan", {component.old}), component.old,
+                    MakeBinary(extreme->op, component.old, component.fresh));
     }
     const Choice choice = *AsChoice(component.combined);
     const bool keeps_if_true = choice.if_true.same_as(component.old);

@@ -296,6 +296,26 @@ TEST(Rfactor, FactorsIndependentOutputsAndAnyStart) {
       M_rf[vi, vk_0] = T.max(M_rf[vi, vk_0], A[vi, vk_0 * 3 + vk_1]))");
 }
 
+// The combination of partial maxima passes NaN on too.
+TEST(Rfactor, FactorsMaximaThatPassNanOn) {
+  for (const std::string extreme : {"T.max", "T.min"}) {
+    const Function whole = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((6, 8), "float32"), M: T.Buffer((6,), "float32")):
+    for i, k in T.grid(6, 8):
+        with T.block("M"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                M[vi] = T.float32(-4)
+            M[vi] = T.Select(T.isnan(M[vi]), M[vi], )" +
+                                              extreme + "(M[vi], A[vi, vk]))\n");
+    const Function before = SplitLoop(whole, "M", 1, 4);
+    const Function after = Factored(before, LoopsOf(before, "M")[2], 1);
+    ExpectEquivalent(before, after);
+    ExpectContains(after, "M[vi] = T.Select(T.isnan(M[vi]), M[vi], " + extreme + "(M[vi], M_rf[vi, vk_1]))");
+  }
+}
+
 TEST(Rfactor, LeavesLaterBlocksOfTheNestInPlace) {
   const Function before = ParseFunctionOrDie(R"(
       @T.prim_func

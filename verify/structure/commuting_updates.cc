@@ -22,6 +22,8 @@ enum class Update : uint8_t {
   kProduct,
   kMin,
   kMax,
+  kMinOrNan,  // that passes NaN on
+  kMaxOrNan,
   kAnd,
   kOr,
   kOther,  // in a way that is not known to commute
@@ -115,12 +117,14 @@ class Checker : public StmtVisitor {
     }
     if (const auto* op = dyn_cast<BinaryNode>(e)) return UpdateOfBinary(*op, store);
     if (const auto* select = dyn_cast<SelectNode>(e)) {
-      return Uses(select->condition) ? Update::kOther : EitherOf(select->true_value, select->false_value, store);
+      if (Uses(select->condition)) return OrNan(select->condition, select->true_value, select->false_value, store);
+      return EitherOf(select->true_value, select->false_value, store);
     }
     const auto* call = dyn_cast<CallNode>(e);
     if (call == nullptr) return Update::kOther;
     if (call->op == kIfThenElse) {
-      return Uses(call->args[0]) ? Update::kOther : EitherOf(call->args[1], call->args[2], store);
+      if (Uses(call->args[0])) return OrNan(call->args[0], call->args[1], call->args[2], store);
+      return EitherOf(call->args[1], call->args[2], store);
     }
     if (call->op == kDotAdd && !Uses(call->args[1]) && !Uses(call->args[2])) {
       return Combine(Update::kSum, UpdateOf(call->args[0], store));
@@ -152,6 +156,16 @@ class Checker : public StmtVisitor {
       default:
         return Update::kOther;
     }
+  }
+  // T.Select(T.isnan(C[i]), C[i], T.max(C[i], value)): T.max gives its second operand where one of both is NaN.
+  Update OrNan(const Expr& condition, const Expr& kept, const Expr& otherwise, const StoreNode& store) const {
+    const auto* asks = dyn_cast<CallNode>(condition);
+    const auto* extreme = dyn_cast<BinaryNode>(otherwise);
+    if (asks == nullptr || asks->op != "isnan" || extreme == nullptr || Uses(extreme->b)) return Update::kOther;
+    const Expr* const same[] = {&asks->args[0], &kept, &extreme->a};
+    const bool keeps = std::ranges::all_of(same, [&](const Expr* e) { return UpdateOf(*e, store) == Update::kKeep; });
+    if (!keeps || (extreme->op != BinaryOp::kMin && extreme->op != BinaryOp::kMax)) return Update::kOther;
+    return extreme->op == BinaryOp::kMin ? Update::kMinOrNan : Update::kMaxOrNan;
   }
   static Update Combine(Update by, Update inner) { return inner == Update::kKeep || inner == by ? by : Update::kOther; }
   Update EitherOf(const Expr& x, const Expr& y, const StoreNode& store) const {

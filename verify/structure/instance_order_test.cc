@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_replace.h"
 #include "ir/functor.h"
 #include "ir/script/parse_or_die.h"
 #include "verify/structure/commuting_updates.h"
@@ -23,10 +24,11 @@ const BlockNode& OnlyBlock(const Function& function) {
   return *found;
 }
 
-Function Program(const std::string& iterators, const std::string& statements, const std::string& init = "") {
+Function Program(const std::string& iterators, const std::string& statements, const std::string& init = "",
+                 const std::string& type = "int32") {
   std::string text = R"(
 @T.prim_func
-def main(A: T.Buffer((64, 64), "int32"), C: T.Buffer((64, 64), "int32"), J: T.Buffer((64,), "int32"), R: T.Buffer((64,), "int32")):
+def main(A: T.Buffer((64, 64), "TYPE"), C: T.Buffer((64, 64), "TYPE"), J: T.Buffer((64,), "TYPE"), R: T.Buffer((64,), "TYPE")):
     for i, j in T.grid(8, 16):
         with T.block("B"):
             vi, vj = T.axis.remap(")" +
@@ -39,7 +41,7 @@ def main(A: T.Buffer((64, 64), "int32"), C: T.Buffer((64, 64), "int32"), J: T.Bu
     text += "            " + statements.substr(begin, end - begin) + "\n";
     begin = end + 1;
   }
-  return ParseFunctionOrDie(text);
+  return ParseFunctionOrDie(absl::StrReplaceAll(text, {{"TYPE", type}}));
 }
 
 // Names of the iterators along which instances are ordered.
@@ -128,6 +130,19 @@ TEST(CommutingUpdates, Known) {
   EXPECT_TRUE(Commute("for t in range(4):\n    R[vi] = R[vi] + A[vi + t, vj]"));
   EXPECT_TRUE(
       Commute("R[vi] = R[vi] + A[vi, vj]\nJ[vi] = T.max(J[vi], A[vi, vj])", "R[vi] = 0\n                J[vi] = 0"));
+}
+
+// T.max gives its second operand where one of both is NaN: the element has to be the first one.
+TEST(CommutingUpdates, ExtremesThatPassNanOn) {
+  const auto commute = [](const std::string& value) {
+    return UpdatesCommute(OnlyBlock(Program("SR", "R[vi] = " + value, "R[vi] = T.float32(0)", "float32")));
+  };
+  EXPECT_TRUE(commute("T.Select(T.isnan(R[vi]), R[vi], T.max(R[vi], A[vi, vj]))"));
+  EXPECT_TRUE(commute("T.if_then_else(T.isnan(R[vi]), R[vi], T.min(R[vi], A[vi, vj]))"));
+  EXPECT_FALSE(commute("T.Select(T.isnan(R[vi]), R[vi], T.max(A[vi, vj], R[vi]))"));
+  EXPECT_FALSE(commute("T.Select(T.isnan(R[vi]), A[vi, vj], T.max(R[vi], A[vi, vj]))"));
+  EXPECT_FALSE(commute("T.Select(T.isnan(R[vi] + A[vi, vj]), R[vi], T.max(R[vi], A[vi, vj]))"));
+  EXPECT_FALSE(commute("T.Select(T.isnan(R[vi]), R[vi], R[vi] * T.float32(2) + A[vi, vj])"));
 }
 
 TEST(CommutingUpdates, Others) {
