@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/math.h"
 #include "ir/arith/analyzer.h"
 #include "ir/ops/movement.h"
 #include "ir/ops/reduction.h"
@@ -53,6 +54,38 @@ Expr PositionOf(const Span& span, const Expr& at, const Expr& k, const Expr& pos
   return index;
 }
 
+// x with zeros around it: `before` elements before the first of each spatial dimension, `extents` in all. x itself where
+// nothing is added or converted.
+Buffer Padded(FunctionBuilder& f, const Buffer& x, const std::vector<int64_t>& before, const std::vector<Expr>& extents,
+              const std::function<Expr(const Expr&)>& convert) {
+  const size_t dims = before.size();
+  std::vector<Expr> shape = {x->shape[0], x->shape[1]};
+  std::vector<bool> ends_inside;
+  arith::Analyzer analyzer;
+  bool same = !convert;
+  for (size_t i = 0; i < dims; ++i) {
+    const Expr& extent = x->shape[2 + i];
+    ends_inside.push_back(analyzer.CanProveLessEqual(extents[i], extent + Number(extent, before[i])));
+    same &= before[i] == 0 && ends_inside.back();
+    shape.push_back(extents[i]);
+  }
+  if (same) return x;
+  return f.Compute("pad_temp", shape, [&](const std::vector<Var>& v) {
+    Expr inside = True();
+    Indices at = {v[0], v[1]};
+    for (size_t i = 0; i < dims; ++i) {
+      const Expr position = v[2 + i], zeros = Number(position, before[i]);
+      const Expr index = before[i] == 0 ? position : position - zeros;
+      if (before[i] > 0) inside = And(inside, position >= zeros);
+      if (!ends_inside[i]) inside = And(inside, index < x->shape[2 + i]);
+      at.push_back(index);
+    }
+    const Expr value = convert ? convert(x.Load(at)) : x.Load(at);
+    inside = arith::Simplify(inside);
+    return IsTrue(inside) ? value : IfThenElse(inside, value, Const(value.dtype(), 0));
+  });
+}
+
 std::vector<int> KernelAxes(size_t dims) {
   std::vector<int> axes;
   for (size_t i = 0; i < dims; ++i) axes.push_back(static_cast<int>(2 + dims + i));
@@ -88,33 +121,16 @@ Buffer ConvNd(FunctionBuilder& f, const Buffer& x, const Buffer& weight, const C
               const std::function<Expr(const Expr&, const Expr& channel)>& weights) {
   const size_t dims = options.spans.size();
   TW_CHECK(x->ndim() == dims + 2 && weight->ndim() == dims + 2);
-  const auto convert = [&](const Expr& e) { return input ? input(e) : CastTo(options.type, e); };
-  std::vector<Expr> padded_shape = x->shape, shape = {x->shape[0], weight->shape[0]};
-  bool pads = false;
+  std::vector<Expr> padded_extents, shape = {x->shape[0], weight->shape[0]};
+  std::vector<int64_t> before;
   for (size_t i = 0; i < dims; ++i) {
     const Span& span = options.spans[i];
-    padded_shape[2 + i] = arith::Simplify(x->shape[2 + i] + Number(x->shape[2 + i], span.before + span.after));
-    pads |= span.before != 0 || span.after != 0;
-    shape.push_back(Positions(x->shape[2 + i], span));
+    const Expr& extent = x->shape[2 + i];
+    padded_extents.push_back(arith::Simplify(extent + Number(extent, span.before + span.after)));
+    before.push_back(span.before);
+    shape.push_back(Positions(extent, span));
   }
-  Buffer padded = x;
-  const bool converts = static_cast<bool>(input);
-  if (pads || converts) {
-    padded = f.Compute("pad_temp", padded_shape, [&](const std::vector<Var>& v) {
-      Expr inside = True();
-      Indices at = {v[0], v[1]};
-      for (size_t i = 0; i < dims; ++i) {
-        const Span& span = options.spans[i];
-        const Expr index = span.before == 0 ? Expr(v[2 + i]) : v[2 + i] - Number(v[2 + i], span.before);
-        if (span.before > 0) inside = And(inside, v[2 + i] >= Number(v[2 + i], span.before));
-        if (span.after > 0) inside = And(inside, index < x->shape[2 + i]);
-        at.push_back(index);
-      }
-      const Expr value = converts ? convert(x.Load(at)) : x.Load(at);
-      inside = arith::Simplify(inside);
-      return IsTrue(inside) ? value : IfThenElse(inside, value, Const(value.dtype(), 0));
-    });
-  }
+  const Buffer padded = Padded(f, x, before, padded_extents, input);
   std::vector<ReduceAxis> axes = {ReduceAxis("rc", weight->shape[1])};
   for (size_t i = 0; i < dims; ++i) axes.emplace_back("r" + std::to_string(i), weight->shape[2 + i]);
   return f.Compute("conv", shape, [&](const std::vector<Var>& v) {
@@ -143,6 +159,19 @@ Buffer ConvTransposeNd(FunctionBuilder& f, const Buffer& x, const Buffer& weight
   const Expr group_inputs = arith::Simplify(FloorDiv(x->shape[1], Number(x->shape[1], options.groups)));
   std::vector<ReduceAxis> axes = {ReduceAxis("rc", group_inputs)};
   for (size_t i = 0; i < dims; ++i) axes.emplace_back("r" + std::to_string(i), weight->shape[2 + i]);
+  // A convolution, with the window turned around, of x with stride - 1 zeros between its elements. Those around it are
+  // whole elements of x; `border` is what that is too much.
+  std::vector<int64_t> elements, borders;
+  std::vector<Expr> extents;
+  for (size_t i = 0; i < dims; ++i) {
+    const Span& span = options.spans[i];
+    const int64_t zeros = span.reach() - 1 - span.before;
+    elements.push_back(zeros > 0 ? CeilDiv(zeros, span.stride) : 0);
+    borders.push_back(elements[i] * span.stride - zeros);
+    const Expr last = spatial[i] + Number(spatial[i], span.reach() - 2 + borders[i]);
+    extents.push_back(arith::Simplify(FloorDiv(last, Number(last, span.stride)) + Number(last, 1)));
+  }
+  const Buffer padded = Padded(f, x, elements, extents, {});
   return f.Compute("conv_transpose", shape, [&](const std::vector<Var>& v) {
     Expr channel = axes[0], out = v[1];
     if (options.groups != 1) {
@@ -150,14 +179,23 @@ Buffer ConvTransposeNd(FunctionBuilder& f, const Buffer& x, const Buffer& weight
       out = FloorMod(v[1], per_group);
     }
     Indices at = {v[0], channel}, weight_at = {channel, out};
-    Expr inside = True();
+    Expr falls_on_element = True();
     for (size_t i = 0; i < dims; ++i) {
-      at.push_back(PositionOf(options.spans[i], v[2 + i], axes[1 + i], x->shape[2 + i], &inside));
-      weight_at.push_back(axes[1 + i]);
+      const Span& span = options.spans[i];
+      const Expr offset = Scaled(axes[1 + i], span.dilation), border = Number(v[2 + i], borders[i]);
+      const Expr stretched = borders[i] == 0 ? v[2 + i] + offset : v[2 + i] + offset + border;
+      const Expr stride = Number(stretched, span.stride);
+      if (span.stride != 1) {
+        falls_on_element = And(falls_on_element, FloorMod(stretched, stride) == Number(stretched, 0));
+      }
+      at.push_back(span.stride == 1 ? stretched : FloorDiv(stretched, stride));
+      weight_at.push_back(weight->shape[2 + i] - Number(weight->shape[2 + i], 1) - axes[1 + i]);
     }
-    inside = arith::Simplify(inside);
-    const Expr value = CastTo(options.type, x.Load(at)) * CastTo(options.type, weight.Load(weight_at));
-    return Sum(IsTrue(inside) ? value : IfThenElse(inside, value, Const(options.type, 0)), axes);
+    const Expr element = padded.Load(at);
+    const Expr chosen = IsTrue(falls_on_element)
+                            ? element
+                            : IfThenElse(arith::Simplify(falls_on_element), element, Const(element.dtype(), 0));
+    return Sum(CastTo(options.type, chosen) * CastTo(options.type, weight.Load(weight_at)), axes);
   });
 }
 

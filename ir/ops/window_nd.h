@@ -33,7 +33,8 @@ Buffer ConvNd(FunctionBuilder& f, const Buffer& x, const Buffer& weight, const C
               const std::function<Expr(const Expr&, const Expr& channel)>& weights = {});
 
 // weight is [in channels, out channels / groups, kernel...]; `shape` are the spatial extents of the output. An input
-// element e adds to the outputs e * stride + k * dilation - before.
+// element e adds to the outputs e * stride + k * dilation - before. A convolution of an input with zeros between its
+// elements, like ConvTranspose (ir/ops/conv_transpose.h).
 Buffer ConvTransposeNd(FunctionBuilder& f, const Buffer& x, const Buffer& weight, const ConvOptions& options,
                        const std::vector<Expr>& shape);
 
