@@ -97,7 +97,7 @@ bool CacheOneSide(Schedule& sch, BlockRv block) {
   const std::optional<SumForm> sum = AsSum(*kept);
   if (!sum || !kept->init) return false;
   const std::vector<Expr> factors = FactorsOf(sum->term);
-  const Var column = LastColumn(*kept, *sum->store);
+  const Var column = LastColumn(*kept, *sum->store, factors);
   if (!column) return false;
   const Sides sides = SidesOf(factors, column);
   if (sides.rows.empty() || sides.columns.empty() || (sides.rows_ready && sides.columns_ready)) return false;

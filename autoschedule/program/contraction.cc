@@ -22,15 +22,19 @@ bool Uses(const std::vector<Expr>& indices, const Var& var) {
 
 }  // namespace
 
-Var LastColumn(const BlockNode& block, const StoreNode& store) {
-  Var column;
+Var LastColumn(const BlockNode& block, const StoreNode& store, const std::vector<Expr>& factors) {
   for (size_t d = store.indices.size(); d-- > 0;) {
+    Var column;
+    bool moves = false;
     for (const IterVar& iter : block.iter_vars) {
-      if (Uses({store.indices[d]}, iter.var)) column = iter.var;
+      if (!UsesVar(store.indices[d], iter.var)) continue;
+      moves = true;
+      const auto uses = [&](const Expr& factor) { return UsesVar(factor, iter.var); };
+      if (std::ranges::any_of(factors, uses) && !std::ranges::all_of(factors, uses)) column = iter.var;
     }
-    if (column || !IsInt(store.buffer->shape[d], 1)) break;
+    if (moves || !IsInt(store.buffer->shape[d], 1)) return column;
   }
-  return column;
+  return Var();
 }
 
 absl::StatusOr<Contraction> MatchContraction(const BlockRealizeNode& realize) {
@@ -48,12 +52,9 @@ absl::StatusOr<Contraction> MatchContraction(const BlockRealizeNode& realize) {
   if (first == nullptr || second == nullptr) return no("a factor is not an element of a buffer");
   if (store->indices.empty()) return no("its output has no dimensions");
 
-  const Var last_column = LastColumn(block, *store);
-  if (!last_column) return no("the last dimension of its output is constant");
+  const Var last_column = LastColumn(block, *store, {product->a, product->b});
+  if (!last_column) return no("the last dimension of its output does not belong to exactly one factor");
   if (Uses(first->indices, last_column)) std::swap(first, second);
-  if (!Uses(second->indices, last_column) || Uses(first->indices, last_column)) {
-    return no("the last dimension of its output does not belong to exactly one factor");
-  }
 
   Contraction result;
   result.block = block.id;
