@@ -136,6 +136,10 @@ class Layer {
     if (!in_.lengths) return time_ - one - step;
     return Max(CastTo(step.dtype(), in_.lengths(b)) - one - step, Const(step.dtype(), 0));
   }
+  static Expr Chosen(const Expr& condition, const Expr& yes, const Expr& no) {
+    return IsTrue(condition) ? yes : Select(condition, yes, no);
+  }
+  // Whether row b has the step; a constant where all have all.
   Expr Runs(const Expr& step, const Expr& b) const {
     return in_.lengths ? step < CastTo(step.dtype(), in_.lengths(b)) : True();
   }
@@ -171,7 +175,7 @@ class Layer {
     }
     Advance(d, step, next_h, h, out.y);
     if (next_c) {
-      Fill("keep_c", c, hidden_, [&](Var b, Var j) { return Select(Runs(step, b), next_c(b, j), c(b, j)); });
+      Fill("keep_c", c, hidden_, [&](Var b, Var j) { return Chosen(Runs(step, b), next_c(b, j), c(b, j)); });
     }
   }
 
@@ -204,12 +208,13 @@ class Layer {
       f_.Block("store_y", [&](BlockBuilder& block) {
         const Var b = block.Spatial(batch_, loops[0]), j = block.Spatial(hidden_, loops[1]);
         const Expr runs = Runs(step, b);
-        const Expr time = how_.reverse[static_cast<size_t>(d)] ? Select(runs, TimeOf(d, step, b), step) : Expr(step);
-        f_.Store(y, Select(runs, next(b, j), Const(type_, 0)), {time, Expr(d), b, j});
-        block.Writes({BufferRegion::Full(y)});
+        const Expr time = how_.reverse[static_cast<size_t>(d)] ? Chosen(runs, TimeOf(d, step, b), step) : Expr(step);
+        f_.Store(y, Chosen(runs, next(b, j), Const(type_, 0)), {time, Expr(d), b, j});
+        // Where it ends is read from memory.
+        if (in_.lengths) block.Writes({BufferRegion::Full(y)});
       });
     });
-    Fill("keep_h", h, hidden_, [&](Var b, Var j) { return Select(Runs(step, b), next(b, j), h(b, j)); });
+    Fill("keep_h", h, hidden_, [&](Var b, Var j) { return Chosen(Runs(step, b), next(b, j), h(b, j)); });
   }
 
   FunctionBuilder& f_;
