@@ -26,8 +26,8 @@ double ForkJoinCycles(const Target& target) { return target.cpu_part().fork_join
 double StageCycles(const Target& target) { return kForksOfStage * ForkJoinCycles(target); }
 
 bool IsWorthThreads(int64_t operations, const Target& target, bool combines) {
-  return kCyclesOfOperation * static_cast<double>(operations) >=
-         (combines ? kForksToCombine : 1) * ForkJoinCycles(target);
+  return target.cores > 1 && kCyclesOfOperation * static_cast<double>(operations) >=
+                                 (combines ? kForksToCombine : 1) * ForkJoinCycles(target);
 }
 
 double CyclesToCopy(double bytes, bool scattered, const Target& target) {

@@ -17,7 +17,7 @@ namespace {
 // How often structures of each fit are drawn.
 constexpr double kWeights[] = {16, 8, 1, 1};
 
-// The rules of one function, on the blocks directly in its root block.
+// The rules of one function, on the blocks directly in its root block and in blocks that hold others.
 class FunctionRules {
  public:
   FunctionRules(AutoScheduled& result, std::string function, const Target& target, IntrinRegistry* intrins,
@@ -47,11 +47,10 @@ class FunctionRules {
       return std::ranges::any_of(RealizeOf(sch_, block).block->iter_vars,
                                  [](const IterVar& iter) { return ExtentOf(iter) == 0; });
     });
-    // Chains take reductions along, and reductions elementwise blocks.
-    for (const Turn turn : {Turn::kChains, Turn::kReductions, Turn::kOthers}) {
-      for (const BlockRv& block : blocks_) ScheduleBlock(block, turn);
-    }
-    if (!target_.is_gpu()) ChooseThreadsBySize(sch_, function_, target_, choices_);
+    ScheduleBlocks();
+    if (target_.is_gpu()) return;
+    ScheduleInside(*blocks);
+    ChooseThreadsBySize(sch_, function_, target_, choices_);
   }
 
  private:
@@ -63,6 +62,35 @@ class FunctionRules {
 
   Function Current() const { return sch_.module().Find(function_); }
   const BlockNode& Root() const { return *cast<BlockRealizeNode>(Current()->body)->block; }
+  // The block whose children are scheduled.
+  const BlockNode& Opened() const { return opened_ ? *RealizeOf(sch_, *opened_).block : Root(); }
+
+  void ScheduleBlocks() {
+    // Chains take reductions along, and reductions elementwise blocks.
+    for (const Turn turn : {Turn::kChains, Turn::kReductions, Turn::kOthers}) {
+      for (const BlockRv& block : blocks_) ScheduleBlock(block, turn);
+    }
+  }
+
+  // The blocks inside of blocks that hold others, as the steps of a recurrent net do. What holds them runs them again and
+  // again, in its order: each is too short for a fork of threads.
+  void ScheduleInside(const std::vector<BlockRv>& holders) {
+    Target one_core = target_;
+    one_core.cores = 1;
+    for (const BlockRv& holder : holders) {
+      const BlockScope scope = BlockScope::Of(&Opened());
+      const ScopeChild* child = scope.Find(sch_.Get(holder).As<BlockRef>()->id);
+      if (child == nullptr || !IsSerial(*child)) continue;
+      if (BlockScope::Of(child->realize->block.get()).children().empty()) continue;
+      const Outcome<std::vector<BlockRv>> inside = sch_.GetChildBlocks(holder);
+      if (!inside.ok() || inside->empty()) continue;
+      FunctionRules rules(result_, function_, one_core, intrins_, choices_);
+      rules.opened_ = holder;
+      rules.blocks_ = *inside;
+      rules.ScheduleBlocks();
+      rules.ScheduleInside(*inside);
+    }
+  }
 
   bool IsTurnOf(const BlockNode& block, Turn turn, BlockRv rv, const SketchContext& context) const {
     if (turn != Turn::kChains) return turn == Turn::kOthers || block.init;
@@ -87,7 +115,7 @@ class FunctionRules {
 
   // Schedules a block that nothing has scheduled yet, when it is its turn.
   void ScheduleBlock(BlockRv block, Turn turn) {
-    const BlockScope scope = BlockScope::Of(&Root());
+    const BlockScope scope = BlockScope::Of(&Opened());
     const ScopeChild* child = scope.Find(sch_.Get(block).As<BlockRef>()->id);
     if (child == nullptr || !IsSerial(*child)) return;
     const SketchContext context{target_, intrins_, scope, *child, blocks_};
@@ -178,7 +206,8 @@ class FunctionRules {
   const SketchList list_;
   IntrinRegistry* const intrins_;
   Choices& choices_;
-  std::vector<BlockRv> blocks_;              // directly in the root block, before any rule but inlining
+  std::optional<BlockRv> opened_;            // the root block where there is none
+  std::vector<BlockRv> blocks_;              // directly in the opened block, before any rule but inlining
   Function program_;                         // before the rules, where what they make is verified
   std::optional<std::vector<Fault>> given_;  // of that, when somebody asked
 };

@@ -7,6 +7,7 @@
 #include "ir/ops/conv.h"
 #include "ir/ops/matmul.h"
 #include "ir/script/parse_or_die.h"
+#include "ir/script/printer.h"
 #include "ir/structural.h"
 #include "schedule/layout/hoist_prepack.h"
 #include "schedule/script/trace_text.h"
@@ -194,6 +195,37 @@ def main(X: T.Buffer((12,), "float32"), Y: T.Buffer((13,), "float32")):
 }
 
 // Every query is of something that a later step uses.
+// The blocks of a step that runs again and again are vectorized, on one core.
+TEST(AutoSchedule, SchedulesBlocksInsideOfBlocks) {
+  const Module module = ParseOrDie(R"(
+@T.prim_func
+def main(W: T.Buffer((64, 64), "float32"), X: T.Buffer((20, 64), "float32"), H: T.Buffer((64,), "float32")):
+    for t in range(20):
+        with T.block("step"):
+            vt = T.axis.opaque(20, t)
+            P = T.alloc_buffer((64,), "float32")
+            for i, k in T.grid(64, 64):
+                with T.block("product"):
+                    vi, vk = T.axis.remap("SR", [i, k])
+                    with T.init():
+                        P[vi] = T.float32(0)
+                    P[vi] = P[vi] + W[vi, vk] * H[vk]
+            for i in range(64):
+                with T.block("state"):
+                    vi = T.axis.spatial(64, i)
+                    H[vi] = T.min(T.max(P[vi] + X[vt, vi], T.float32(-1)), T.float32(1))
+)");
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const AutoScheduled result = AutoSchedule(module, *NamedTarget("x86-znver4"), &intrins);
+  const Function before = module.Main(), after = result.schedule.module().Main();
+  EXPECT_EQ(VerifyProgram(after).verdict(), Verdict::kProven) << Render(VerifyProgram(after), after);
+  const std::string text = Print(after);
+  EXPECT_NE(text.find("product_rf"), std::string::npos) << text;
+  EXPECT_EQ(text.find("T.parallel"), std::string::npos) << text;
+  EXPECT_LT(text.find("T.vectorized"), text.find("T.block(\"state\")")) << text;
+  testing::ExpectEquivalent(before, after);
+}
+
 TEST(AutoSchedule, TracesHoldNoUnusedQueries) {
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   for (const Function& op : {ops::Matmul(64, 64, 64), Convolution(28, 64)}) {

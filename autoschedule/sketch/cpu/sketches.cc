@@ -29,16 +29,30 @@ using Met = std::optional<Structure>;
 
 bool IsContraction(const SketchContext& context) { return MatchContraction(*context.child.realize).ok(); }
 
+// Schedules a chain together, or the block that begins it alone where the others cannot join its loop over rows, as the
+// new state of a step that the product reads.
+Outcome<Done> ScheduleChain(Schedule& sch, const std::vector<BlockRv>& chain, BlockRv block, const Target& target,
+                            Choices& choices) {
+  Schedule together = sch;
+  Choices taken = choices;
+  Outcome<Done> done = ScheduleRows(together, chain, target, taken);
+  if (!done.ok() && chain.size() > 1) return ScheduleRows(sch, {block}, target, choices);
+  sch = std::move(together);
+  choices = std::move(taken);
+  return done;
+}
+
 // The chain of reductions along rows that the block begins.
-Met MeetChain(Schedule& sch, const SketchContext& context) {
+Met MeetChain(Schedule& sch, BlockRv block, const SketchContext& context) {
   std::vector<BlockRv> chain = RowChain(sch, context.scope, context.child.id(), context.blocks);
   if (chain.empty()) return std::nullopt;
   const Target* target = &context.target;
-  return Structure{Fit::kBest, [=](Schedule& s, Choices& choices) { return ScheduleRows(s, chain, *target, choices); }};
+  return Structure{Fit::kBest,
+                   [=](Schedule& s, Choices& choices) { return ScheduleChain(s, chain, block, *target, choices); }};
 }
 
-Met MeetRows(Schedule& sch, BlockRv, const SketchContext& context) {
-  return IsContraction(context) ? std::nullopt : MeetChain(sch, context);
+Met MeetRows(Schedule& sch, BlockRv block, const SketchContext& context) {
+  return IsContraction(context) ? std::nullopt : MeetChain(sch, block, context);
 }
 
 // Whether the stage, which copies columns, reads them along the depth and not next to each other: packing them means to
@@ -85,7 +99,7 @@ bool IsVectorByRows(const Schedule& sch, BlockRv block, const SketchContext& con
 Met MeetProductRows(Schedule& sch, BlockRv block, const SketchContext& context) {
   if (!IsContraction(context)) return std::nullopt;
   if (!IsVectorByRows(sch, block, context)) {
-    Met chain = MeetChain(sch, context);
+    Met chain = MeetChain(sch, block, context);
     if (chain) chain->fit = Fit::kGeneral;
     return chain;
   }
@@ -101,7 +115,7 @@ Met MeetProductRows(Schedule& sch, BlockRv block, const SketchContext& context) 
                      }
                      std::vector<BlockRv> left = chain;
                      std::erase_if(left, [&](BlockRv b) { return !Exists(s, b); });
-                     return ScheduleRows(s, left, *target, choices);
+                     return ScheduleChain(s, left, block, *target, choices);
                    }};
 }
 
@@ -144,7 +158,7 @@ Met MeetWinograd(Schedule& sch, BlockRv block, const SketchContext& context) {
 Met MeetContraction(Schedule& sch, BlockRv block, const SketchContext& context) {
   if (!IsContraction(context)) return std::nullopt;
   const Target* target = &context.target;
-  const bool by_rows = IsVectorByRows(sch, block, context) && MeetChain(sch, context);
+  const bool by_rows = IsVectorByRows(sch, block, context) && MeetChain(sch, block, context);
   return Structure{by_rows ? Fit::kPossible : Fit::kBest,
                    [=](Schedule& s, Choices& choices) { return ScheduleContraction(s, block, *target, choices); }};
 }
