@@ -59,8 +59,8 @@ std::optional<Choice> AsChoice(const Expr& e) {
   return Choice{call->args[0], call->args[1], call->args[2]};
 }
 
-// The minimum or maximum in `T.Select(T.isnan(old), old, T.max(old, value))`, which passes NaN on, or null. T.max gives its
-// second operand where one of them is NaN: it is the value.
+// The minimum or maximum in `T.Select(T.isnan(old), old, T.max(old, value))`, which passes NaN on, or null. T.max gives
+// its second operand if one of them is NaN: it is the value.
 const BinaryNode* AsExtremeOrNan(const Expr& e, const Var& old) {
   const std::optional<Choice> choice = AsChoice(e);
   if (!choice || !choice->if_true.same_as(old)) return nullptr;

@@ -10,8 +10,8 @@
 //
 // Known: +, *, min, max, min and max that pass NaN on, logical and bitwise and, or, xor, each by itself; any number of
 // outputs combined independently; and outputs that follow the decision of another one that is a minimum or maximum
-// (argmin, argmax), also with ties going to the smaller (greater) of two values. All are associative, and commutative but
-// for rounding and for ties that nothing decides (`in_order`).
+// (argmin, argmax), also with ties going to the smaller (greater) of two values. All are associative, and commutative
+// but for rounding and for ties that nothing decides (`in_order`).
 #pragma once
 
 #include <string>

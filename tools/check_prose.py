@@ -30,7 +30,7 @@ KNOWN = {
     ("intrin", "begin"): 1,
     ("intrin", "columns"): 7,
     ("ir", "begin"): 2,
-    ("ir", "columns"): 9,
+    ("ir", "columns"): 8,
     ("schedule", "columns"): 5,
     ("target", "columns"): 2,
 }

@@ -26,9 +26,9 @@ struct Contraction {
   std::vector<int> batch, rows, columns, inner;
 };
 
-// The block's iterator that moves along the last dimension of what it stores to, dimensions of one element left out. Where
-// several do, w * 2 + p of a phase p, it is the last one that some factors depend on and others do not. Null where there is
-// none.
+// The block's iterator that moves along the last dimension of what it stores to, dimensions of one element left out. If
+// several do, w * 2 + p of a phase p, it is the last one that some factors depend on and others do not. Null if there
+// is none.
 Var LastColumn(const BlockNode& block, const StoreNode& store, const std::vector<Expr>& factors);
 
 // The block's contraction, or (NotFound) why it is none: the block's name and what does not match.

@@ -72,8 +72,8 @@ class FunctionRules {
     }
   }
 
-  // The blocks inside of blocks that hold others, as the steps of a recurrent net do. What holds them runs them again and
-  // again, in its order: each is too short for a fork of threads.
+  // Schedules the blocks inside of blocks that hold others, as the steps of a recurrent net do. What holds them runs
+  // them again and again, in its order: each is too short for a fork of threads.
   void ScheduleInside(const std::vector<BlockRv>& holders) {
     Target one_core = target_;
     one_core.cores = 1;

@@ -46,7 +46,8 @@ class OnnxNode {
   // checked when the model runs.
   absl::Status RequireBroadcast(const std::vector<Exprs>& shapes);
   absl::Status RequireProduct(const Exprs& a, const Exprs& b);
-  // Two extents that are equal, constants or not; false where they are not. Of others that is checked when the model runs.
+  // Whether two extents may be equal: constants are, or are not; others are assumed equal, which is checked when the
+  // model runs.
   bool RequireEqual(const Expr& a, const Expr& b);
   // An error where the inputs that are there have different types.
   absl::Status RequireSameType(size_t first, size_t count) const;

@@ -210,7 +210,7 @@ class Layer {
         const Expr runs = Runs(step, b);
         const Expr time = how_.reverse[static_cast<size_t>(d)] ? Chosen(runs, TimeOf(d, step, b), step) : Expr(step);
         f_.Store(y, Chosen(runs, next(b, j), Const(type_, 0)), {time, Expr(d), b, j});
-        // Where it ends is read from memory.
+        // The row's last step is read from memory.
         if (in_.lengths) block.Writes({BufferRegion::Full(y)});
       });
     });

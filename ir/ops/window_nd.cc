@@ -54,7 +54,7 @@ Expr PositionOf(const Span& span, const Expr& at, const Expr& k, const Expr& pos
   return index;
 }
 
-// x with zeros around it: `before` elements before the first of each spatial dimension, `extents` in all. x itself where
+// x with zeros around it: `before` elements before the first of each spatial dimension, `extents` in all. x itself if
 // nothing is added or converted.
 Buffer Padded(FunctionBuilder& f, const Buffer& x, const std::vector<int64_t>& before, const std::vector<Expr>& extents,
               const std::function<Expr(const Expr&)>& convert) {
