@@ -19,6 +19,7 @@
 #include "autoschedule/search/warm_start.h"
 #include "autoschedule/sketch/space.h"
 #include "base/status_macros.h"
+#include "ir/functor.h"
 #include "ir/structural.h"
 #include "verify/verify.h"
 
@@ -34,6 +35,15 @@ using Instant = std::chrono::steady_clock::time_point;
 
 double SecondsSince(Instant start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+bool HasWhile(const Function& function) {
+  bool found = false;
+  PreOrder(function->body, [&](const Stmt& stmt) {
+    found |= isa<WhileNode>(stmt);
+    return !found;
+  });
+  return found;
 }
 
 // Measures for a search with caches as it asks for, and lets it compute only while nobody on the machine measures:
@@ -178,7 +188,8 @@ absl::StatusOr<TuneResult> Tune(const Module& program, const Target& given, Intr
       return absl::InvalidArgumentError(
           absl::StrCat("the program is refused: ", diagnostic.check, ": ", diagnostic.reason));
     }
-    return absl::InternalError(absl::StrCat("no candidate could be measured: ", absl::StrJoin(reasons, "; ")));
+    return absl::InternalError(absl::StrCat("no candidate could be measured: ", absl::StrJoin(reasons, "; "),
+                                            HasWhile(main) ? "; a while loop may not end on random inputs" : ""));
   }
   found.best->schedule.RemoveUnusedQueries();
   return TuneResult{.schedule = std::move(found.best->schedule),
