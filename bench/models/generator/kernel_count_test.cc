@@ -28,8 +28,8 @@ const Target& Gpu() {
   return *target;
 }
 
-// Kernels of a transformer with `layers` layers, from what two and three have: the first layer computes the mask, and may
-// have kernels that no other has.
+// Kernels of a transformer with `layers` layers, from what two and three have: the first layer computes the mask, and
+// may have kernels that no other has.
 template <class Generate>
 Counts CountOfLayers(const Generate& generate, const Target& target, int layers) {
   graph::FusionReport of_two, of_three;
