@@ -8,6 +8,7 @@
 #include "autoschedule/measure/protocol/protocol.h"
 #include "autoschedule/measure/reference/param_specs.h"
 #include "autoschedule/measure/reference/reference.h"
+#include "autoschedule/program/sizes.h"
 #include "autoschedule/sketch/auto_schedule.h"
 #include "base/status_macros.h"
 #include "codegen/abi/abi_type.h"
@@ -74,7 +75,8 @@ Judgement JudgeProgram(const ProgramText& program, uint64_t seed) {
   const Module& module = parsed.module;
   const Function function = module.Main();
   if (const std::string refuted = Refuted(function); !refuted.empty()) return {Result::kRefused, refuted};
-  const auto specs = ParamSpecs(function);
+  const Function sized = AtSizes(function, program.sizes);
+  const auto specs = ParamSpecs(sized);
   if (!specs.ok()) return {Result::kUnread, std::string(specs.status().message())};
   Arrays before;
   for (size_t i = 0; i < specs->size(); ++i) before.push_back(SeededTensor((*specs)[i], seed, i));
@@ -96,7 +98,7 @@ Judgement JudgeProgram(const ProgramText& program, uint64_t seed) {
     const Arrays result = Clone(before);
     const absl::Status status = RunCompiled(made, program.function, result);
     if (!status.ok()) return {Result::kWrong, absl::StrCat(what, ": ", std::string(status.message()))};
-    const std::string difference = Difference({function}, before, expected, result);
+    const std::string difference = Difference({sized}, before, expected, result);
     if (!difference.empty()) return {Result::kWrong, absl::StrCat(what, ": ", difference, "\n", Print(made))};
   }
   return {};

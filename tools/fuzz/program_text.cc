@@ -9,6 +9,7 @@
 #include "ir/data_type.h"
 #include "tools/fuzz/changing_memory.h"
 #include "tools/fuzz/draw.h"
+#include "tools/fuzz/empty_loops_text.h"
 
 namespace tilewright {
 namespace {
@@ -54,7 +55,7 @@ class Maker {
       absl::StrAppend(&text, Param(array.name, Shape(), array.type), ", ");
     absl::StrAppend(&text, Param("J", absl::StrCat("(", rows_, ",)"), positions_), ", ", Param("C", Shape(), output_),
                     "):\n");
-    return {text + allocations + body, name, piece_};
+    return {.text = text + allocations + body, .function = name, .pieces = piece_};
   }
 
  private:
@@ -234,7 +235,9 @@ class Maker {
 }  // namespace
 
 ProgramText MakeProgramText(uint64_t seed, const std::set<int>& without) {
-  return seed % 3 == 1 ? MakeChangingMemoryText(seed, without) : Maker(seed, without).Make();
+  // Families of their own: stores between reads and guards, and loops of no iteration.
+  if (seed % 3 == 1) return MakeChangingMemoryText(seed, without);
+  return seed % 6 == 2 ? MakeEmptyLoopsText(seed, without) : Maker(seed, without).Make();
 }
 
 }  // namespace tilewright

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 
@@ -15,7 +16,8 @@ namespace tilewright {
 struct ProgramText {
   std::string text;
   std::string function;
-  int pieces = 0;  // numbers of pieces are below it
+  int pieces = 0;                             // numbers of pieces are below it
+  std::map<std::string, int64_t> sizes = {};  // of symbolic extents, by name
 };
 
 // The same seed and pieces give the same text everywhere.
