@@ -17,6 +17,7 @@
 #include "tools/program_file.h"
 #include "tools/programs/verification.h"
 #include "tools/scheduled_program.h"
+#include "tools/timings/load_report.h"
 
 namespace tilewright {
 namespace {
@@ -57,6 +58,7 @@ int RunCompile(const CommandArguments& args) {
     args.err() << std::string(target.status().message()) << "\n";
     return kRefused;
   }
+  const LoadReport timings;
   const std::vector<std::string> print_after = args.GetAll("--print-after");
   for (const std::string& pass : print_after) {
     const std::vector<std::string_view> names = LoweringPassNames(*target);
@@ -87,6 +89,7 @@ int RunCompile(const CommandArguments& args) {
     }
   };
   absl::Status written = Write(args, schedule->module(), *target, *path, options);
+  if (args.Has("--timings")) args.out() << timings.ToText();
   if (written.ok()) return kDone;
   if (!written.message().empty())
     args.err() << args.operands()[0] << ": error: " << std::string(written.message()) << "\n";

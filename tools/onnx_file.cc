@@ -24,6 +24,7 @@
 #include "tools/arrays/array_summary.h"
 #include "tools/arrays/run_arguments.h"
 #include "tools/command_line/flag_value.h"
+#include "tools/timings/load_report.h"
 
 namespace tilewright {
 namespace {
@@ -257,9 +258,12 @@ int RunOnnx(const CommandArguments& args) {
   const std::map<std::string, int64_t> dims = DimsOf(args);
   const auto inputs = InputsOf(args, file->model().graph(), dims);
   if (!inputs.ok()) return RefuseOnnx(args, inputs.status().message());
+  std::optional<LoadReport> timings;
+  if (args.Has("--timings")) timings.emplace();
   const auto model = OnnxModel::Load(
       std::move(file), {.dims = dims, .inputs = &*inputs, .executor = std::move(executor), .passes = PassesOf(args)});
   if (!model.ok()) return RefuseOnnx(args, model.status().message());
+  if (timings) timings->Finish();
   const auto results = (*model)->Run(*inputs);
   if (!results.ok()) return RefuseOnnx(args, results.status().message());
   std::vector<double> seconds(Repetitions(args));
@@ -293,10 +297,12 @@ int RunOnnx(const CommandArguments& args) {
   if (args.Has("--json")) {
     nlohmann::json result = {{"model", args.operands()[0]}, {"outputs", std::move(outputs)}};
     if (!seconds.empty()) result["time"] = TimesJson(seconds);
+    if (timings) result["load"] = timings->ToJson();
     args.out() << result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   } else if (!seconds.empty()) {
     args.out() << "time: " << TimesText(seconds) << "\n";
   }
+  if (timings && !args.Has("--json")) args.out() << timings->ToText();
   return kDone;
 }
 

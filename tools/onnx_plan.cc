@@ -19,9 +19,11 @@
 #include "graph/fusion/fuse_kernels.h"
 #include "graph/rewrite/pass.h"
 #include "ir/script/printer.h"
+#include "nlohmann/json.hpp"
 #include "schedule/layout/hoist_prepack.h"
 #include "target/target.h"
 #include "tools/onnx_file.h"
+#include "tools/timings/load_report.h"
 
 namespace tilewright {
 namespace {
@@ -36,12 +38,10 @@ constexpr char kNoPlan[] =
 // The model of the first operand for a target, compiled where that is the host; for other targets `use` says what for.
 // Reports what is wrong, and gives null and the exit status.
 std::unique_ptr<OnnxModel> LoadOnnx(const CommandArguments& args, const graph::KernelCache* cache, const Target& target,
-                                    graph::KernelUse use, int* status, graph::PassTiming* timing = nullptr,
-                                    graph::FusionReport* report = nullptr) {
+                                    graph::KernelUse use, int* status, graph::FusionReport* report = nullptr) {
   std::unique_ptr<graph::ModelFile> file = OpenModel(args, status);
   if (file == nullptr) return nullptr;
-  graph::PassContext passes = PassesOf(args);
-  if (timing != nullptr) passes.instruments.push_back(timing);
+  const graph::PassContext passes = PassesOf(args);
   graph::ExecutorOptions executor = ExecutorOptionsOf(args, cache);
   if (target.name != executor.kernels.target.name) executor.kernels.use = use;
   executor.kernels.target = target;
@@ -128,12 +128,67 @@ absl::Status WritePrograms(const std::string& folder, const PlannedFunction& fun
 
 }  // namespace
 
+namespace {
+
+// What a model's plan is projected to take.
+struct PlanSummary {
+  double seconds = 0;
+  int nests = 0;
+  std::map<std::string, double> by_limiter;  // seconds
+};
+
+PlanSummary Summarize(const std::vector<KernelFacts>& facts) {
+  PlanSummary summary;
+  for (const KernelFacts& kernel : facts) {
+    summary.seconds += kernel.calls * kernel.seconds;
+    summary.nests += kernel.calls * kernel.nests;
+    summary.by_limiter[kernel.limiter] += kernel.calls * kernel.seconds;
+  }
+  return summary;
+}
+
+void PrintSummary(const PlannedFunction& planned, const PlanSummary& summary, size_t kernels, const Target& target,
+                  std::ostream& out) {
+  out << planned.plan().steps.size() << " calls of " << kernels << " kernels, " << summary.nests
+      << (target.is_gpu() ? " launches" : " loop nests") << ", projected "
+      << absl::StrFormat("%.3g ms", summary.seconds * 1e3) << " on " << target.name << "\n";
+  for (const auto& [limiter, part] : summary.by_limiter) {
+    out << absl::StrFormat("  limited by %-14s %5.1f%%\n", limiter,
+                           summary.seconds > 0 ? 100 * part / summary.seconds : 0);
+  }
+  out << "constants " << Bytes(planned.constants().bytes()) << "\n";
+}
+
+nlohmann::json ToJson(const PlannedFunction& planned, const std::vector<KernelFacts>& facts, const Target& target) {
+  const PlanSummary summary = Summarize(facts);
+  nlohmann::json json = {{"target", target.name},
+                         {"engine", "model"},
+                         {"threads", target.cores},
+                         {"kernels", facts.size()},
+                         {"projected_seconds", summary.seconds},
+                         {"limiters", summary.by_limiter},
+                         {"constant_bytes", planned.constants().bytes()},
+                         {"calls", nlohmann::json::array()}};
+  for (const graph::PlanStep& step : planned.plan().steps) {
+    const KernelFacts& kernel = facts[static_cast<size_t>(step.program)];
+    json["calls"].push_back({{"value", step.name},
+                             {"kernel", step.program},
+                             {"nests", kernel.nests},
+                             {"projected_seconds", kernel.seconds},
+                             {"limiter", kernel.limiter}});
+  }
+  return json;
+}
+
+}  // namespace
+
 int CompileOnnx(const CommandArguments& args, const std::string& path) {
   const auto target = NamedTarget(args.Get("--target").value_or("host"));
   if (!target.ok()) return RefuseOnnx(args, target.status().message());
   if (target->is_gpu()) {
     return RefuseOnnx(args, absl::StrCat("libraries of models are written for CPUs, not for ", target->name));
   }
+  LoadReport timings;
   const std::unique_ptr<graph::KernelCache> cache = graph::KernelCache::Default();
   int status = kDone;
   const std::unique_ptr<OnnxModel> model = LoadOnnx(args, cache.get(), *target, graph::KernelUse::kExport, &status);
@@ -146,20 +201,26 @@ int CompileOnnx(const CommandArguments& args, const std::string& path) {
                                .target = *target};
   for (const graph::ModelValue& output : model->imported().outputs) options.results.push_back(output.name);
   const absl::Status written = graph::ExportFunction(*planned, options);
+  if (args.Has("--timings")) args.out() << timings.ToText();
   return written.ok() ? kDone : RefuseOnnx(args, written.message());
 }
 
 int ExplainOnnx(const CommandArguments& args) {
   const auto target = NamedTarget(args.Get("--target").value_or("host"));
   if (!target.ok()) return RefuseOnnx(args, target.status().message());
-  const std::unique_ptr<graph::KernelCache> cache = graph::KernelCache::Default();
-  graph::PassTiming timing;
+  // Kept kernels and decisions would hide what a load takes that has none.
+  const bool passes = args.Has("--passes"), json = args.Has("--json");
+  const std::unique_ptr<graph::KernelCache> cache = passes ? nullptr : graph::KernelCache::Default();
+  const bool here = passes && target->name == HostTarget().name;
   graph::FusionReport report;
   int status = kDone;
-  const std::unique_ptr<OnnxModel> model =
-      LoadOnnx(args, cache.get(), *target, graph::KernelUse::kExplain, &status, &timing, &report);
+  std::optional<LoadReport> timings;
+  if (passes) timings.emplace();
+  const std::unique_ptr<OnnxModel> model = LoadOnnx(
+      args, cache.get(), *target, here ? graph::KernelUse::kHere : graph::KernelUse::kExplain, &status, &report);
+  if (timings) timings->Finish();
   if (model == nullptr) return status;
-  if (args.Has("--passes")) args.out() << timing.ToString();
+  if (passes && !json) args.out() << timings->ToText();
   const PlannedFunction* planned = model->executor().planned();
   if (planned == nullptr) return RefuseOnnx(args, kNoPlan);
   if (const auto folder = args.Get("--programs")) {
@@ -167,21 +228,13 @@ int ExplainOnnx(const CommandArguments& args) {
     if (!written.ok()) return RefuseOnnx(args, written.message());
   }
   const std::vector<KernelFacts> facts = FactsOf(*planned, *target, args.Get("--db").value_or(""));
-  double seconds = 0;
-  int nests = 0;
-  std::map<std::string, double> by_limiter;
-  for (const KernelFacts& kernel : facts) {
-    seconds += kernel.calls * kernel.seconds;
-    nests += kernel.calls * kernel.nests;
-    by_limiter[kernel.limiter] += kernel.calls * kernel.seconds;
+  if (json) {
+    nlohmann::json result = ToJson(*planned, facts, *target);
+    if (passes) result["load"] = timings->ToJson();
+    args.out() << result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    return kDone;
   }
-  args.out() << planned->plan().steps.size() << " calls of " << facts.size() << " kernels, " << nests
-             << (target->is_gpu() ? " launches" : " loop nests") << ", projected "
-             << absl::StrFormat("%.3g ms", seconds * 1e3) << " on " << target->name << "\n";
-  for (const auto& [limiter, part] : by_limiter) {
-    args.out() << absl::StrFormat("  limited by %-14s %5.1f%%\n", limiter, seconds > 0 ? 100 * part / seconds : 0);
-  }
-  args.out() << "constants " << Bytes(planned->constants().bytes()) << "\n";
+  PrintSummary(*planned, Summarize(facts), facts.size(), *target, args.out());
   if (args.Has("--plan")) {
     PrintPlan(args.out(), *planned, facts);
     if (!report.kernels.empty()) args.out() << "\n" << ToString(report);

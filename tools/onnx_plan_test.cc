@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "graph/onnx/testing.h"
+#include "nlohmann/json.hpp"
 #include "tools/testing/run_tool.h"
 
 namespace tilewright {
@@ -100,7 +101,11 @@ TEST_F(OnnxPlan, ExplainPrintsCallsAndPasses) {
   EXPECT_THAT(joined.out, HasSubstr("  limited by "));
   EXPECT_THAT(joined.out, HasSubstr("float32[3, 32]"));
   EXPECT_THAT(joined.out, HasSubstr("    joins "));
-  EXPECT_THAT(joined.out, HasSubstr("FuseKernels"));
+  // Where the time of the load went, down to LLVM's passes, and by kernel.
+  for (const char* phase : {"loaded in ", "import", "FuseKernels", "rules", "verify", "unroll", "LLVM passes",
+                            "LLVM code", "constants", "kernel, its longest phases"}) {
+    EXPECT_THAT(joined.out, HasSubstr(phase));
+  }
   // The program of each kernel is one that this tool takes, with the constants marked.
   const std::string folder = Path("programs");
   const Result written = RunTool({"explain", model, "--dim=n=3", "--programs=" + folder});
@@ -114,6 +119,21 @@ TEST_F(OnnxPlan, ExplainPrintsCallsAndPasses) {
   EXPECT_THAT(joined.out, HasSubstr("1 calls of 1 kernels, 1 loop nests, projected "));
   // Symbolic extents stay as they are.
   EXPECT_EQ(RunTool({"explain", model, "--plan"}).status, kDone);
+}
+
+TEST_F(OnnxPlan, ExplainAndRunPrintTimingsAsJson) {
+  const Result explained = RunTool({"explain", Layer(), "--dim=n=3", "--passes", "--json"});
+  ASSERT_EQ(explained.status, kDone) << explained.err;
+  const nlohmann::json explain = nlohmann::json::parse(explained.out);
+  EXPECT_EQ(explain["calls"].size(), 1u);
+  EXPECT_EQ(explain["target"], "host");
+  EXPECT_EQ(explain["load"]["kernels"].size(), 1u);
+  const Result ran = RunTool({"run", Layer(), "--dim=n=3", "--timings", "--json"});
+  ASSERT_EQ(ran.status, kDone) << ran.err;
+  EXPECT_GT(nlohmann::json::parse(ran.out)["load"]["phases"].size(), 3u);
+  EXPECT_THAT(RunTool({"run", Layer(), "--dim=n=3", "--timings"}).out, HasSubstr("loaded in "));
+  const Result compiled = RunTool({"compile", Layer(), "--dim=n=3", "--timings", "-o", Path("timed.so")});
+  EXPECT_THAT(compiled.out, HasSubstr("LLVM code"));
 }
 
 // Nothing runs: kernels are scheduled for the target.

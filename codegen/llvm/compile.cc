@@ -1,5 +1,6 @@
 #include "codegen/llvm/compile.h"
 
+#include "base/phases.h"
 #include "base/status_macros.h"
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/machine.h"
@@ -12,12 +13,14 @@ absl::StatusOr<LlvmProgram> CompileToLlvm(const Module& module, const Target& ta
   TW_ASSIGN_OR_RETURN(auto machine, MakeMachine(target, options.quick));
   program.machine = std::move(machine);
   TW_ASSIGN_OR_RETURN(auto lowered, Lower(module, target, {.after_pass = options.after_pass}));
+  Phase emission("LLVM IR");
   program.context = std::make_unique<llvm::LLVMContext>();
   program.module = std::make_unique<llvm::Module>("tilewright", *program.context);
   program.module->setTargetTriple(program.machine->getTargetTriple().str());
   program.module->setDataLayout(program.machine->createDataLayout());
   ModuleContext context{*program.context, *program.module, target};
   TW_RETURN_IF_ERROR(EmitModule(context, lowered, options.sequence));
+  emission.End();
   Optimize(*program.module, *program.machine, options.quick);
   DefineVariants(*program.module, target);
   return program;

@@ -1,6 +1,7 @@
 #include "codegen/llvm/jit.h"
 
 #include "absl/strings/str_cat.h"
+#include "base/phases.h"
 #include "base/status_macros.h"
 #include "codegen/abi/c_symbol.h"
 #include "codegen/llvm/compile.h"
@@ -67,6 +68,7 @@ absl::StatusOr<std::unique_ptr<CompiledModule>> CompileToJit(const Module& modul
   TW_ASSIGN_OR_RETURN(auto object,
                       codegen::Generate(*program.module, *program.machine, codegen::MachineOutput::kObject));
 
+  const Phase phase("link");
   auto jit = llvm::orc::LLJITBuilder().create();
   if (!jit) return ToStatus(jit.takeError());
   // LLVM reports what went wrong here, and returns only that something did.

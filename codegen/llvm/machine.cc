@@ -1,6 +1,10 @@
 #include "codegen/llvm/machine.h"
 
+#include <memory>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
+#include "base/phases.h"
 #include "codegen/llvm/processors.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -76,8 +80,37 @@ constexpr char kPasses[] =
 
 constexpr char kQuickPasses[] = "function(sroa,early-cse)";
 
+// Each pass of LLVM becomes a phase. Managers of passes do not: what they do beside their passes is computing analyses.
+class PassPhases {
+ public:
+  void Register(llvm::PassInstrumentationCallbacks& callbacks) {
+    const auto is_manager = [](llvm::StringRef pass) {
+      return pass.contains("PassManager") || pass.contains("PassAdaptor");
+    };
+    const auto end = [this, is_manager](llvm::StringRef pass) {
+      if (!is_manager(pass)) running_.pop_back();
+    };
+    callbacks.registerBeforeNonSkippedPassCallback([this, is_manager](llvm::StringRef pass, const llvm::Any&) {
+      if (!is_manager(pass)) running_.push_back(std::make_unique<Phase>(std::string_view(pass)));
+    });
+    callbacks.registerAfterPassCallback(
+        [end](llvm::StringRef pass, const llvm::Any&, const llvm::PreservedAnalyses&) { end(pass); });
+    callbacks.registerAfterPassInvalidatedCallback(
+        [end](llvm::StringRef pass, const llvm::PreservedAnalyses&) { end(pass); });
+  }
+
+ private:
+  std::vector<std::unique_ptr<Phase>> running_;
+};
+
 void Optimize(llvm::Module& module, llvm::TargetMachine& machine, bool quick) {
-  llvm::PassBuilder builder(&machine);
+  Phase phase("LLVM passes");
+  const int64_t before = phase.reported() ? module.getInstructionCount() : 0;
+  llvm::PassInstrumentationCallbacks callbacks;
+  PassPhases phases;
+  if (phase.reported()) phases.Register(callbacks);
+  llvm::PassBuilder builder(&machine, llvm::PipelineTuningOptions(), std::nullopt,
+                            phase.reported() ? &callbacks : nullptr);
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
@@ -90,6 +123,8 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine, bool quick) {
   llvm::ModulePassManager passes;
   llvm::cantFail(builder.parsePassPipeline(passes, quick ? kQuickPasses : kPasses));
   passes.run(module, modules);
+  phase.End();
+  if (phase.reported()) phase.Nodes(before, module.getInstructionCount());
 }
 
 absl::StatusOr<llvm::SmallVector<char, 0>> Generate(llvm::Module& module, llvm::TargetMachine& machine,
@@ -102,6 +137,7 @@ absl::StatusOr<llvm::SmallVector<char, 0>> Generate(llvm::Module& module, llvm::
   if (machine.addPassesToEmitFile(passes, stream, nullptr, type)) {
     return absl::InternalError("LLVM cannot write this kind of file for the target");
   }
+  const Phase phase("LLVM code");
   passes.run(module);
   return buffer;
 }

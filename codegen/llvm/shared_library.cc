@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/phases.h"
 #include "base/run_command.h"
 #include "base/status_macros.h"
 #include "base/temporary_file.h"
@@ -14,6 +15,7 @@ namespace tilewright {
 absl::StatusOr<std::string> EmitSharedLibrary(const Module& module, const Target& target, const CompileOptions& options,
                                               std::string* assembly) {
   TW_ASSIGN_OR_RETURN(auto object, EmitObject(module, target, options, assembly));
+  const Phase phase("link");
   TemporaryFile input, library;
   std::string output;
   if (input.fd() < 0 || library.fd() < 0 || !input.Write(object)) {

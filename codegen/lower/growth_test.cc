@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/pipeline.h"
-#include "ir/functor.h"
+#include "ir/count_nodes.h"
 #include "ir/script/parse_or_die.h"
 
 namespace tilewright {
@@ -17,30 +17,11 @@ namespace {
 constexpr double kMostGrowth = 2.5;
 constexpr int kSize = 12;
 
-class NodeCounter : public Visitor {
- public:
-  void Visit(const Expr& e) override {
-    nodes += e ? 1 : 0;
-    Visitor::Visit(e);
-  }
-  void Visit(const Stmt& s) override {
-    nodes += s ? 1 : 0;
-    Visitor::Visit(s);
-  }
-  int64_t nodes = 0;
-};
-
-int64_t NodesOf(const Function& function) {
-  NodeCounter counter;
-  counter.Visit(function->body);
-  return counter.nodes;
-}
-
 // The nodes of a program after each pass that changed it.
 std::map<std::string, int64_t> NodesAfterPasses(const std::string& program, const Target& target) {
   std::map<std::string, int64_t> nodes;
   const LowerOptions options = {.after_pass = [&](std::string_view pass, const Function&, const Function& after) {
-    nodes[std::string(pass)] = NodesOf(after);
+    nodes[std::string(pass)] = CountNodes(after);
   }};
   const auto lowered = Lower(Module({ParseFunctionOrDie(program)}), target, options);
   EXPECT_TRUE(lowered.ok()) << lowered.status().message() << "\n" << program;

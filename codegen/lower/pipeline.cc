@@ -5,6 +5,7 @@
 #include <span>
 
 #include "absl/strings/str_cat.h"
+#include "base/phases.h"
 #include "base/status_macros.h"
 #include "codegen/lower/common/align_strides.h"
 #include "codegen/lower/common/compact_buffers.h"
@@ -54,6 +55,7 @@
 #include "codegen/lower/gpu/select_instructions.h"
 #include "codegen/lower/gpu/unify_threads.h"
 #include "ir/changes/keep_values.h"
+#include "ir/count_nodes.h"
 
 namespace tilewright {
 namespace {
@@ -179,8 +181,11 @@ absl::StatusOr<Module> Lower(const Module& module, const Target& target, const L
                              std::vector<PassTime>* times) {
   Module lowered = module;
   const LowerContext context{target};
+  Phase lowering("lower");
   for (const Pass& pass : PipelineFor(target)) {
     const auto start = std::chrono::steady_clock::now();
+    const Module given = lowered;
+    Phase phase(pass.name);
     for (const Function& before : module.functions()) {
       const Function current = lowered.Find(before->name);
       Result after = pass.run(current, context);
@@ -192,8 +197,12 @@ absl::StatusOr<Module> Lower(const Module& module, const Target& target, const L
       lowered.Set(*std::move(after));
     }
     const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
+    phase.End();
+    if (phase.reported()) phase.Nodes(CountNodes(given), CountNodes(lowered));
     if (times != nullptr) times->push_back({pass.name, spent.count()});
   }
+  lowering.End();
+  if (lowering.reported()) lowering.Nodes(CountNodes(module), CountNodes(lowered));
   return lowered;
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/phases.h"
 #include "base/status_macros.h"
 #include "codegen/abi/abi_type.h"
 #include "codegen/backend.h"
@@ -251,6 +252,7 @@ class Builder {
 absl::StatusOr<ConstantSection> ConstantSection::Make(const ExecutablePlan& plan, absl::Span<const Kernel> kernels,
                                                       const TwParallelHook* parallel,
                                                       const std::function<void()>& release) {
+  const Phase phase("constants");
   ConstantSection section;
   Builder builder(plan, kernels);
   builder.LayOut(&section.constants_, &section.packed_);

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "absl/strings/str_cat.h"
+#include "base/phases.h"
 #include "base/status_macros.h"
 #include "codegen/backend.h"
 #include "codegen/runtime/available_cpus.h"
@@ -119,8 +120,11 @@ absl::StatusOr<std::vector<Kernel>> CompileDistinct(absl::Span<const KernelSourc
   absl::Status status;
   size_t done = 0;
   bool compiled = false;
+  const PhaseContext context = PhaseContext::OfThisThread();
   const auto work = [&] {
+    const ReportPhases here(context);
     for (size_t i = next++; i < sources.size(); i = next++) {
+      const PhaseSubject subject(sources[i].program->name);
       absl::StatusOr<Kernel> kernel = CompileKernel(sources[i], options);
       const std::lock_guard<std::mutex> lock(mutex);
       if (!kernel.ok()) {
@@ -152,6 +156,7 @@ absl::StatusOr<std::vector<Kernel>> CompileKernels(absl::Span<const KernelSource
   const std::vector<KernelSource> sources = Distinct(all, &of_source);
   std::vector<Kernel> result;
   if (sources.empty()) return result;
+  const Phase phase("kernels");
   TW_ASSIGN_OR_RETURN(const std::vector<Kernel> kernels, CompileDistinct(sources, options));
   for (size_t i : of_source) result.push_back(kernels[i]);
   return result;

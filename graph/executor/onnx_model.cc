@@ -3,6 +3,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "base/phases.h"
 #include "base/status_macros.h"
 #include "graph/executor/optimize.h"
 #include "graph/ir/basic_ops.h"
@@ -63,6 +64,7 @@ absl::StatusOr<std::unique_ptr<OnnxModel>> OnnxModel::Load(std::unique_ptr<Model
     if (extent == 0) import.dims.emplace(name, 0);
   }
   while (true) {
+    const Phase phase("import");
     TW_ASSIGN_OR_RETURN(model->imported_, ImportModel(*model->file_, model->ops_, import));
     if (model->imported_.unsupported.empty()) break;
     const size_t before = import.values.size() + import.dims.size();

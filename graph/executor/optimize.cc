@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/phases.h"
 #include "base/status_macros.h"
 #include "graph/executor/kernels.h"
 #include "graph/ir/call_types.h"
@@ -137,6 +138,7 @@ int CountProgramCalls(const GraphModule& module) {
 
 absl::StatusOr<GraphModule> OptimizeGraph(const GraphModule& module, const OpTable& ops, const PassContext& context,
                                           const OptimizeOptions& options) {
+  const Phase phase("graph passes");
   std::optional<DecisionStore> kept;
   if (options.cache != nullptr) kept = StoreIn(*options.cache, options.target);
   const PassEnvironment environment{.ops = &ops,

@@ -8,8 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "autoschedule/database/apply_best.h"
 #include "autoschedule/sketch/auto_schedule.h"
+#include "base/phases.h"
 #include "base/status_macros.h"
 #include "intrin/registry.h"
+#include "ir/count_nodes.h"
 #include "ir/substitute.h"
 #include "schedule/layout/hoist_prepack.h"
 #include "schedule/reduction/define_empty_reductions.h"
@@ -99,6 +101,7 @@ class Kernels {
 
  private:
   bool IsValid(const Module& module) const {
+    const Phase phase("verify");
     return std::ranges::all_of(module.functions(), [&](const PrimFunc& function) {
       return VerifyProgram(function, &target_).verdict() != Verdict::kRefuted;
     });
@@ -108,6 +111,14 @@ class Kernels {
   const Target& target_;
   std::optional<bool> program_is_valid_;  // once it is asked for
 };
+
+Module ScheduledByRules(const PrimFunc& program, const Target& target, IntrinRegistry* intrins) {
+  Phase phase("rules");
+  Module scheduled = AutoSchedule(Module(program), target, intrins).schedule.module();
+  phase.End();
+  if (phase.reported()) phase.Nodes(CountNodes(program), CountNodes(scheduled));
+  return scheduled;
+}
 
 }  // namespace
 
@@ -176,10 +187,10 @@ absl::StatusOr<ScheduledKernel> ScheduleKernel(const PrimFunc& canonical, const 
       if (auto kernel = kernels.Of(best->module())) return *std::move(kernel);
     }
   }
-  const Module scheduled = AutoSchedule(Module(marked), target, &intrins).schedule.module();
+  const Module scheduled = ScheduledByRules(marked, target, &intrins);
   if (auto kernel = kernels.Of(scheduled)) return *std::move(kernel);
   if (!constants.empty()) {
-    const Module plain = AutoSchedule(Module(canonical), target, &intrins).schedule.module();
+    const Module plain = ScheduledByRules(canonical, target, &intrins);
     if (auto kernel = kernels.Of(plain)) return *std::move(kernel);
   }
   return AsWritten(canonical);

@@ -6,6 +6,7 @@
 #include "autoschedule/program/contraction.h"
 #include "autoschedule/program/top_nests.h"
 #include "autoschedule/sketch/auto_schedule.h"
+#include "base/phases.h"
 #include "graph/fusion/program_form.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
@@ -84,13 +85,17 @@ const KernelCost& KernelCosts::Of(const PrimFunc& unmarked, const std::vector<in
 
 KernelCost KernelCosts::Compute(const PrimFunc& program) {
   KernelCost cost;
+  Phase rules("rules");
   const AutoScheduled scheduled = AutoSchedule(Module(program), target_, &intrins_);
+  rules.End();
   const std::vector<PrimFunc>& functions = scheduled.schedule.module().functions();
   // A packing of constants is a function of its own, which runs once.
   const auto own =
       std::find_if(functions.begin(), functions.end(), [&](const PrimFunc& f) { return f->name == program->name; });
   const PrimFunc& function = own == functions.end() ? functions.front() : *own;
+  Phase project("project");
   const Projection projection = Project(function, target_);
+  project.End();
   cost.seconds = projection.seconds + kCallSeconds;
   cost.limiter = projection.limiter;
   cost.nests = CountTopNests(function);
@@ -98,6 +103,7 @@ KernelCost KernelCosts::Compute(const PrimFunc& program) {
     cost.why_not = scheduled.left_alone.front().ToString();
     return cost;
   }
+  const Phase verify("verify");
   const VerifyResult verified = VerifyProgram(function, &target_);
   cost.good = verified.verdict() != Verdict::kRefuted;
   if (!cost.good) cost.why_not = "the verifier refutes its schedule";

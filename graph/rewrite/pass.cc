@@ -7,10 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/phases.h"
 #include "base/status_macros.h"
 #include "graph/ir/printer.h"
 #include "graph/ir/structural.h"
 #include "graph/ir/well_formed.h"
+#include "ir/count_nodes.h"
 #include "ir/script/printer.h"
 #include "ir/structural.h"
 
@@ -19,6 +21,15 @@ namespace {
 
 std::string NamesOf(const std::vector<Pass>& passes) {
   return absl::StrJoin(passes, ", ", [](std::string* out, const Pass& pass) { *out += pass.name; });
+}
+
+// Nodes of the programs that functions may call.
+int64_t CountNodes(const GraphModule& module) {
+  int64_t nodes = 0;
+  for (const ModuleEntry& entry : module.entries()) {
+    if (entry.program) nodes += tilewright::CountNodes(entry.program);
+  }
+  return nodes;
 }
 
 }  // namespace
@@ -57,7 +68,9 @@ absl::StatusOr<GraphModule> RunPasses(const std::vector<Pass>& passes, GraphModu
   for (const Pass& pass : selected) {
     for (PassInstrument* instrument : context.instruments) instrument->Before(pass, module);
     const auto begin = std::chrono::steady_clock::now();
+    Phase phase(pass.name);
     absl::StatusOr<GraphModule> result = pass.run(module);
+    phase.End();
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (!result.ok()) {
       return absl::Status(result.status().code(), absl::StrCat(pass.name, ": ", result.status().message()));
@@ -68,6 +81,7 @@ absl::StatusOr<GraphModule> RunPasses(const std::vector<Pass>& passes, GraphModu
         return absl::InternalError(absl::StrCat(pass.name, " breaks the module: ", absl::StrJoin(violations, "; ")));
       }
     }
+    if (phase.reported()) phase.Nodes(CountNodes(module), CountNodes(*result));
     for (PassInstrument* instrument : context.instruments) instrument->After(pass, module, *result, seconds);
     module = *std::move(result);
   }
