@@ -3,6 +3,7 @@
 #include "graph/fusion/fold_scales.h"
 #include "graph/fusion/kernel_cost.h"
 #include "graph/fusion/layout.h"
+#include "graph/fusion/share_kernels.h"
 #include "graph/fusion/specialize.h"
 #include "graph/rewrite/legalize.h"
 
@@ -23,6 +24,7 @@ std::vector<Pass> GraphPasses(const PassEnvironment& environment) {
     KernelCosts costs(e.target);
     return FuseKernels(m, *e.ops, costs, e.report, e.kept);
   };
+  const auto share = [e](const GraphModule& m) { return ShareKernels(m, *e.ops); };
   return {
       {.name = "FoldConstants", .opt_level = 1, .run = fold},
       {.name = "EliminateCommonSubexpressions", .opt_level = 1, .run = cse},
@@ -34,6 +36,7 @@ std::vector<Pass> GraphPasses(const PassEnvironment& environment) {
       {.name = "SpecializePrograms", .opt_level = 2, .run = specialize},
       {.name = "EliminateDeadCode", .opt_level = 1, .run = dce},  // what is dead is no reader that fusion has to serve
       {.name = "FuseKernels", .opt_level = 2, .run = fuse},
+      {.name = "ShareKernels", .opt_level = 2, .run = share},
       {.name = "EliminateDeadCode", .opt_level = 1, .run = dce},
   };
 }

@@ -8,6 +8,7 @@
 #include "autoschedule/sketch/auto_schedule.h"
 #include "base/phases.h"
 #include "graph/fusion/program_form.h"
+#include "graph/fusion/read_offsets.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
 #include "schedule/layout/hoist_prepack.h"
@@ -74,13 +75,14 @@ KernelForm FormOf(const PrimFunc& program) {
 }
 
 const KernelCost& KernelCosts::Of(const PrimFunc& unmarked, const std::vector<int>& constants) {
-  const PrimFunc program = constants.empty() ? unmarked : MarkConstant(unmarked, constants);
+  const auto marked = [&](const PrimFunc& f) { return constants.empty() ? f : MarkConstant(f, constants); };
+  const PrimFunc program = marked(WithoutReadOffsets(unmarked, constants).program);
   const uint64_t hash = tilewright::StructuralHash(program);
   const auto [begin, end] = costs_.equal_range(hash);
   for (auto it = begin; it != end; ++it) {
     if (tilewright::StructuralEqual(it->second.program, program)) return it->second.cost;
   }
-  return costs_.emplace(hash, Entry{program, Compute(program)})->second.cost;
+  return costs_.emplace(hash, Entry{program, Compute(marked(unmarked))})->second.cost;
 }
 
 KernelCost KernelCosts::Compute(const PrimFunc& program) {

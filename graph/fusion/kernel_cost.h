@@ -1,5 +1,6 @@
 // What kernels cost, by the ladder of autoschedule/cost: the time that the rules' schedule of a program is projected to
-// take, and what it is made of. Equal programs are asked for once.
+// take, and what it is made of. Equal programs are asked for once; those that differ in where they read alone
+// (read_offsets.h) count as equal.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +48,7 @@ class KernelCosts {
   KernelCost Compute(const PrimFunc& program);
 
   struct Entry {
-    PrimFunc program;
+    PrimFunc program;  // without offsets
     KernelCost cost;
   };
   const Target target_;
