@@ -79,6 +79,15 @@ class SizeBinder : public Mutator {
     const auto value = values_.find(Var(op));
     return value == values_.end() ? self : value->second;
   }
+  // (n + 63) // 64 iterations are a number, too.
+  Stmt MutateFor(const ForNode* op, const Stmt& self) override {
+    const Stmt bound = Mutator::MutateFor(op, self);
+    const auto* loop = cast<ForNode>(bound);
+    if (loop->extent.same_as(op->extent) || AsInt(loop->extent)) return bound;
+    ForNode::Fields fields = loop->fields();
+    fields.extent = arith::Simplify(loop->extent);
+    return For(std::move(fields));
+  }
 
  private:
   const VarMap& values_;

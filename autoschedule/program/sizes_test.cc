@@ -54,6 +54,24 @@ TEST(LikelySizes, AreReadFromTheText) {
   EXPECT_EQ(sizes.Likely(Param(function, 0)->shape[1]), 5);
 }
 
+// What a schedule makes of an extent, its quotient by a tile for example, is a number like the extent.
+TEST(LikelySizes, LoopsOfOneSizeHaveConstantExtents) {
+  const Function at = AtSizes(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(a: T.handle):
+    n = T.int64()
+    A = T.match_buffer(a, (n,), "float32")
+    for i_0 in range((n + T.int64(63)) // T.int64(64)):
+        for i_1 in range(T.int64(64)):
+            with T.block("A"):
+                vi = T.axis.spatial(n, i_0 * T.int64(64) + i_1)
+                T.where(i_0 * T.int64(64) + i_1 < n)
+                A[vi] = T.float32(0)
+)"),
+                              {{"n", 100}});
+  EXPECT_THAT(Print(at), testing::HasSubstr("for i_0, i_1 in T.grid(T.int64(2), T.int64(64))"));
+}
+
 TEST(LikelySizes, OneSizeIsAConstant) {
   const Function function = Copy("T.evaluate(0)");
   EXPECT_EQ(SymbolicExtents(function), (std::vector<std::string>{"n", "m"}));
