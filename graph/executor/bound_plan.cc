@@ -262,17 +262,20 @@ absl::Status BoundPlan::Run(const std::vector<void*>& inputs, const std::vector<
   if (function_.options().poison) std::memset(arena, 0xff, static_cast<size_t>(arena_bytes_));
   char message[256] = "";
   TwCall call = {.parallel = options.parallel, .message = message, .message_bytes = sizeof message};
+  const bool timed = options.step_nanoseconds != nullptr || options.step_starts != nullptr;
   if (options.step_nanoseconds != nullptr) options.step_nanoseconds->assign(function_.plan().steps.size(), 0);
+  if (options.step_starts != nullptr) options.step_starts->assign(function_.plan().steps.size(), 0);
   int code = kTwOk;
   const Call* failed = nullptr;
   for (const Call& step : calls_) {
     call.workspace = arena + step.workspace_offset;
     call.workspace_bytes = step.workspace_bytes;
-    const int64_t start = options.step_nanoseconds != nullptr ? runtime::NowNanoseconds() : 0;
+    const int64_t start = timed ? runtime::NowNanoseconds() : 0;
     code = step.run(&call, &frame->data[step.first], &shape_table_[step.first]);
     if (options.step_nanoseconds != nullptr) {
       (*options.step_nanoseconds)[step.step] = runtime::NowNanoseconds() - start;
     }
+    if (options.step_starts != nullptr) (*options.step_starts)[step.step] = start;
     if (code == kTwOk) continue;
     failed = &step;
     break;

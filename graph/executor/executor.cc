@@ -141,6 +141,15 @@ absl::StatusOr<Arrays> Executor::Run(const Arrays& arguments, RunOptions options
   return RunFunction(*state_, main, arguments, options);
 }
 
+absl::Status Executor::RunInto(const Arrays& arguments, const Arrays& results, RunOptions options) const {
+  const PlannedFunction* const plan = planned();
+  if (plan == nullptr) return absl::FailedPreconditionError("main has no plan");
+  const TwParallelHook hook = state_->pool->hook();
+  if (options.parallel == nullptr) options.parallel = &hook;
+  return plan->RunInto(arguments, results, {}, options);
+}
+
+int Executor::num_threads() const { return state_->pool->num_threads(); }
 size_t Executor::num_programs() const { return state_->num_kernels; }
 size_t Executor::num_unscheduled() const { return state_->num_unscheduled; }
 

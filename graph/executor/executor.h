@@ -50,11 +50,16 @@ class Executor {
 
   // "main" on one array for each parameter; the fields of its result. May run in several threads at once.
   absl::StatusOr<Arrays> Run(const Arrays& arguments, RunOptions options = {}) const;
+  // The same into arrays of the results' shapes, those of an earlier run for example: nothing is allocated. "main" must
+  // have a plan.
+  absl::Status RunInto(const Arrays& arguments, const Arrays& results, RunOptions options = {}) const;
   // The plan of "main"; null where it has none.
   const PlannedFunction* planned() const;
   // How many programs were compiled, and of these how many as they were written.
   size_t num_programs() const;
   size_t num_unscheduled() const;
+  // Threads that loops run in.
+  int num_threads() const;
 
  private:
   explicit Executor(std::unique_ptr<ExecutorState> state);

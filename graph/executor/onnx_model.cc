@@ -90,7 +90,7 @@ absl::StatusOr<std::unique_ptr<OnnxModel>> OnnxModel::Load(std::unique_ptr<Model
   return model;
 }
 
-absl::StatusOr<std::vector<OnnxModel::Tensors>> OnnxModel::Run(const Inputs& inputs) const {
+absl::StatusOr<Arrays> OnnxModel::ArgumentsOf(const Inputs& inputs) const {
   Arrays arguments;
   for (const ModelValue& input : imported_.inputs) {
     auto given = inputs.find(input.name);
@@ -109,13 +109,22 @@ absl::StatusOr<std::vector<OnnxModel::Tensors>> OnnxModel::Run(const Inputs& inp
     }
     arguments.insert(arguments.end(), arrays.begin(), arrays.end());
   }
-  TW_ASSIGN_OR_RETURN(const Arrays results, executor_->Run(arguments));
+  return arguments;
+}
+
+std::vector<OnnxModel::Tensors> OnnxModel::OutputsOf(const Arrays& results) const {
   std::vector<Tensors> outputs;
   for (const ModelValue& output : imported_.outputs) {
     const auto first = results.begin() + static_cast<std::ptrdiff_t>(output.first);
     outputs.push_back({output.kind, Arrays(first, first + static_cast<std::ptrdiff_t>(output.count))});
   }
   return outputs;
+}
+
+absl::StatusOr<std::vector<OnnxModel::Tensors>> OnnxModel::Run(const Inputs& inputs) const {
+  TW_ASSIGN_OR_RETURN(const Arrays arguments, ArgumentsOf(inputs));
+  TW_ASSIGN_OR_RETURN(const Arrays results, executor_->Run(arguments));
+  return OutputsOf(results);
 }
 
 }  // namespace tilewright::graph

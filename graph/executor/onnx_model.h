@@ -47,6 +47,9 @@ class OnnxModel {
   const Executor& executor() const { return *executor_; }
   // One result for each output of the model.
   absl::StatusOr<std::vector<Tensors>> Run(const Inputs& inputs) const;
+  // The two ends of Run, for callers that run the executor themselves: what it takes, and the outputs in its results.
+  absl::StatusOr<Arrays> ArgumentsOf(const Inputs& inputs) const;
+  std::vector<Tensors> OutputsOf(const Arrays& results) const;
 
  private:
   OnnxModel() = default;

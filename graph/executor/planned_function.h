@@ -52,7 +52,10 @@ struct PlannedFunctionOptions {
 
 struct RunOptions {
   const TwParallelHook* parallel = nullptr;
-  std::vector<int64_t>* step_nanoseconds = nullptr;  // receives how long each step took
+  // Receive how long each step of a plan took, and when it began (codegen/runtime/timer.h); empty where the plan runs
+  // elsewhere. A step that was not run took 0.
+  std::vector<int64_t>* step_nanoseconds = nullptr;
+  std::vector<int64_t>* step_starts = nullptr;
 };
 
 class BoundPlan;  // bound_plan.h

@@ -193,14 +193,15 @@ absl::StatusOr<Items> Emitter::EmitCall(const std::string& name, const Items& in
   for (const Item& type : types) fields.emplace_back(type.type());
   const Type out = fields.size() == 1 ? fields[0] : Type(TupleType(fields));
   const std::string function = builder_->AddProgram(program, name);
-  TW_ASSIGN_OR_RETURN(Var var, builder_->Emit(CallTir(function, std::move(args), out, std::move(symbols)), name));
+  const std::string& value_name = value_name_.empty() ? name : value_name_;
+  TW_ASSIGN_OR_RETURN(Var var, builder_->Emit(CallTir(function, std::move(args), out, std::move(symbols)), value_name));
   Items results = types;
   for (size_t i = 0; i < results.size(); ++i) {
     if (results.size() == 1) {
       results[i].value = var;
       continue;
     }
-    TW_ASSIGN_OR_RETURN(Var field, builder_->Emit(TupleGetItem(var, static_cast<int>(i)), name));
+    TW_ASSIGN_OR_RETURN(Var field, builder_->Emit(TupleGetItem(var, static_cast<int>(i)), value_name));
     results[i].value = field;
   }
   return results;

@@ -54,6 +54,8 @@ class Emitter {
   explicit Emitter(BlockBuilder* builder) : builder_(builder) {}
 
   BlockBuilder& builder() { return *builder_; }
+  // The name of the values that are computed from now on; empty: that of their program.
+  void set_value_name(std::string name) { value_name_ = std::move(name); }
 
   // Adds the program that `body` writes and calls it. The inputs are tensors.
   absl::StatusOr<Items> Program(const std::string& name, const Items& inputs, const ProgramBody& body);
@@ -79,6 +81,7 @@ class Emitter {
                                  const Items& types, std::vector<Expr> symbols);
 
   BlockBuilder* builder_;
+  std::string value_name_;
 };
 
 // The elements of a constant, or nothing.

@@ -355,6 +355,8 @@ absl::Status GraphImporter::ImportNode(const onnx::NodeProto& node) {
     return absl::OkStatus();
   }
   OnnxNode view(node, opset, inputs, this, &emitter_);
+  // Plans and profiles name their calls as the model does. Nodes of a function that is inlined have names of their own.
+  emitter_.set_value_name(node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name());
   absl::Status status = op == nullptr ? absl::OkStatus() : CheckOperands(op->operands, view);
   if (!status.ok()) {
     Fail(node, opset, inputs, status);
