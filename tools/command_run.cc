@@ -13,7 +13,8 @@
 #include "tools/command_line/flag_value.h"
 #include "tools/commands.h"
 #include "tools/graph_file.h"
-#include "tools/onnx_file.h"
+#include "tools/onnx_run.h"
+#include "tools/profile/timing_flags.h"
 #include "tools/program_file.h"
 #include "tools/programs/execute_program.h"
 #include "tools/programs/verification.h"
@@ -49,9 +50,9 @@ struct Run {
 };
 
 // The engine and its target. Reports what does not fit.
-std::optional<Engine> EngineOf(const CommandArguments& args, int* status) {
+std::optional<Engine> ChooseEngine(const CommandArguments& args, int* status) {
   const auto named = args.Get("--target");
-  Engine engine{.name = args.Get("--engine").value_or(EngineFor(named))};
+  Engine engine{.name = EngineOf(args, args.kind())};
   const auto target = NamedTarget(named.value_or(engine.is_cuda() ? "cuda-sm90a" : "host"));
   if (!target.ok()) {
     *status = Refuse(args, std::string(target.status().message()));
@@ -74,6 +75,7 @@ std::optional<Engine> EngineOf(const CommandArguments& args, int* status) {
   engine.libraries = ExternLibraries(args);
   engine.launcher = args.Get("--launcher").value_or("");
   engine.file = args.operands()[0];
+  engine.max_threads = ThreadsOf(args);
   return engine;
 }
 
@@ -82,7 +84,7 @@ std::optional<Engine> EngineOf(const CommandArguments& args, int* status) {
 std::optional<Run> Prepare(const CommandArguments& args, int* status) {
   Run run;
   *status = kRefused;
-  const std::optional<Engine> engine = EngineOf(args, status);
+  const std::optional<Engine> engine = ChooseEngine(args, status);
   if (!engine) return std::nullopt;
   run.engine = *engine;
   const std::optional<Module> source = ReadProgram(args, args.operands()[0]);
@@ -205,10 +207,12 @@ int RunProgram(const CommandArguments& args) {
   auto arguments = MakeArguments(args, run->function);
   if (!arguments.ok()) return Refuse(args, std::string(arguments.status().message()));
   std::vector<interp::Argument> other = Copy(*arguments);
-  std::vector<double> seconds(Repetitions(args));
+  Timing timing{.calls = Repetitions(args), .by_part = WantsParts(args)};
   const absl::Status executed =
-      Execute(run->engine, run->module, run->function, *arguments, seconds.empty() ? nullptr : &seconds);
+      Execute(run->engine, run->module, run->function, *arguments, timing.calls == 0 ? nullptr : &timing);
   if (!executed.ok()) return Refuse(args, std::string(executed.message()));
+  const absl::Status traced = WriteTraceEvents(args, timing.profile, run->function->name);
+  if (!traced.ok()) return Refuse(args, std::string(traced.message()));
   std::optional<Tolerances> tolerances;
   if (args.Has("--against") || args.Has("--compare")) {
     tolerances = RunReference(args, *run, other);
@@ -222,7 +226,7 @@ int RunProgram(const CommandArguments& args) {
       const std::string where = run->engine.compiles() ? " for " + run->engine.target.name : "";
       args.out() << "schedule: " << run->schedule << "; " << run->engine.name << where << "\n";
     }
-    if (!seconds.empty()) args.out() << "time: " << TimesText(seconds) << "\n";
+    PrintTiming(args, timing.spans, timing.profile);
     return status;
   }
   nlohmann::json result = {{"function", run->function->name},
@@ -231,7 +235,7 @@ int RunProgram(const CommandArguments& args) {
                            {"threads", run->engine.threads()},
                            {"schedule", run->schedule},
                            {"outputs", std::move(outputs)}};
-  if (!seconds.empty()) result["time"] = TimesJson(seconds);
+  AddTiming(args, timing.spans, timing.profile, &result);
   args.out() << result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   return status;
 }

@@ -19,19 +19,14 @@
 #include "graph/ir/basic_ops.h"
 #include "graph/onnx/model_inputs.h"
 #include "graph/pipeline.h"
-#include "nlohmann/json.hpp"
 #include "target/target.h"
-#include "tools/arrays/array_summary.h"
 #include "tools/arrays/run_arguments.h"
 #include "tools/command_line/flag_value.h"
-#include "tools/timings/load_report.h"
 
 namespace tilewright {
 namespace {
 
 namespace fs = std::filesystem;
-using graph::Item;
-using graph::OnnxModel;
 
 std::string Describe(const onnx::ValueInfoProto& value) {
   if (!value.type().has_tensor_type()) {
@@ -47,39 +42,6 @@ std::string Describe(const onnx::ValueInfoProto& value) {
   }
   return absl::StrCat(value.name(), ": ", dtype.ok() ? dtype->ToString() : graph::OnnxTypeName(type.elem_type()), "[",
                       type.has_shape() ? absl::StrJoin(extents, ", ") : "?", "]");
-}
-
-absl::StatusOr<OnnxModel::Inputs> InputsOf(const CommandArguments& args, const onnx::GraphProto& graph,
-                                           const std::map<std::string, int64_t>& dims) {
-  int64_t seed = 0;
-  if (const auto text = args.Get("--seed")) (void)absl::SimpleAtoi(*text, &seed);
-  const auto directory = args.Get("--inputs");
-  if (directory && !fs::is_directory(*directory)) {
-    return absl::InvalidArgumentError(absl::StrCat("--inputs ", *directory, " is not a directory"));
-  }
-  std::set<std::string> initialized;
-  for (const auto& tensor : graph.initializer()) initialized.insert(tensor.name());
-  OnnxModel::Inputs inputs;
-  for (const auto& input : graph.input()) {
-    const auto fail = [&](const absl::Status& status) {
-      return absl::InvalidArgumentError(absl::StrCat("input \"", input.name(), "\": ", status.message()));
-    };
-    if (directory) {
-      const auto dtype = graph::ElementType(input.type().tensor_type().elem_type());
-      auto array = ReadNpy(graph::ArrayPath(*directory, input.name()), dtype.ok() ? *dtype : DataType());
-      if (array.ok()) {
-        inputs[input.name()] = {Item::Kind::kTensor, {*std::move(array)}};
-        continue;
-      }
-      if (!absl::IsNotFound(array.status())) return fail(array.status());
-    }
-    // An input with a default takes it where no file gives another.
-    if (initialized.contains(input.name())) continue;
-    auto array = graph::RandomInput(input, dims, static_cast<uint64_t>(++seed));
-    if (!array.ok()) return fail(array.status());
-    inputs[input.name()] = {Item::Kind::kTensor, {*std::move(array)}};
-  }
-  return inputs;
 }
 
 // A pass of --disable that there is not, or that does not run at this opt_level.
@@ -245,64 +207,6 @@ int CheckOnnx(const CommandArguments& args) {
   if (!optimized.ok()) return RefuseOnnx(args, optimized.status().message());
   args.out() << "calls of programs: " << graph::CountProgramCalls(model->module) << ", at opt_level "
              << passes.opt_level << " " << graph::CountProgramCalls(*optimized) << "\n";
-  return kDone;
-}
-
-int RunOnnx(const CommandArguments& args) {
-  int status = kDone;
-  std::unique_ptr<graph::ModelFile> file = OpenModel(args, &status);
-  if (file == nullptr) return status;
-  const std::unique_ptr<graph::KernelCache> cache = graph::KernelCache::Default();
-  graph::ExecutorOptions executor = ExecutorOptionsOf(args, cache.get());
-  if ((status = ChooseMachine(args, &executor)) != kDone) return status;
-  const std::map<std::string, int64_t> dims = DimsOf(args);
-  const auto inputs = InputsOf(args, file->model().graph(), dims);
-  if (!inputs.ok()) return RefuseOnnx(args, inputs.status().message());
-  std::optional<LoadReport> timings;
-  if (args.Has("--timings")) timings.emplace();
-  const auto model = OnnxModel::Load(
-      std::move(file), {.dims = dims, .inputs = &*inputs, .executor = std::move(executor), .passes = PassesOf(args)});
-  if (!model.ok()) return RefuseOnnx(args, model.status().message());
-  if (timings) timings->Finish();
-  const auto results = (*model)->Run(*inputs);
-  if (!results.ok()) return RefuseOnnx(args, results.status().message());
-  std::vector<double> seconds(Repetitions(args));
-  for (double& time : seconds) {
-    const auto start = std::chrono::steady_clock::now();
-    const auto again = (*model)->Run(*inputs);
-    time = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (!again.ok()) return RefuseOnnx(args, again.status().message());
-  }
-  const auto directory = args.Get("--outputs");
-  std::error_code error;  // what cannot be made cannot be written either, which is reported
-  if (directory) std::filesystem::create_directories(*directory, error);
-  nlohmann::json outputs = nlohmann::json::array();
-  for (size_t i = 0; i < results->size(); ++i) {
-    const OnnxModel::Tensors& result = (*results)[i];
-    for (size_t k = 0; k < result.arrays.size(); ++k) {
-      std::string name = (*model)->imported().outputs[i].name;
-      if (result.kind != Item::Kind::kTensor) absl::StrAppend(&name, "_", k);
-      const NDArray& array = result.arrays[k];
-      if (directory) {
-        const absl::Status written = WriteNpy(array, graph::ArrayPath(*directory, name));
-        if (!written.ok()) return RefuseOnnx(args, written.message());
-      }
-      if (args.Has("--json")) {
-        outputs.push_back(ToJson(name, array));
-      } else {
-        PrintArray(args.out(), name, array);
-      }
-    }
-  }
-  if (args.Has("--json")) {
-    nlohmann::json result = {{"model", args.operands()[0]}, {"outputs", std::move(outputs)}};
-    if (!seconds.empty()) result["time"] = TimesJson(seconds);
-    if (timings) result["load"] = timings->ToJson();
-    args.out() << result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
-  } else if (!seconds.empty()) {
-    args.out() << "time: " << TimesText(seconds) << "\n";
-  }
-  if (timings && !args.Has("--json")) args.out() << timings->ToText();
   return kDone;
 }
 

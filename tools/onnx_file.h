@@ -36,7 +36,5 @@ graph::ExecutorOptions ExecutorOptionsOf(const CommandArguments& args, const gra
 
 // `check MODEL.onnx`: inputs, outputs, operators with counts, and every node that cannot be imported.
 int CheckOnnx(const CommandArguments& args);
-// `run MODEL.onnx`: executes it on the arrays of --inputs, or on random ones.
-int RunOnnx(const CommandArguments& args);
 
 }  // namespace tilewright

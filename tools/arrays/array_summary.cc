@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/statistics.h"
 
 namespace tilewright {
 namespace {
@@ -63,13 +64,13 @@ double Percentile(const std::vector<double>& sorted, double part) {
 
 std::string TimesText(std::vector<double> seconds) {
   std::ranges::sort(seconds);
-  return absl::StrFormat("median %.4g ms, %.4g to %.4g in %d runs", Percentile(seconds, 0.5) * 1e3,
+  return absl::StrFormat("median %.4g ms, %.4g to %.4g in %d runs", Median(seconds) * 1e3,
                          Percentile(seconds, 0.1) * 1e3, Percentile(seconds, 0.9) * 1e3, seconds.size());
 }
 
 nlohmann::json TimesJson(std::vector<double> seconds) {
   std::ranges::sort(seconds);
-  return {{"median_ms", Percentile(seconds, 0.5) * 1e3},
+  return {{"median_ms", Median(seconds) * 1e3},
           {"p10_ms", Percentile(seconds, 0.1) * 1e3},
           {"p90_ms", Percentile(seconds, 0.9) * 1e3},
           {"samples", seconds.size()}};

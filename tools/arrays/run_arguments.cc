@@ -262,12 +262,6 @@ absl::StatusOr<NDArray> AllocateArray(const std::string& name, DataType dtype, c
   return NDArray(dtype, shape);
 }
 
-size_t Repetitions(const CommandArguments& args) {
-  int64_t count = 0;
-  if (const auto text = args.Get("--repeat")) (void)absl::SimpleAtoi(*text, &count);
-  return static_cast<size_t>(count);
-}
-
 std::vector<std::string> ExternLibraries(const CommandArguments& args) {
   std::vector<std::string> paths = args.GetAll("--extern");
   for (std::string& path : paths) {

@@ -29,9 +29,6 @@ std::optional<std::string> UnusedArrays(const std::string& folder, const std::ve
 // An array of this shape, with zeros; an error names it, and the bytes that cannot be had.
 absl::StatusOr<NDArray> AllocateArray(const std::string& name, DataType dtype, const std::vector<int64_t>& shape);
 
-// --repeat: how many calls are timed; 0 where it is not given.
-size_t Repetitions(const CommandArguments& args);
-
 // The libraries of --extern; of a name without a slash, the file in this folder where there is one.
 std::vector<std::string> ExternLibraries(const CommandArguments& args);
 

@@ -67,6 +67,9 @@ struct Command {
   int (*run)(const CommandArguments& args);  // returns the exit status
 };
 
+// The engine of a call of `run`: that of --engine, of --target, or the one that a flag implies.
+std::string EngineOf(const CommandArguments& args, std::optional<FileKind> kind);
+
 // Runs the command that `args` (without the program's name) calls.
 int RunCommandLine(const std::vector<std::string>& args, const std::vector<Command>& commands, std::istream& in,
                    std::ostream& out, std::ostream& err);

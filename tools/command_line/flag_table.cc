@@ -22,6 +22,8 @@ constexpr std::string_view kCompiled = "--engine=llvm|cuda-emulation|cuda";
 constexpr FlagRules Excludes(std::string_view flags) { return {.excludes = flags}; }
 constexpr FlagRules Needs(std::string_view flag) { return {.needs = flag}; }
 constexpr FlagRules Actions(std::string_view actions) { return {.actions = actions}; }
+// The clock of `run`.
+constexpr FlagRules kTimed = {.needs = "--engine=llvm", .implies = true, .excludes = "--launcher"};
 constexpr FlagRules Repeated(FlagRules rules = {}) {
   rules.repeated = true;
   return rules;
@@ -88,8 +90,16 @@ constexpr FlagRow kRows[] = {
     {"run", "--against", "OTHER", kFile, kPrograms,
      "also runs a program with the same parameters on the same inputs, as it stands"},
     {"run", "--repeat", "N", kCount, kPrograms | kModels,
-     "runs N times more and prints the median time and the spread, without packing",
-     FlagRules{.needs = "--engine=llvm", .excludes = "--launcher"}},
+     "runs N times more and prints the median time and the spread, without packing", kTimed},
+    {"run", "--profile", "", kSwitch, kPrograms | kModels,
+     "also times the parts of each call (nests of a program, kernels by the names of a model's nodes) beside the least "
+     "time that each can take; 10 calls without --repeat",
+     kTimed},
+    {"run", "--trace-events", "FILE", kOut, kPrograms | kModels,
+     "writes the timed calls and their parts there in Chrome's trace format", kTimed},
+    {"run", "--threads", "N", kCount, kPrograms | kModels,
+     "threads of compiled code, which was scheduled for all cores of the target; one for each CPU by default",
+     Needs("--engine=llvm")},
     {"run", "--opt-level", "N", kLevel, kModels, kLevelHelp},
     {"run", "--disable", "PASS", kText, kModels, kDisableHelp, Repeated()},
     {"run", "--timings", "", kSwitch, kModels,

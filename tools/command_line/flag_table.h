@@ -37,6 +37,8 @@ struct FlagRules {
   std::string_view actions = "";  // of `db`: the actions that take it, "best export"
   // What else has to be given: "--engine=llvm|cuda" (one of these values, the default one included).
   std::string_view needs = "";
+  // What it needs is taken where neither that flag nor --target says otherwise.
+  bool implies = false;
   // Flags that it cannot stand beside: "--db --as-is".
   std::string_view excludes = "";
 };

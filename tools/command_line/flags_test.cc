@@ -360,6 +360,53 @@ TEST(Run, WritesOutputsAndTimes) {
   EXPECT_EQ(nlohmann::json::parse(model.out)["time"]["samples"], 2);
 }
 
+TEST(Run, ProfilesNestsAndKernels) {
+  const std::string events = testing::TempDir() + "/events.json";
+  // The clock implies compiled code.
+  const Result text = RunTool({"run", File(FileKind::kProgram), "--dim=n=16", "--profile"});
+  EXPECT_EQ(text.status, kDone) << text.err;
+  EXPECT_THAT(text.out, AllOf(HasSubstr("llvm for host"), HasSubstr("profile of 10 calls"), HasSubstr("a call")));
+  const Result program = RunTool({"run", File(FileKind::kProgram), "--dim=n=16", "--profile", "--repeat=3",
+                                  "--threads=1", "--trace-events=" + events, "--json"});
+  EXPECT_EQ(program.status, kDone) << program.err;
+  const nlohmann::json run = nlohmann::json::parse(program.out);
+  EXPECT_EQ(run["threads"], 1);
+  ASSERT_EQ(run["profile"]["parts"].size(), 1);
+  EXPECT_EQ(run["profile"]["parts"][0]["samples"], 3);
+  EXPECT_GT(run["profile"]["parts"][0]["bound_ms"], 0);
+  EXPECT_EQ(nlohmann::json::parse(std::ifstream(events))["traceEvents"].size(), 6);
+  const Result model =
+      RunTool({"run", File(FileKind::kModel), "--dim=n=16", "--profile", "--repeat=2", "--json", "--threads=1"});
+  EXPECT_EQ(model.status, kDone) << model.err;
+  const nlohmann::json kernels = nlohmann::json::parse(model.out);
+  EXPECT_EQ(kernels["threads"], 1);
+  EXPECT_EQ(kernels["engine"], "llvm");
+  EXPECT_EQ(kernels["profile"]["parts"][0]["samples"], 2);
+  EXPECT_THAT(RunTool({"run", File(FileKind::kProgram), "--dim=n=16", "--engine=interp", "--profile"}).err,
+              HasSubstr("--profile of run has no effect with --engine=interp, only with --engine=llvm"));
+  EXPECT_THAT(RunTool({"run", File(FileKind::kProgram), "--dim=n=16", "--threads=2"}).err,
+              HasSubstr("--threads of run has no effect with --engine=interp"));
+  EXPECT_THAT(RunTool({"run", File(FileKind::kProgram), "--target=cuda-sm90a", "--profile"}).err,
+              HasSubstr("no effect with --engine=cuda-emulation"));
+}
+
+// What a program adds to is what it was at the beginning of each timed call.
+TEST(Run, TimedCallsBeginWithTheSameArrays) {
+  const std::string path = Write("accumulate.py", R"(@T.prim_func
+def main(Y: T.Buffer((16,), "int32")):
+    for i in range(16):
+        with T.block("Y"):
+            vi = T.axis.spatial(16, i)
+            assert Y[vi] < 1000, "too large"
+            Y[vi] = Y[vi] + 300
+)");
+  const std::string folder = testing::TempDir() + "/accumulate";
+  std::filesystem::create_directories(folder);
+  ASSERT_TRUE(WriteNpy(NDArray(DataType::Int(32), {16}), folder + "/Y.npy").ok());
+  const Result result = RunTool({"run", path, "--repeat=20", "--profile", "--as-is", "--inputs=" + folder});
+  EXPECT_EQ(result.status, kDone) << result.err;
+}
+
 TEST(Help, IsMadeFromTheTable) {
   for (const Command& command : AllCommands()) {
     const Result help = RunTool({"help", std::string(command.name)});

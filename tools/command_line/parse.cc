@@ -10,6 +10,19 @@
 
 namespace tilewright {
 
+std::string EngineOf(const CommandArguments& args, std::optional<FileKind> kind) {
+  if (const auto named = args.Get("--engine")) return *named;
+  const auto target = args.Get("--target");
+  constexpr std::string_view kEngine = "--engine=";
+  for (const FlagRow& row : FlagRows()) {
+    const bool given = !target && row.command == args.command() && args.Has(row.flag);
+    if (given && row.rules.implies && row.rules.needs.starts_with(kEngine)) {
+      return std::string(row.rules.needs.substr(kEngine.size()));
+    }
+  }
+  return EngineFor(target, kind);
+}
+
 std::optional<int> CommandLineParser::Parse(const std::vector<std::string>& words) {
   args_.command_ = command_.name;
   if (const auto status = ReadWords(words)) return status;
@@ -132,7 +145,7 @@ std::optional<std::string> CommandLineParser::WhyUnused(const FlagRow& row, std:
   // Kinds without that flag have what it would say.
   if (kind && (FindFlag(command, needed)->kinds & Bit(*kind)) == 0) return std::nullopt;
   const std::vector<std::string> values = WordsOf(row.rules.needs.substr(needed.size() + 1), '|');
-  const std::string value = args_.Get(needed).value_or(EngineFor(args_.Get("--target"), kind));
+  const std::string value = EngineOf(args_, kind);
   if (std::ranges::find(values, value) != values.end()) return std::nullopt;
   return name + " of " + command + " has no effect with " + needed + "=" + value + ", only with " +
          std::string(row.rules.needs);

@@ -3,8 +3,6 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,9 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "autoschedule/measure/reference/reference_program.h"
 #include "base/status_macros.h"
-#include "codegen/abi/abi_type.h"
 #include "codegen/backend.h"
-#include "codegen/runtime/tensor.h"
 #include "codegen/runtime/thread_pool.h"
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
@@ -24,6 +20,8 @@
 #include "tools/arrays/compare_outputs.h"
 #include "tools/arrays/guarded_memory.h"
 #include "tools/arrays/run_arguments.h"
+#include "tools/programs/prepared_call.h"
+#include "tools/programs/time_calls.h"
 
 namespace tilewright {
 namespace {
@@ -33,8 +31,6 @@ struct Step {
   Function function;
   std::vector<size_t> positions;
 };
-
-using Extents = std::map<std::string, int64_t>;
 
 // The values that symbols of a function's parameters have for these arguments, by name.
 Extents ExtentsOf(const Function& function, const std::vector<interp::Argument>& arguments) {
@@ -94,34 +90,16 @@ absl::StatusOr<std::vector<Step>> StepsOf(const Module& module, const Function& 
   return steps;
 }
 
-// The call's tensors in guarded memory, which receives their contents before it and gives them back. `seconds` receives
-// how long the call took.
-absl::Status RunCompiled(const CompiledModule& code, const Function& function,
-                         std::span<const interp::Argument> arguments, double* seconds) {
-  std::vector<GuardedArray> memory;
-  std::vector<runtime::Tensor> tensors;
-  std::vector<TwTensor*> pointers;
-  std::vector<NDArray> arrays;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const Param& param = function->params[i];
-    arrays.push_back(param.buffer ? arguments[i].array : ScalarArray(param.var.dtype(), arguments[i]));
-    const NDArray& array = arrays.back();
-    const std::string name = param.buffer ? param.buffer->name : param.var.name();
-    TW_ASSIGN_OR_RETURN(auto guarded, GuardedArray::Allocate(name, array.bytes(),
-                                                             std::max(64, param.buffer ? param.buffer->alignment : 0)));
-    std::memcpy(guarded.data(), array.data(), static_cast<size_t>(array.bytes()));
-    tensors.push_back(runtime::Tensor::Borrow(guarded.data(), AbiType(array.dtype()), array.shape()));
-    memory.push_back(std::move(guarded));
-  }
-  for (runtime::Tensor& tensor : tensors) pointers.push_back(tensor.abi());
-  runtime::ThreadPool pool;
-  const TwParallelHook hook = pool.hook();
-  const auto start = std::chrono::steady_clock::now();
-  const absl::Status status = code.Run(function->name, pointers, &hook);
-  *seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    std::memcpy(arrays[i].data(), memory[i].data(), static_cast<size_t>(arrays[i].bytes()));
-  }
+PreparedCall::Options CallOptionsOf(const Engine& engine) {
+  return {.threads = engine.max_threads, .workspace = !engine.is_cuda()};
+}
+
+absl::Status RunCompiled(const Engine& engine, const CompiledModule& code, const Function& function,
+                         std::span<const interp::Argument> arguments) {
+  TW_ASSIGN_OR_RETURN(const auto call, PreparedCall::Make(code, function, arguments, CallOptionsOf(engine)));
+  call->CopyIn();
+  const absl::Status status = call->Run();
+  call->CopyOut();
   return status;
 }
 
@@ -158,36 +136,41 @@ std::vector<interp::Argument> Taken(const Step& step, const std::vector<interp::
 
 }  // namespace
 
-int Engine::threads() const { return name == "llvm" ? runtime::ThreadPool().num_threads() : 1; }
+int Engine::threads() const {
+  if (name != "llvm") return 1;
+  return runtime::ThreadPool(runtime::ThreadPoolOptions{.num_threads = max_threads}).num_threads();
+}
+
+CompileOptions CompileOptionsOf(const Engine& engine) {
+  CompileOptions options;
+  options.libraries = engine.libraries;
+  options.emulate = engine.name == "cuda-emulation";
+  options.launcher = engine.launcher;
+  return options;
+}
 
 absl::Status Execute(const Engine& engine, const Module& module, const Function& original,
-                     const std::vector<interp::Argument>& arguments, std::vector<double>* seconds) {
+                     const std::vector<interp::Argument>& arguments, Timing* timing) {
   std::vector<interp::Argument> all = arguments;
   TW_ASSIGN_OR_RETURN(const std::vector<Step> steps, StepsOf(module, original, all));
   std::unique_ptr<CompiledModule> code;
   if (engine.compiles()) {
-    CompileOptions options;
-    options.libraries = engine.libraries;
-    options.emulate = engine.name == "cuda-emulation";
-    options.launcher = engine.launcher;
-    TW_ASSIGN_OR_RETURN(code, CompileAndLoad(module, engine.target, options));
+    TW_ASSIGN_OR_RETURN(code, CompileAndLoad(module, engine.target, CompileOptionsOf(engine)));
   }
   const FaultReport report(absl::StrCat(engine.file, ": error: "));
-  // What the calls are given again: they may change their arguments.
-  const std::vector<interp::Argument> before = seconds != nullptr ? Copy(all) : std::vector<interp::Argument>();
-  double ignored = 0;
+  // What timed calls are given: calls may change their arguments.
+  const std::vector<interp::Argument> before = timing != nullptr ? Copy(all) : std::vector<interp::Argument>();
   for (const Step& step : steps) {
     const std::vector<interp::Argument> taken = Taken(step, all);
-    TW_RETURN_IF_ERROR(code ? RunCompiled(*code, step.function, taken, &ignored)
+    TW_RETURN_IF_ERROR(code ? RunCompiled(engine, *code, step.function, taken)
                             : RunInterpreted(engine, step.function, taken));
   }
-  if (seconds == nullptr) return absl::OkStatus();
-  for (size_t i = 0; i < seconds->size(); ++i) {
-    std::vector<interp::Argument> again = Copy(before);
-    for (size_t p = arguments.size(); p < again.size(); ++p) again[p] = all[p];  // packed
-    TW_RETURN_IF_ERROR(RunCompiled(*code, steps.back().function, Taken(steps.back(), again), &(*seconds)[i]));
-  }
-  return absl::OkStatus();
+  if (timing == nullptr) return absl::OkStatus();
+  std::vector<interp::Argument> again = before;
+  for (size_t p = arguments.size(); p < again.size(); ++p) again[p] = all[p];  // packed
+  const Extents extents = ExtentsOf(original, arguments);
+  return TimeCalls(engine, *code, module, {original, steps.back().function, Taken(steps.back(), again), extents},
+                   timing);
 }
 
 std::vector<interp::Argument> Copy(const std::vector<interp::Argument>& arguments) {
