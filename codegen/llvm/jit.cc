@@ -5,7 +5,10 @@
 #include "base/status_macros.h"
 #include "codegen/abi/c_symbol.h"
 #include "codegen/llvm/compile.h"
+#include "codegen/llvm/function_symbols.h"
 #include "codegen/llvm/machine.h"
+#include "codegen/runtime/perf_map.h"
+#include "ir/annotations.h"
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/Support/Error.h"
@@ -30,6 +33,21 @@ absl::Status CheckHostRuns(const Target& target) {
     }
   }
   return absl::OkStatus();
+}
+
+// Symbols begin with their function's name, in the place of which the map has the global symbol where there is one.
+std::vector<runtime::CodeSymbol> Named(const Module& module, std::vector<runtime::CodeSymbol> symbols) {
+  for (runtime::CodeSymbol& symbol : symbols) {
+    for (const Function& function : module.functions()) {
+      if (!symbol.name.starts_with(function->name)) continue;
+      const auto attribute = function->attrs.find(kGlobalSymbol);
+      const auto* value = attribute == function->attrs.end() ? nullptr : std::get_if<Expr>(&attribute->second.value);
+      const auto* name = value == nullptr ? nullptr : dyn_cast<StringImmNode>(*value);
+      if (name != nullptr) symbol.name.replace(0, function->name.size(), name->value);
+      break;
+    }
+  }
+  return symbols;
 }
 
 class JitModule : public CompiledModule {
@@ -94,6 +112,15 @@ absl::StatusOr<std::unique_ptr<CompiledModule>> CompileToJit(const Module& modul
       const std::string failure = llvm::toString(symbol.takeError());
       return absl::InvalidArgumentError(absl::StrCat(*reports, reports->empty() ? failure : ""));
     }
+  }
+  if (runtime::WantsPerfMap()) {
+    runtime::AddToPerfMap(
+        Named(module, codegen::FunctionsOf({object.data(), object.size()}, [&](std::string_view name) -> uint64_t {
+                auto symbol = (*jit)->lookup(llvm::StringRef(name.data(), name.size()));
+                if (symbol) return symbol->getValue();
+                llvm::consumeError(symbol.takeError());
+                return 0;
+              })));
   }
   return std::make_unique<JitModule>(std::move(*jit));
 }

@@ -3,10 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <string>
 
+#include "codegen/runtime/perf_map.h"
 #include "codegen/runtime/tensor.h"
 #include "codegen/runtime/thread_pool.h"
 #include "codegen/testing/programs.h"
+#include "ir/annotations.h"
 #include "ir/builder.h"
 #include "ir/ops/matmul.h"
 #include "ir/script/parse_or_die.h"
@@ -48,6 +55,33 @@ TEST(Jit, Elementwise) {
     ASSERT_TRUE(status.ok()) << status.message();
     for (int i = 0; i < 37; ++i) EXPECT_FLOAT_EQ(y.data<float>()[i], x.data<float>()[i] * 2 + 1);
   }
+}
+
+TEST(Jit, PerfSeesFunctionsByName) {
+  FunctionBuilder f("twice");
+  Buffer a = f.Input("A", {37}, kF32);
+  Buffer b = f.Compute("B", {37}, [&](Var i) { return a(i) * ConstFloat(kF32, 2); });
+  const Function function = f.Build({b});
+  FunctionNode::Fields fields = function->fields();
+  fields.attrs[kGlobalSymbol] = {String("matmul_relu")};
+  setenv("TILEWRIGHT_PERF_MAP", "1", 1);
+  EXPECT_TRUE(runtime::WantsPerfMap());
+  const auto own = CompileToJit(Module(function), HostTarget(), {});
+  const auto named = CompileToJit(Module(Function(std::move(fields))), HostTarget(), {});
+  unsetenv("TILEWRIGHT_PERF_MAP");
+  EXPECT_FALSE(runtime::WantsPerfMap());
+  ASSERT_TRUE(own.ok() && named.ok());
+  std::map<std::string, std::pair<uint64_t, uint64_t>> lines;
+  std::ifstream map(runtime::PerfMapPath());
+  uint64_t address, bytes;
+  for (std::string name; map >> std::hex >> address >> bytes >> name;) lines[name] = {address, bytes};
+  std::remove(runtime::PerfMapPath().c_str());
+  // The exported function, and the one that does the work, which is not exported.
+  EXPECT_EQ(lines["twice"].first, reinterpret_cast<uint64_t>((*own)->Find("twice")));
+  EXPECT_EQ(lines["matmul_relu"].first, reinterpret_cast<uint64_t>((*named)->Find("twice")));
+  EXPECT_GT(lines["twice.compute"].second, 16);
+  EXPECT_GT(lines["matmul_relu.compute"].second, 16);
+  EXPECT_FALSE(lines.contains("twice_1"));
 }
 
 // The largest error of C = A B, relative to the sum of absolute products.

@@ -12,18 +12,27 @@
 #include "base/status_macros.h"
 #include "codegen/backend.h"
 #include "codegen/runtime/available_cpus.h"
+#include "codegen/runtime/perf_map.h"
 #include "graph/executor/device_kernels.h"
 #include "graph/executor/kernel_cache.h"
 #include "graph/executor/scheduled_kernel.h"
 #include "graph/ir/symbols.h"
+#include "ir/annotations.h"
 #include "ir/structural.h"
 
 namespace tilewright::graph {
 namespace {
 
-// The functions of a module in the memory of this process.
-absl::StatusOr<Kernel> LoadHere(const ScheduledKernel& facts, const Target& target, bool scheduled, bool quick) {
-  TW_ASSIGN_OR_RETURN(auto loaded, CompileAndLoad(facts.module, target, {.quick = quick}));
+// The functions of a module in the memory of this process. `name`: for profilers.
+absl::StatusOr<Kernel> LoadHere(const ScheduledKernel& facts, const Target& target, bool scheduled, bool quick,
+                                const std::string& name) {
+  Module module = facts.module;
+  for (const tilewright::Function& function : facts.module.functions()) {
+    tilewright::FunctionNode::Fields fields = function->fields();
+    fields.attrs[kGlobalSymbol] = {String(function->name == facts.pack ? absl::StrCat(name, "_prepack") : name)};
+    module.Set(tilewright::Function(std::move(fields)));
+  }
+  TW_ASSIGN_OR_RETURN(auto loaded, CompileAndLoad(module, target, {.quick = quick}));
   std::shared_ptr<CompiledModule> code = std::move(loaded);
   const auto function = [&](const std::string& name, const std::vector<int>& params) {
     return KernelFunction{code->FindUnchecked(name), name, code->WorkspaceBytes(name), params};
@@ -61,34 +70,37 @@ absl::StatusOr<Kernel> ForElsewhere(const KernelSource& source, const KernelOpti
   return kernel;
 }
 
+// In the cache all kernels have the same name: a profiler that shall tell them apart gets them anew.
+bool UsesCache(const KernelOptions& options) { return options.cache != nullptr && !runtime::WantsPerfMap(); }
+
 absl::StatusOr<Kernel> CompileAs(const ScheduledKernel& facts, bool scheduled, const std::string& key,
-                                 const KernelOptions& options) {
+                                 const KernelOptions& options, const std::string& name) {
   const Target& target = options.target;
-  if (options.cache == nullptr) return LoadHere(facts, target, scheduled, options.quick);
+  if (!UsesCache(options)) return LoadHere(facts, target, scheduled, options.quick, name);
   TW_ASSIGN_OR_RETURN(const auto library, Compile(facts.module, target, {.format = "so", .quick = options.quick}));
   options.cache->Store(key, facts, scheduled, library.bytes);
   if (std::optional<Kernel> kernel = options.cache->Load(key)) {
     kernel->from_cache = false;
     return *std::move(kernel);
   }
-  return LoadHere(facts, target, scheduled, options.quick);  // the folder cannot be written
+  return LoadHere(facts, target, scheduled, options.quick, name);  // the folder cannot be written
 }
 
 absl::StatusOr<Kernel> CompileKernel(const KernelSource& source, const KernelOptions& options) {
   if (options.use != KernelUse::kHere) return ForElsewhere(source, options);
   const PrimFunc canonical = CanonicalProgram(source.program);
   std::string key;
-  if (options.cache != nullptr) {
+  if (UsesCache(options)) {
     key = KernelKey(canonical, source.constant, options);
     if (std::optional<Kernel> kernel = options.cache->Load(key)) return *std::move(kernel);
   }
   if (options.schedule) {
     TW_ASSIGN_OR_RETURN(const ScheduledKernel scheduled,
                         ScheduleKernel(canonical, source.constant, options.target, options.database));
-    absl::StatusOr<Kernel> kernel = CompileAs(scheduled, true, key, options);
+    absl::StatusOr<Kernel> kernel = CompileAs(scheduled, true, key, options, source.program->name);
     if (kernel.ok()) return kernel;
   }
-  return CompileAs(AsWritten(canonical), false, key, options);
+  return CompileAs(AsWritten(canonical), false, key, options, source.program->name);
 }
 
 // Each program once, and for each source its number among those.
