@@ -2,13 +2,24 @@
 
 #include "base/phases.h"
 #include "base/status_macros.h"
+#include "codegen/llvm/emit_tvm_ffi.h"
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/machine.h"
 #include "codegen/lower/pipeline.h"
 
 namespace tilewright::codegen {
+namespace {
 
-absl::StatusOr<LlvmProgram> CompileToLlvm(const Module& module, const Target& target, const CompileOptions& options) {
+// What a file exports: of a sequence, that alone.
+std::vector<Function> Exported(const Module& module, const CallSequence* sequence) {
+  if (sequence == nullptr) return module.functions();
+  return {Function({.name = sequence->name, .params = sequence->params, .body = Evaluate(Expr(0))})};
+}
+
+}  // namespace
+
+absl::StatusOr<LlvmProgram> CompileToLlvm(const Module& module, const Target& target, const CompileOptions& options,
+                                          bool as_file) {
   LlvmProgram program;
   TW_ASSIGN_OR_RETURN(auto machine, MakeMachine(target, options.quick));
   program.machine = std::move(machine);
@@ -20,6 +31,7 @@ absl::StatusOr<LlvmProgram> CompileToLlvm(const Module& module, const Target& ta
   program.module->setDataLayout(program.machine->createDataLayout());
   ModuleContext context{*program.context, *program.module, target};
   TW_RETURN_IF_ERROR(EmitModule(context, lowered, options.sequence));
+  if (as_file) EmitTvmFfi(context, Exported(module, options.sequence));
   emission.End();
   Optimize(*program.module, *program.machine, options.quick);
   DefineVariants(*program.module, target);

@@ -19,7 +19,9 @@ struct LlvmProgram {
   std::unique_ptr<llvm::TargetMachine> machine;
 };
 
-// Lowers, emits and optimizes.
-absl::StatusOr<LlvmProgram> CompileToLlvm(const Module& module, const Target& target, const CompileOptions& options);
+// Lowers, emits and optimizes. `as_file`: the code leaves this process, so that others may call it by TVM-FFI's
+// convention too (emit_tvm_ffi.h).
+absl::StatusOr<LlvmProgram> CompileToLlvm(const Module& module, const Target& target, const CompileOptions& options,
+                                          bool as_file = false);
 
 }  // namespace tilewright::codegen

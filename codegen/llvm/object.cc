@@ -10,7 +10,7 @@ namespace {
 
 absl::StatusOr<std::string> EmitMachineCode(const Module& module, const Target& target, const CompileOptions& options,
                                             codegen::MachineOutput output, std::string* assembly = nullptr) {
-  TW_ASSIGN_OR_RETURN(auto program, codegen::CompileToLlvm(module, target, options));
+  TW_ASSIGN_OR_RETURN(auto program, codegen::CompileToLlvm(module, target, options, true));
   if (assembly != nullptr && output == codegen::MachineOutput::kObject) {
     TW_ASSIGN_OR_RETURN(auto text,
                         codegen::Generate(*program.module, *program.machine, codegen::MachineOutput::kAssembly));
@@ -34,7 +34,7 @@ absl::StatusOr<std::string> EmitAssembly(const Module& module, const Target& tar
 }
 
 absl::StatusOr<std::string> EmitLlvmIr(const Module& module, const Target& target, const CompileOptions& options) {
-  TW_ASSIGN_OR_RETURN(auto program, codegen::CompileToLlvm(module, target, options));
+  TW_ASSIGN_OR_RETURN(auto program, codegen::CompileToLlvm(module, target, options, true));
   std::string text;
   llvm::raw_string_ostream stream(text);
   program.module->print(stream, nullptr);
