@@ -4,8 +4,6 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <utility>
 #include <vector>
 
@@ -13,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "base/run_command.h"
 #include "base/status_macros.h"
+#include "base/temporary_folder.h"
 #include "codegen/cuda/device_text.h"
 #include "codegen/cuda/emulator/launch.h"
 #include "codegen/cuda/emulator/tensor_map.h"
@@ -39,35 +38,6 @@ constexpr const char* kFlags[] = {"-std=c++20",
                                   "-fno-exceptions",
                                   "-fno-rtti",
                                   "-fno-math-errno"};
-
-// A folder that is gone when the object is.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    const char* folder = std::getenv("TMPDIR");
-    std::string path = absl::StrCat(folder != nullptr ? folder : "/tmp", "/tilewright-XXXXXX");
-    if (mkdtemp(path.data()) != nullptr) path_ = path;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-  bool Write(std::string_view name, std::string_view text) const {
-    const std::filesystem::path file = path_ / name;
-    std::error_code ignored;
-    std::filesystem::create_directories(file.parent_path(), ignored);
-    std::ofstream stream(file, std::ios::binary);
-    stream << text;
-    return static_cast<bool>(stream.flush());
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 using KernelCall = void (*)(void* const* params);
 

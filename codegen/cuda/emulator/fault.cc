@@ -44,6 +44,8 @@ std::string_view ToString(FaultKind kind) {
       return "deadlock";
     case FaultKind::kBudget:
       return "budget";
+    case FaultKind::kTrap:
+      return "trap";
     case FaultKind::kLaunch:
       return "launch";
   }
@@ -51,16 +53,17 @@ std::string_view ToString(FaultKind kind) {
 }
 
 std::string ToString(const Fault& fault) {
+  const auto at = [](const Party& party) { return party.where.empty() ? "" : " at " + party.where; };
   std::string text = fault.kernel + ": " + std::string(ToString(fault.kind)) + ": ";
   if (!fault.self.who.empty()) {
-    text += fault.self.what + " by " + fault.self.who + " of block " + Text(fault.self.block);
-    if (!fault.place.empty()) text += " at " + fault.place;
+    text += fault.self.what + " by " + fault.self.who + " of block " + Text(fault.self.block) + at(fault.self);
+    if (!fault.place.empty()) text += (fault.self.where.empty() ? " at " : ", ") + fault.place;
     if (!fault.message.empty()) text += ": ";
   }
   text += fault.message;
   if (!fault.other.who.empty()) {
-    text +=
-        "; the other access: " + fault.other.what + " by " + fault.other.who + " of block " + Text(fault.other.block);
+    text += "; the other access: " + fault.other.what + " by " + fault.other.who + " of block " +
+            Text(fault.other.block) + at(fault.other);
   }
   if (fault.count > 1) text += " (" + std::to_string(fault.count) + " alike)";
   return text;

@@ -30,6 +30,7 @@ enum class FaultKind : uint8_t {
   kArguments,   // an argument outside of what the instruction takes
   kDeadlock,    // nobody can run
   kBudget,      // more instructions than allowed
+  kTrap,        // an assertion, a trap, a division by zero
   kLaunch,      // the launch itself is not possible
 };
 std::string_view ToString(FaultKind kind);
@@ -39,6 +40,7 @@ struct Party {
   std::string who;   // "thread 5", "wgmma of warpgroup 1", "bulk copies of the mbarrier at 65536"
   std::string what;  // the instruction: "ldmatrix", "bulk load"
   Dim block{0, 0, 0};
+  std::string where;  // "softmax.cu:17"; empty for kernels whose text has no places
 };
 
 struct Fault {
@@ -50,6 +52,7 @@ struct Fault {
   Party other;        // of a race, an unfenced or an in-flight access; `who` is empty if there is no other
   std::string message;
   uint64_t count = 1;  // alike ones are kept once
+  int watched = -1;    // the index of the other access in LaunchOptions::watched
 };
 std::string ToString(const Fault& fault);
 

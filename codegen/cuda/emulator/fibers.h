@@ -19,6 +19,11 @@ namespace tilewright::emulator {
 struct Stack {
   std::byte* low = nullptr;  // the lowest address
   size_t bytes = 0;
+
+  bool Holds(const void* address) const {
+    const auto* at = static_cast<const std::byte*>(address);
+    return at >= low && at < low + bytes;
+  }
 };
 
 // Stacks of one size in one reservation of memory, each below a page that faults. Tops are staggered: at equal offsets
@@ -53,6 +58,8 @@ class Fiber {
 
   // The next switch to this fiber calls `entry`, which must not return: it ends by a switch that nobody answers.
   void Prepare(Stack stack, Entry entry, void* argument);
+
+  const Stack& stack() const { return stack_; }
 
   // Leaves `from`, which is running, for `to`.
   static void Switch(Fiber& from, Fiber& to);

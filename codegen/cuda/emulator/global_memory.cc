@@ -1,6 +1,7 @@
 #include "codegen/cuda/emulator/global_memory.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -35,6 +36,20 @@ GlobalMemory::Array* GlobalMemory::Find(const void* address) {
     if (at == array->begin + array->bytes) ends_here = array.get();
   }
   return ends_here;
+}
+
+GlobalMemory::Array* GlobalMemory::Nearest(const void* address, size_t distance) {
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  Array* nearest = nullptr;
+  for (auto& array : arrays_) {
+    const auto begin = reinterpret_cast<uintptr_t>(array->begin), end = begin + array->bytes;
+    if (at >= begin && at < end) return array.get();
+    const uintptr_t away = at < begin ? begin - at : at - end;
+    if (away > distance) continue;
+    distance = away;
+    nearest = array.get();
+  }
+  return nearest;
 }
 
 }  // namespace tilewright::emulator

@@ -41,6 +41,8 @@ class GlobalMemory {
 
   // The array that holds the address (or ends there), null if there is none.
   Array* Find(const void* address);
+  // The array that holds the address or is nearest to it, at most `distance` bytes away; null if there is none.
+  Array* Nearest(const void* address, size_t distance);
 
  private:
   std::vector<std::unique_ptr<Array>> arrays_;

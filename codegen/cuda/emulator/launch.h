@@ -36,6 +36,29 @@ struct DeviceLimits {
   int thread_registers = 255;
 };
 
+// A variable in shared memory, or the dynamic part of it: faults name it.
+struct SharedVariable {
+  std::string name;
+  uint32_t begin = 0, bytes = 0;
+};
+
+// The place in the text of the kernel of the instruction that runs: the kernel writes its number before it calls the
+// emulator.
+struct TextPlaces {
+  const uint32_t* now = nullptr;              // null: the text has no places
+  std::function<std::string(uint32_t)> name;  // "softmax.cu:17"
+};
+
+// An access whose place in the text is wanted: a second launch of the same kernel writes it to `place`.
+struct WatchedAccess {
+  uint32_t agent = 0, time = 0;  // of clocks::Epoch
+  uint8_t operation = 0;
+  const void* array = nullptr;  // null: shared memory of block `block`
+  uint32_t block = 0;           // its number in the grid
+  uint64_t byte = 0;
+  uint32_t place = 0;
+};
+
 struct LaunchOptions {
   std::string kernel = "kernel";
   Dim grid, block, cluster;
@@ -51,6 +74,10 @@ struct LaunchOptions {
   size_t most_faults = 32;  // different ones that are kept
   bool check = true;        // races, unwritten reads; bounds and alignment are always checked
   bool count_bank_conflicts = true;
+  // If there are any, other bytes of shared memory are out of bounds.
+  std::vector<SharedVariable> variables;
+  TextPlaces places;
+  std::vector<WatchedAccess>* watched = nullptr;
 };
 
 struct LaunchResult {

@@ -270,6 +270,7 @@ void Machine::Deadlock() {
     std::string place = "block (" + std::to_string(block.index.x) + ", " + std::to_string(block.index.y) + ", " +
                         std::to_string(block.index.z) + ") warp " + std::to_string(thread->index / kWarp) + ": " +
                         DescribeWait(*thread);
+    if (const std::string where = NameOfPlace(thread->place); !where.empty()) place += " at " + where;
     if (!thread->ended) ++places[std::move(place)];
   }
   constexpr int kMostPlaces = 24;
@@ -328,14 +329,18 @@ void Machine::Report(FaultKind kind, std::string place, std::string message, Par
   fault.kernel = options_.kernel;
   if (running_ != nullptr) {
     fault.self = {"thread " + std::to_string(running_->index), running_->doing, running_->block->index};
+    fault.self.where = NameOfPlace(running_->place);
     fault.thread = running_->index;
   }
   fault.place = std::move(place);
   fault.message = std::move(message);
   fault.other = std::move(other);
+  // Messages hold addresses: with places in the text, alike ones are told by these.
+  const bool by_place = !fault.self.where.empty() && kind != FaultKind::kDeadlock;
   for (Fault& known : result_.faults) {
     if (known.kind == fault.kind && known.self.what == fault.self.what && known.other.what == fault.other.what &&
-        (fault.other.what.empty() ? known.message == fault.message : true)) {
+        known.self.where == fault.self.where &&
+        (fault.other.what.empty() && !by_place ? known.message == fault.message : true)) {
       ++known.count;
       return;
     }
@@ -343,12 +348,27 @@ void Machine::Report(FaultKind kind, std::string place, std::string message, Par
   if (result_.faults.size() < options_.most_faults) result_.faults.push_back(std::move(fault));
 }
 
-void Machine::ReportFinding(const clocks::Finding& finding, const Issue& issue, std::string place) {
+std::string Machine::NameOfPlace(uint32_t place) const {
+  return place == 0 || !options_.places.name ? "" : options_.places.name(place);
+}
+
+void Machine::Watch(const Issue& issue, const void* array, uint32_t block, uint64_t byte, uint32_t bytes) {
+  for (WatchedAccess& watched : *options_.watched) {
+    if (watched.agent == issue.epoch.agent && watched.time == issue.epoch.time &&
+        watched.operation == static_cast<uint8_t>(issue.op) && watched.array == array && watched.block == block &&
+        watched.byte >= byte && watched.byte < byte + bytes) {
+      watched.place = running_->place;
+    }
+  }
+}
+
+void Machine::ReportFinding(const clocks::Finding& finding, const Issue& issue, std::string place, const Where& where) {
   Party other;
   if (finding.other.time != 0) {
     other = PartyOf(finding.other.agent);
     other.what = kOperations[finding.other.what().kind].name;
   }
+  const size_t faults = result_.faults.size();
   // The access may be an engine's: name it as such.
   const char* doing = std::exchange(running_->doing, kOperations[static_cast<int>(issue.op)].name);
   switch (finding.conflict) {
@@ -372,6 +392,12 @@ void Machine::ReportFinding(const clocks::Finding& finding, const Issue& issue, 
       break;
   }
   running_->doing = doing;
+  if (finding.other.time == 0 || result_.faults.empty() || options_.places.now == nullptr) return;
+  Fault& last = result_.faults.back();
+  if (result_.faults.size() == faults || options_.watched == nullptr) return;
+  last.watched = static_cast<int>(options_.watched->size());
+  options_.watched->push_back({finding.other.agent, finding.other.time, static_cast<uint8_t>(finding.other.what().kind),
+                               where.array, where.block, where.byte});
 }
 
 Block* Machine::BlockOf(uint32_t address) {
@@ -396,17 +422,35 @@ clocks::Access AccessOf(const Machine::Issue& issue) {
   return {issue.issuer, issue.epoch, operation};
 }
 
-std::string SharedPlace(uint32_t byte) {
-  return "shared byte " + std::to_string(static_cast<int64_t>(byte) - kSharedBase);
+}  // namespace
+
+std::string Machine::SharedPlace(uint32_t byte) const {
+  const int64_t at = static_cast<int64_t>(byte) - kSharedBase;
+  for (const SharedVariable& variable : options_.variables) {
+    if (at < variable.begin || at >= int64_t{variable.begin} + variable.bytes) continue;
+    return variable.name + " byte " + std::to_string(at - variable.begin);
+  }
+  return "shared byte " + std::to_string(at);
 }
 
-}  // namespace
+bool Machine::IsInVariable(uint32_t byte, uint32_t bytes) const {
+  const uint32_t at = byte - kSharedBase;
+  for (const SharedVariable& variable : options_.variables) {
+    if (at >= variable.begin && at + bytes <= variable.begin + variable.bytes) return true;
+  }
+  return options_.variables.empty();
+}
 
 bool Machine::CheckShared(Block& block, uint32_t byte, uint32_t bytes, const Issue& issue) {
   if (byte < kSharedBase || byte + bytes > block.shared.size()) {
     Report(FaultKind::kOutOfBounds, SharedPlace(byte),
            std::to_string(bytes) + " bytes outside of the " + std::to_string(block.shared.size() - kSharedBase) +
                " bytes of shared memory");
+    return false;
+  }
+  if (!IsInVariable(byte, bytes)) {
+    Report(FaultKind::kOutOfBounds, SharedPlace(byte),
+           std::to_string(bytes) + " bytes outside of every variable in shared memory");
     return false;
   }
   if (block.alive == 0) {
@@ -428,7 +472,10 @@ bool Machine::CheckShared(Block& block, uint32_t byte, uint32_t bytes, const Iss
   clocks::Finding finding;
   size_t at = byte;
   counters().checks += block.shadow.Access(byte, bytes, issue.write, AccessOf(issue), finding, at);
-  if (finding) ReportFinding(finding, issue, SharedPlace(static_cast<uint32_t>(at)));
+  if (options_.watched != nullptr) Watch(issue, nullptr, block.serial, byte, bytes);
+  if (finding) {
+    ReportFinding(finding, issue, SharedPlace(static_cast<uint32_t>(at)), {nullptr, block.serial, at});
+  }
   return true;
 }
 
@@ -453,7 +500,8 @@ bool Machine::CheckGlobal(GlobalMemory::Array* array, const void* at, uint32_t b
   size_t where = 0;
   counters().checks +=
       array->shadow->Access(static_cast<size_t>(offset), bytes, issue.write, AccessOf(issue), finding, where);
-  if (finding) ReportFinding(finding, issue, array->name + " byte " + std::to_string(where));
+  if (options_.watched != nullptr) Watch(issue, array, 0, static_cast<uint64_t>(offset), bytes);
+  if (finding) ReportFinding(finding, issue, array->name + " byte " + std::to_string(where), {array, 0, where});
   return true;
 }
 

@@ -58,8 +58,19 @@ class Machine {
   // An instruction begins: it is counted, and with a seed others may run first.
   void Begin(const char* name) {
     running_->doing = name;
+    ReadPlace();
     if (++result_.counters.instructions > options_.budget) OverBudget();
     if (options_.seed != 0 && random_() % 32 == 0) Yield();
+  }
+
+  void ReadPlace() {
+    if (options_.places.now != nullptr) running_->place = *options_.places.now;
+  }
+  // Turns of loops count as instructions.
+  void CountTurns(uint32_t turns) {
+    if ((result_.counters.instructions += turns) <= options_.budget) return;
+    ReadPlace();
+    OverBudget();
   }
 
   // Others run; this thread goes on when it is made ready, or at its turn.
@@ -89,6 +100,10 @@ class Machine {
   // The block that a shared address belongs to, and the byte within it; null (and a fault) if there is none.
   Block* BlockOf(uint32_t address);
   static uint32_t ByteOf(uint32_t address) { return address & 0xffffff; }
+  // Whether the address is of the running thread's local memory, and whether it is of another thread's.
+  bool IsLocal(const void* address) const { return running_->fiber.stack().Holds(address); }
+  bool IsLocalOfOther(const void* address) const { return !IsLocal(address) && stacks_.Find(address) >= 0; }
+  std::string NameOfPlace(uint32_t place) const;
 
   clocks::Agent NewAgent(Block& block, std::string name);
   Party PartyOf(clocks::Agent agent) const;
@@ -114,7 +129,16 @@ class Machine {
   Thread* Next();
   void Deadlock();
   [[noreturn]] void OverBudget();
-  void ReportFinding(const clocks::Finding& finding, const Issue& issue, std::string place);
+  // What a finding is about: where `array` is null, shared memory of the block with this number.
+  struct Where {
+    const void* array;
+    uint32_t block;
+    uint64_t byte;
+  };
+  void ReportFinding(const clocks::Finding& finding, const Issue& issue, std::string place, const Where& where);
+  bool IsInVariable(uint32_t byte, uint32_t bytes) const;
+  std::string SharedPlace(uint32_t byte) const;
+  void Watch(const Issue& issue, const void* array, uint32_t block, uint64_t byte, uint32_t bytes);
   void Arrived(Meeting& meeting, int position, int instruction, const char* name, void* argument);
 
   const LaunchOptions& options_;

@@ -164,6 +164,14 @@ void BarrierExpect(uint32_t address, uint32_t bytes, bool arrive) {
   if (arrive) ArriveAtMbarrier(machine, *barrier, 1);
 }
 
+uint32_t BarrierPhase(uint32_t address) {
+  Machine& machine = Machine::Current();
+  Block* block = machine.BlockOf(address);
+  if (block == nullptr) return 0;
+  const auto at = block->mbarriers.find(Machine::ByteOf(address));
+  return at == block->mbarriers.end() ? 0 : at->second.phase;
+}
+
 bool BarrierTest(uint32_t address, uint32_t parity) {
   Machine& machine = Machine::Current();
   machine.Begin("mbarrier.try_wait");

@@ -107,6 +107,17 @@ void StoreGlobal(void* to, void* array, const void* from, uint32_t bytes) {
   if (MayAccessGlobal(machine, to, array, bytes, Op::kStore, true)) std::memcpy(to, from, bytes);
 }
 
+void* AccessShared(uint32_t address, uint32_t bytes, bool write) {
+  Machine& machine = Machine::Current();
+  const Op op = write ? Op::kStore : Op::kLoad;
+  return SharedBytes(machine, address, bytes, op, write,
+                     reinterpret_cast<const void*>(uintptr_t{machine.self().place}));
+}
+
+bool MayAccess(const void* at, void* array, uint32_t bytes, bool write) {
+  return MayAccessGlobal(Machine::Current(), at, array, bytes, write ? Op::kStore : Op::kLoad, write);
+}
+
 void* FindArray(const void* address) { return Machine::Current().memory().Find(address); }
 
 uint64_t AtomicShared(uint32_t address, uint32_t bytes, Update update, uint64_t operand, uint64_t other) {

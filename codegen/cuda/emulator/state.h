@@ -185,6 +185,8 @@ struct Thread {
 
   const char* doing = "";  // what it waits at, for reports
   uint32_t operand = 0, operand2 = 0;
+  uint32_t place = 0;  // in the text, of the last instruction; 0 none
+  uint32_t turns = 0;  // of loops
 
   clocks::Clock clock;
   clocks::Knowledge fenced_device;   // what __threadfence published

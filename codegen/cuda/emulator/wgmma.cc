@@ -168,7 +168,7 @@ bool CheckOperand(Machine& machine, Warpgroup& warpgroup, const Operand& operand
   return right;
 }
 
-void Multiply(Machine& machine, const WgmmaKind& kind, const Meeting& meeting) {
+void Multiply(Machine& machine, const WgmmaKind& kind, const Meeting& meeting, bool now) {
   Thread& self = machine.self();
   Warpgroup& warpgroup = *self.warpgroup;
   if (!warpgroup.has_agent) {
@@ -192,7 +192,9 @@ void Multiply(Machine& machine, const WgmmaKind& kind, const Meeting& meeting) {
   const bool right_a =
       operation.a_in_registers || CheckOperand(machine, warpgroup, OperandOf(first.a, kind.a, kind.transpose_a, kRows));
   const bool right_b = CheckOperand(machine, warpgroup, OperandOf(first.b, kind.b, kind.transpose_b, kind.n));
-  if (right_a && right_b) warpgroup.open.push_back(operation);
+  if (!right_a || !right_b) return;
+  if (now) return RunGroup(*self.block, {operation});
+  warpgroup.open.push_back(operation);
 }
 
 void FinishUntil(Machine& machine, uint32_t group) {
@@ -246,7 +248,19 @@ void Wgmma(const WgmmaKind& kind, void* d, AccumulatorState& state, uint64_t a, 
   state.touched = 0;
   state.in_flight = warpgroup.committed + 1;
   Argument own = {d, a_registers, a, b, scale_d};
-  machine.MeetWarpgroup(kMultiply, "wgmma", &own, [&](Meeting& meeting) { Multiply(machine, kind, meeting); });
+  machine.MeetWarpgroup(kMultiply, "wgmma", &own, [&](Meeting& meeting) { Multiply(machine, kind, meeting, false); });
+}
+
+void WgmmaNow(const WgmmaKind& kind, void* d, uint64_t a, const uint32_t* a_registers, uint64_t b, int scale_d) {
+  Machine& machine = Machine::Current();
+  machine.Begin("wgmma");
+  std::string reason;
+  if (!IsSupported(kind, reason)) {
+    machine.Report(FaultKind::kArguments, "", reason);
+    return;
+  }
+  Argument own = {d, a_registers, a, b, scale_d};
+  machine.MeetWarpgroup(kMultiply, "wgmma", &own, [&](Meeting& meeting) { Multiply(machine, kind, meeting, true); });
 }
 
 void WgmmaFence() {

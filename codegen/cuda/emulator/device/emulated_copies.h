@@ -18,6 +18,7 @@ void BarrierInit(uint32_t barrier, uint32_t count);
 void BarrierInvalidate(uint32_t barrier);
 void BarrierArrive(uint32_t barrier, uint32_t count);
 void BarrierExpect(uint32_t barrier, uint32_t bytes, bool arrive);
+uint32_t BarrierPhase(uint32_t barrier);              // phases completed so far
 bool BarrierTest(uint32_t barrier, uint32_t parity);  // lets others run where it is false
 void BarrierWait(uint32_t barrier, uint32_t parity);
 void FenceBarrierInit();

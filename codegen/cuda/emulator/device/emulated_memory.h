@@ -14,6 +14,9 @@ void StoreShared(uint32_t address, const void* from, uint32_t bytes);
 void LoadGlobal(void* to, const void* from, void* array, uint32_t bytes);
 void StoreGlobal(void* to, void* array, const void* from, uint32_t bytes);
 void* FindArray(const void* address);
+// Accesses of raw pointers (generic.h): the bytes of a shared address, or null; whether global memory may be touched.
+void* AccessShared(uint32_t address, uint32_t bytes, bool write);
+bool MayAccess(const void* at, void* array, uint32_t bytes, bool write);
 
 using Update = uint64_t (*)(uint64_t old, uint64_t operand, uint64_t other);
 uint64_t AtomicShared(uint32_t address, uint32_t bytes, Update update, uint64_t operand, uint64_t other);

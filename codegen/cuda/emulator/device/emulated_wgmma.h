@@ -23,6 +23,8 @@ struct WgmmaKind {
 };
 void Wgmma(const WgmmaKind& kind, void* d, AccumulatorState& state, uint64_t a, const uint32_t* a_registers, uint64_t b,
            int scale_d);
+// The same for sums that are values and not variables: they are computed at once, and checked as if they came late.
+void WgmmaNow(const WgmmaKind& kind, void* d, uint64_t a, const uint32_t* a_registers, uint64_t b, int scale_d);
 void WgmmaFence();
 void WgmmaCommit();
 void WgmmaWait(int pending);
