@@ -1,0 +1,72 @@
+// Groups of threads: blocks, clusters, tiles of a warp.
+#pragma once
+
+namespace cooperative_groups {
+
+struct thread_block {
+  TW_CUDA static void sync() { __syncthreads(); }
+  TW_CUDA static unsigned thread_rank() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
+  TW_CUDA static unsigned size() { return blockDim.x * blockDim.y * blockDim.z; }
+  TW_CUDA static unsigned num_threads() { return size(); }
+  TW_CUDA static dim3 group_index() { return dim3(blockIdx.x, blockIdx.y, blockIdx.z); }
+  TW_CUDA static dim3 thread_index() { return dim3(threadIdx.x, threadIdx.y, threadIdx.z); }
+};
+TW_CUDA thread_block this_thread_block() { return {}; }
+
+// kSize lanes of a warp, at a multiple of it.
+template <unsigned kSize, class Parent = thread_block>
+struct thread_block_tile {
+  static_assert(kSize <= 32 && (kSize & (kSize - 1)) == 0, "a tile is a part of a warp");
+  TW_CUDA static unsigned thread_rank() { return __tw_lane() % kSize; }
+  TW_CUDA static constexpr unsigned size() { return kSize; }
+  TW_CUDA static constexpr unsigned num_threads() { return kSize; }
+  TW_CUDA static unsigned meta_group_rank() { return thread_block::thread_rank() / kSize; }
+  TW_CUDA static unsigned meta_group_size() { return (thread_block::size() + kSize - 1) / kSize; }
+  TW_CUDA static unsigned mask() {
+    return (kSize == 32 ? 0xffffffffu : ((1u << (kSize % 32)) - 1)) << (__tw_lane() / kSize * kSize);
+  }
+  TW_CUDA static void sync() { __tw_syncwarp(mask()); }
+  template <class T>
+  TW_CUDA static T shfl(T value, int lane) {
+    return __shfl_sync(mask(), value, lane, kSize);
+  }
+  template <class T>
+  TW_CUDA static T shfl_up(T value, unsigned delta) {
+    return __shfl_up_sync(mask(), value, delta, kSize);
+  }
+  template <class T>
+  TW_CUDA static T shfl_down(T value, unsigned delta) {
+    return __shfl_down_sync(mask(), value, delta, kSize);
+  }
+  template <class T>
+  TW_CUDA static T shfl_xor(T value, int lanes) {
+    return __shfl_xor_sync(mask(), value, lanes, kSize);
+  }
+  TW_CUDA static int any(int predicate) { return (__tw_ballot(mask(), predicate) & mask()) != 0; }
+  TW_CUDA static int all(int predicate) { return (__tw_ballot(mask(), predicate) & mask()) == mask(); }
+  TW_CUDA static unsigned ballot(int predicate) {
+    return __tw_ballot(mask(), predicate) >> (__tw_lane() / kSize * kSize);
+  }
+};
+template <unsigned kSize, class Parent>
+TW_CUDA thread_block_tile<kSize, Parent> tiled_partition(const Parent&) {
+  return {};
+}
+
+struct cluster_group {
+  TW_CUDA static void sync() { __tw_cluster_barrier(1, 1); }
+  TW_CUDA static unsigned block_rank() { return __tw_cluster_rank(); }
+  TW_CUDA static unsigned num_blocks() { return __tw_cluster_size(); }
+  template <class T>
+  TW_CUDA static T* map_shared_rank(T* p, unsigned rank) {
+    return (T*)__tw_map_rank(p, rank);
+  }
+};
+TW_CUDA cluster_group this_cluster() { return {}; }
+
+template <class Group>
+TW_CUDA void sync(const Group& group) {
+  group.sync();
+}
+
+}  // namespace cooperative_groups

@@ -1,0 +1,2 @@
+// Constants of mathematics come before the text of every kernel.
+#pragma once

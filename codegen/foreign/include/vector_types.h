@@ -1,0 +1,2 @@
+// Everything of it comes before the text of every kernel.
+#pragma once
