@@ -17,11 +17,12 @@ Command TargetCommand();
 Command DbCommand();
 Command ExplainCommand();
 Command TuneCommand();
+Command EmulateCommand();
 
 inline std::vector<Command> AllCommands() {
   return {
-      ShowCommand(), EqualCommand(),  ScheduleCommand(), CompileCommand(), CheckCommand(),
-      RunCommand(),  TargetCommand(), TuneCommand(),     DbCommand(),      ExplainCommand(),
+      ShowCommand(),   EqualCommand(), ScheduleCommand(), CompileCommand(), CheckCommand(),   RunCommand(),
+      TargetCommand(), TuneCommand(),  DbCommand(),       ExplainCommand(), EmulateCommand(),
   };
 }
 

@@ -29,6 +29,7 @@ constexpr Kinds Bit(FileKind kind) { return Kinds{1} << static_cast<int>(kind); 
 inline constexpr Kinds kPrograms = Bit(FileKind::kProgram) | Bit(FileKind::kModule);
 inline constexpr Kinds kGraphs = Bit(FileKind::kGraph);
 inline constexpr Kinds kModels = Bit(FileKind::kModel);
+inline constexpr Kinds kKernels = Bit(FileKind::kCuda);
 
 // "a program", "an ONNX model".
 std::string_view NameOf(FileKind kind);

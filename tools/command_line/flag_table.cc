@@ -106,6 +106,14 @@ constexpr FlagRow kRows[] = {
      "where the processor time of the load went, by phase and by kernel; kernels of the cache are not compiled"},
     {"run", "--json", "", kSwitch, kPrograms | kGraphs | kModels, "prints the outputs as JSON"},
 
+    {"emulate", "--launch", "LAUNCH.json", kFile, kKernels, "grid, block, arguments: docs/emulate.md"},
+    {"emulate", "--against", "PROGRAM", kFile, kKernels,
+     "also runs a program on the same arrays, by name, and compares the outputs"},
+    {"emulate", "--engine", "interp|llvm", kChoice, kKernels, "what runs that program; the interpreter by default",
+     Needs("--against")},
+    {"emulate", "--outputs", "DIR", kFolder, kKernels, "writes NAME.npy there for each output"},
+    {"emulate", "--json", "", kSwitch, kKernels, "prints outputs and faults as JSON"},
+
     {"target", "--target", "NAME", kTarget, 0, "host by default, or FILE.json; an unknown name lists the known ones"},
     {"target", "--calibrate", "", kSwitch, 0, "measures this machine's rates; it should be idle", Excludes("--target")},
     {"target", "-o", "FILE.json", kOut, 0, "writes the description there; --target takes such files"},

@@ -35,7 +35,7 @@ enum class ValueForm {
 struct FlagRules {
   bool repeated = false;
   std::string_view actions = "";  // of `db`: the actions that take it, "best export"
-  // What else has to be given: "--engine=llvm|cuda" (one of these values, the default one included).
+  // What else has to be given: "--against", or "--engine=llvm|cuda" (one of these values, the default one included).
   std::string_view needs = "";
   // What it needs is taken where neither that flag nor --target says otherwise.
   bool implies = false;

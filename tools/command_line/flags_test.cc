@@ -97,8 +97,9 @@ TEST(Flags, EveryFlagWithEveryCommandAndKind) {
         }
         words.push_back(Words(row != nullptr ? *row : any));
         if (row != nullptr && !row->rules.needs.empty()) {
-          const std::string needed(row->rules.needs.substr(0, row->rules.needs.find('|')));
-          if ((kPrograms & Bit(kind)) != 0) words.push_back(needed);
+          std::string needed(row->rules.needs.substr(0, row->rules.needs.find('|')));
+          if (needed.find('=') == std::string::npos) needed += "=1";
+          if (((kPrograms | kKernels) & row->kinds & Bit(kind)) != 0) words.push_back(needed);
         }
         const auto [accepted, said] = Accepted(command, words);
         SCOPED_TRACE(command.name);

@@ -142,6 +142,9 @@ std::optional<std::string> CommandLineParser::WhyUnused(const FlagRow& row, std:
   }
   if (row.rules.needs.empty()) return std::nullopt;
   const std::string needed(row.rules.needs.substr(0, row.rules.needs.find('=')));
+  if (needed == row.rules.needs) {
+    return args_.Has(needed) ? std::nullopt : std::optional(name + " has no effect without " + needed);
+  }
   // Kinds without that flag have what it would say.
   if (kind && (FindFlag(command, needed)->kinds & Bit(*kind)) == 0) return std::nullopt;
   const std::vector<std::string> values = WordsOf(row.rules.needs.substr(needed.size() + 1), '|');
