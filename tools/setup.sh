@@ -41,6 +41,9 @@ readonly packages=(
   libopenblas-pthread-dev
   libxnnpack-dev
   libpthreadpool-dev
+  # Programs that use an installation.
+  cmake
+  make
   # For the scripts.
   git
 )

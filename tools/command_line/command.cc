@@ -7,6 +7,7 @@
 
 #include "base/nearest_names.h"
 #include "tools/command_line/help.h"
+#include "tools/command_line/man_page.h"
 #include "tools/command_line/parse.h"
 
 namespace tilewright {
@@ -49,6 +50,8 @@ std::optional<int> RunGeneral(const std::vector<std::string>& args, const std::v
     out << Completion(args[1], commands);
   } else if (args.size() < 2) {
     PrintCommands(commands, out);
+  } else if (args[1] == "--man") {
+    PrintManPage(commands, kVersion, out);
   } else if (const Command* command = Find(args[1], commands)) {
     PrintHelp(*command, out);
   } else {

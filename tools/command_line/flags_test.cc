@@ -417,6 +417,14 @@ TEST(Help, IsMadeFromTheTable) {
   EXPECT_THAT(RunTool({"help", "run"}).out, HasSubstr("(of an ONNX model)"));
   EXPECT_EQ(RunTool({"help", "rn"}).status, kUsage);
   EXPECT_THAT(RunTool({"--version"}).out, StartsWith("tilewright "));
+  const std::string man = RunTool({"help", "--man"}).out;
+  EXPECT_THAT(man, AllOf(StartsWith(".TH TILEWRIGHT 1"), HasSubstr("\n.SS \"run FILE\"\n"),
+                         HasSubstr("\\fB\\-\\-trace\\-events\\fR\\fI=FILE\\fR\n")));
+  for (const FlagRow& row : FlagRows()) {
+    std::string flag(row.flag);
+    for (size_t at = 0; (at = flag.find('-', at)) != flag.npos; at += 2) flag.insert(at, 1, '\\');
+    EXPECT_THAT(man, HasSubstr(flag));
+  }
   for (const char* shell : {"bash", "zsh", "fish"}) {
     const Result script = RunTool({"completion", shell});
     EXPECT_EQ(script.status, kDone);

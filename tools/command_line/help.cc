@@ -117,7 +117,7 @@ void PrintCommands(const std::vector<Command>& commands, std::ostream& out) {
     out << "  " << Padded(std::string(command.name) + " " + std::string(command.operands)) << " " << command.summary
         << "\n";
   }
-  out << "  " << Padded("help [COMMAND]") << " says more about a command\n"
+  out << "  " << Padded("help [COMMAND]") << " says more about a command; --man prints the man page\n"
       << "  " << Padded("completion SHELL") << " prints a script that completes commands and flags: bash, zsh or fish\n"
       << "\n`tilewright COMMAND --help` says more. FILE may be - for standard input.\n"
       << "Exit status: 0 done, 1 the input was refused, 2 wrong usage.\n";

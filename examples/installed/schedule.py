@@ -1,0 +1,8 @@
+b = sch.get_block("C")
+i, j, k = sch.get_loops(b)
+io, ii = sch.split(i, factors=[None, 8])
+jo, ji = sch.split(j, factors=[None, 16])
+sch.reorder(io, jo, k, ii, ji)
+sch.decompose_reduction(b, k)
+sch.vectorize(ji)
+sch.parallel(io)
