@@ -54,7 +54,7 @@ absl::StatusOr<OnnxModel::Inputs> PrepareInputs(ModelCase& model, const std::str
     TW_RETURN_IF_ERROR(WriteNpy(*array, ArrayPath(folder, input.name())));
     inputs[input.name()] = {graph::Item::Kind::kTensor, {*std::move(array)}};
   }
-  model.inputs_folder = folder;
+  model.inputs_folders.push_back(folder);
   return inputs;
 }
 

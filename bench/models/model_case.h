@@ -14,16 +14,16 @@ namespace tilewright::bench {
 struct ModelCase {
   std::string name;
   std::string file;
-  std::map<std::string, int64_t> dims;   // values of symbolic dimensions
-  std::map<std::string, int64_t> below;  // limits of integer inputs' elements; 2 where there is none
-  std::string inputs_folder;             // holds NAME.npy for each input
+  std::map<std::string, int64_t> dims;      // values of symbolic dimensions
+  std::map<std::string, int64_t> below;     // limits of integer inputs' elements; 2 where there is none
+  std::vector<std::string> inputs_folders;  // of each set of inputs; holds NAME.npy for each
 };
 
 // "FILE[@name=N,...]".
 absl::StatusOr<ModelCase> ParseModelFlag(const std::string& text);
 
-// Reads the inputs from the case's folder; those that are not in `given` (may be empty) are seeded random, and all are
-// in `folder` then, which becomes the case's.
+// A set of inputs from the folder `given` (may be empty); those that are not in it are seeded random. All are in
+// `folder` then, which is added to the case's.
 absl::StatusOr<graph::OnnxModel::Inputs> PrepareInputs(ModelCase& model, const std::string& given,
                                                        const std::string& folder);
 

@@ -16,11 +16,14 @@ constexpr double kLoadSeconds = 300;
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ModelPeer>> ModelPeer::Load(const std::string& name, const ModelCase& model,
-                                                           bool optimize, int num_threads,
-                                                           const std::vector<int>& cpus) {
+absl::StatusOr<std::shared_ptr<Worker>> ModelPeer::Start(const std::string& name, const std::vector<int>& cpus) {
   TW_ASSIGN_OR_RETURN(const auto command, PythonPeerCommand(name));
-  std::unique_ptr<ModelPeer> peer(new ModelPeer(std::make_unique<Worker>(command, num_threads, cpus)));
+  return std::make_shared<Worker>(command, static_cast<int>(cpus.size()), cpus);
+}
+
+absl::StatusOr<std::unique_ptr<ModelPeer>> ModelPeer::Load(std::shared_ptr<Worker> worker, const ModelCase& model,
+                                                           bool optimize) {
+  std::unique_ptr<ModelPeer> peer(new ModelPeer(std::move(worker)));
   TW_ASSIGN_OR_RETURN(const auto hello, peer->worker_->Ask(json{{"do", "hello"}}, kLoadSeconds));
   if (const auto version = hello.find("version"); version != hello.end() && version->is_string()) {
     peer->version_ = version->get<std::string>();
@@ -28,7 +31,7 @@ absl::StatusOr<std::unique_ptr<ModelPeer>> ModelPeer::Load(const std::string& na
   TW_ASSIGN_OR_RETURN(
       const auto loaded,
       peer->worker_->Ask(
-          json{{"do", "prepare_model"}, {"file", model.file}, {"inputs", model.inputs_folder}, {"optimize", optimize}},
+          json{{"do", "prepare_model"}, {"file", model.file}, {"inputs", model.inputs_folders}, {"optimize", optimize}},
           kLoadSeconds));
   const auto outputs = loaded.find("outputs");
   if (outputs == loaded.end() || !outputs->is_array()) return absl::InternalError("the peer names no outputs");
@@ -54,9 +57,10 @@ absl::Status ModelPeer::CopyOutput(int, runtime::Tensor&) {
   return absl::UnimplementedError("models have several outputs: Outputs()");
 }
 
-absl::StatusOr<graph::Arrays> ModelPeer::Outputs(const std::string& folder) {
+absl::StatusOr<graph::Arrays> ModelPeer::Outputs(const std::string& folder, size_t set) {
   if (!status_.ok()) return status_;
-  TW_ASSIGN_OR_RETURN(const auto answer, worker_->Ask(json{{"do", "outputs"}, {"folder", folder}}, kLoadSeconds));
+  TW_ASSIGN_OR_RETURN(const auto answer,
+                      worker_->Ask(json{{"do", "outputs"}, {"folder", folder}, {"set", set}}, kLoadSeconds));
   graph::Arrays arrays;
   for (size_t i = 0; i < num_outputs_; ++i) {
     TW_ASSIGN_OR_RETURN(auto array, ReadNpy(absl::StrCat(folder, "/", i, ".npy")));

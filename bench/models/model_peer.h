@@ -13,26 +13,28 @@ namespace tilewright::bench {
 
 class ModelPeer : public Runner {
  public:
-  // "onnxruntime", "openvino", "pytorch". Errors say what is missing, or what the peer refuses.
-  static absl::StatusOr<std::unique_ptr<ModelPeer>> Load(const std::string& name, const ModelCase& model, bool optimize,
-                                                         int num_threads, const std::vector<int>& cpus);
+  // The process of a peer: "onnxruntime", "openvino", "pytorch". An error says what is missing.
+  static absl::StatusOr<std::shared_ptr<Worker>> Start(const std::string& name, const std::vector<int>& cpus);
+  // The model in that process, in place of the one before it. Errors say what is missing, or what the peer refuses.
+  static absl::StatusOr<std::unique_ptr<ModelPeer>> Load(std::shared_ptr<Worker> worker, const ModelCase& model,
+                                                         bool optimize);
 
   void Run(int set) override;
   std::optional<TimedBlock> RunBlock(int64_t warmup_nanoseconds, int64_t nanoseconds) override;
   void SpoilOutput(int) override {}
   absl::Status CopyOutput(int set, runtime::Tensor& output) override;
 
-  // The outputs of a fresh run, in the order of the model; `folder` is for files.
-  absl::StatusOr<graph::Arrays> Outputs(const std::string& folder);
+  // The outputs of a fresh run of a set, in the order of the model; `folder` is for files.
+  absl::StatusOr<graph::Arrays> Outputs(const std::string& folder, size_t set = 0);
   const std::string& version() const { return version_; }
   double load_ms() const { return load_ms_; }
   double peak_mib() const { return peak_mib_; }
   const absl::Status& status() const { return status_; }
 
  private:
-  explicit ModelPeer(std::unique_ptr<Worker> worker) : worker_(std::move(worker)) {}
+  explicit ModelPeer(std::shared_ptr<Worker> worker) : worker_(std::move(worker)) {}
 
-  std::unique_ptr<Worker> worker_;
+  std::shared_ptr<Worker> worker_;
   std::string version_;
   size_t num_outputs_ = 0;
   double load_ms_ = 0, peak_mib_ = 0;

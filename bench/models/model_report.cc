@@ -30,7 +30,7 @@ std::string DimsText(const std::map<std::string, int64_t>& dims) {
 }
 
 nlohmann::ordered_json ToJson(const ModelResult& result, const Peak& peak) {
-  const bool own = result.implementation == kOwnName;
+  const bool own = result.own();
   nlohmann::ordered_json json = {{"model", result.model},     {"dims", result.dims},   {"dtype", "f32"},
                                  {"flops", result.flops},     {"bytes", result.bytes}, {"impl", result.implementation},
                                  {"version", result.version}, {"opt_level", nullptr},  {"kernels", nullptr}};

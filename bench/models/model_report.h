@@ -7,6 +7,7 @@
 
 #include "bench/harness/statistics.h"
 #include "bench/models/own_model.h"
+#include "bench/operators/result.h"
 #include "bench/report/report.h"
 
 namespace tilewright::bench {
@@ -26,6 +27,7 @@ struct ModelResult {
   std::vector<KernelTime> profile;
 
   bool ok() const { return error.empty(); }
+  bool own() const { return implementation.starts_with(kOwnName); }
   bool comparable() const { return ok() && !wrong && not_compared.empty(); }
 };
 

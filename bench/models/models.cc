@@ -4,13 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,19 +19,16 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "autoschedule/measure/executor/speed_gauge.h"
-#include "autoschedule/measure/protocol/run_folder.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "bench/harness/command_line.h"
-#include "bench/harness/feature_cap.h"
 #include "bench/harness/machine.h"
-#include "bench/harness/measure.h"
 #include "bench/harness/other_load.h"
 #include "bench/harness/peak.h"
 #include "bench/harness/process_setup.h"
 #include "bench/models/bound_to.h"
-#include "bench/models/model_peer.h"
 #include "bench/models/model_report.h"
+#include "bench/models/model_run.h"
 #include "bench/models/own_model.h"
 #include "bench/operators/result.h"
 #include "codegen/runtime/thread_pool.h"
@@ -61,9 +55,6 @@ namespace tilewright::bench {
 namespace {
 
 namespace fs = std::filesystem;
-using graph::Arrays;
-
-constexpr double kTolerance = 1e-3;
 
 int Fail(int status, const std::string& message) {
   std::fprintf(stderr, "error: %s\n", message.c_str());
@@ -111,24 +102,6 @@ absl::StatusOr<std::vector<ModelCase>> ChooseModels(const std::vector<std::strin
   return cases;
 }
 
-// The largest error of all outputs, relative to each output's largest magnitude; infinite where a shape, a NaN or an
-// infinity differs.
-double RelativeError(const Arrays& got, const Arrays& want) {
-  if (got.size() != want.size()) return INFINITY;
-  double worst = 0;
-  for (size_t i = 0; i < got.size(); ++i) {
-    if (got[i].shape() != want[i].shape() || got[i].dtype() != want[i].dtype()) return INFINITY;
-    double magnitude = 0;
-    for (int64_t k = 0; k < want[i].size(); ++k) {
-      const double value = std::abs(want[i].Get(k));
-      if (std::isfinite(value)) magnitude = std::max(magnitude, value);
-    }
-    const double error = MaxError(got[i], want[i]).max_abs;
-    worst = std::max(worst, error == 0 ? 0 : magnitude == 0 ? INFINITY : error / magnitude);
-  }
-  return worst;
-}
-
 double PeakMib() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -145,8 +118,8 @@ int LoadOnly() {
   const auto inputs = PrepareInputs(*model, folder, folder);
   if (!inputs.ok()) return Fail(1, std::string(inputs.status().message()));
   runtime::ThreadPool pool({.num_threads = absl::GetFlag(FLAGS_threads)});
-  const auto own =
-      OwnModel::Load(*model, *inputs, absl::GetFlag(FLAGS_opt_level), AbsolutePath(absl::GetFlag(FLAGS_db)), pool, {});
+  const auto own = OwnModel::Load(*model, {*inputs}, absl::GetFlag(FLAGS_opt_level),
+                                  AbsolutePath(absl::GetFlag(FLAGS_db)), pool, {});
   if (!own.ok()) return Fail(1, std::string(own.status().message()));
   std::printf("%.3f %.3f\n", (*own)->load_ms(), PeakMib());
   return 0;
@@ -163,10 +136,10 @@ void MeasureLoad(const ModelCase& model, const std::vector<int>& cpus, ModelResu
   const BoundTo bound(cpus);
   std::string dims;
   for (const auto& [name, value] : model.dims) absl::StrAppend(&dims, dims.empty() ? "@" : ",", name, "=", value);
-  const std::string command =
-      absl::StrCat(Quoted(fs::read_symlink("/proc/self/exe").string()), " --load_only=", Quoted(model.inputs_folder),
-                   " --onnx=", Quoted(absl::StrCat(model.file, dims)), " --threads=", cpus.size(),
-                   " --opt_level=", absl::GetFlag(FLAGS_opt_level), " --db=", Quoted(absl::GetFlag(FLAGS_db)));
+  const std::string command = absl::StrCat(
+      Quoted(fs::read_symlink("/proc/self/exe").string()), " --load_only=", Quoted(model.inputs_folders[0]),
+      " --onnx=", Quoted(absl::StrCat(model.file, dims)), " --threads=", cpus.size(),
+      " --opt_level=", absl::GetFlag(FLAGS_opt_level), " --db=", Quoted(absl::GetFlag(FLAGS_db)));
   FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) {
     result.error = "cannot start a process that loads the model alone";
@@ -176,142 +149,19 @@ void MeasureLoad(const ModelCase& model, const std::vector<int>& cpus, ModelResu
   if (pclose(pipe) != 0 || !read) result.error = "the process that loads the model alone failed";
 }
 
-class ModelRun {
- public:
-  ModelRun(ModelCase model, runtime::ThreadPool& pool, std::vector<int> cpus, SpeedGauge& gauge)
-      : model_(std::move(model)), pool_(pool), cpus_(std::move(cpus)), gauge_(gauge) {}
-
-  std::vector<ModelResult> Run() {
-    const absl::Status prepared = Prepare();
-    ModelResult own = Start(kOwnName);
-    own.opt_level = absl::GetFlag(FLAGS_opt_level);
-    own.error = std::string(prepared.message());
-    if (own.ok()) LoadOwn(own);
-    results_.push_back(std::move(own));
-    for (const std::string& name : absl::GetFlag(FLAGS_peers)) LoadPeer(name);
-    Measure();
-    if (own_ != nullptr && results_[0].ok()) {
-      results_[0].profile = own_->Profile();
-      own_.reset();
-      MeasureLoad(model_, cpus_, results_[0]);
-    }
-    return std::move(results_);
-  }
-
- private:
-  ModelResult Start(const std::string& name) const {
-    return {.model = model_.name,
-            .dims = model_.dims,
-            .implementation = name,
-            .flops = flops_,
-            .bytes = bytes_,
-            .tolerance = kTolerance,
-            .not_compared = WhyNotCapped(name)};
-  }
-
-  // Makes inputs, and the outputs to compare with: by our opt_level 0, and by ONNX Runtime without optimizations.
-  absl::Status Prepare() {
-    TW_ASSIGN_OR_RETURN(auto folder, RunFolder::Make());
-    folder_.emplace(std::move(folder));
-    TW_ASSIGN_OR_RETURN(auto inputs, PrepareInputs(model_, AbsolutePath(absl::GetFlag(FLAGS_inputs)), folder_->path()));
-    inputs_ = std::move(inputs);
-    TW_ASSIGN_OR_RETURN(const auto plain, OwnModel::Load(model_, inputs_, 0, "", pool_, cpus_));
-    TW_ASSIGN_OR_RETURN(auto outputs, plain->Outputs());
-    own_reference_ = std::move(outputs);
-    flops_ = plain->Flops();
-    bytes_ = static_cast<double>(plain->Bytes());
-    const auto peer = ModelPeer::Load("onnxruntime", model_, /*optimize=*/false, static_cast<int>(cpus_.size()), cpus_);
-    auto other = peer.ok() ? (*peer)->Outputs(folder_->path()) : absl::StatusOr<Arrays>(peer.status());
-    if (!other.ok()) {
-      std::fprintf(stderr, "no reference by ONNX Runtime: %s\n", std::string(other.status().message()).c_str());
-      return absl::OkStatus();
-    }
-    peer_reference_ = *std::move(other);
-    const double apart = RelativeError(own_reference_, *peer_reference_);
-    if (apart <= kTolerance) return absl::OkStatus();
-    return absl::InternalError(absl::StrCat("our opt_level 0 and ONNX Runtime are apart by ", apart));
-  }
-
-  void Check(const absl::StatusOr<Arrays>& outputs, ModelResult& result) const {
-    if (!outputs.ok()) {
-      result.error = std::string(outputs.status().message());
-      return;
-    }
-    result.max_rel_error = RelativeError(*outputs, own_reference_);
-    if (peer_reference_)
-      result.max_rel_error = std::max(result.max_rel_error, RelativeError(*outputs, *peer_reference_));
-    if (result.max_rel_error <= kTolerance) return;
-    result.wrong = true;
-    // A peer's error stands beside its time.
-    if (result.implementation != kOwnName) return;
-    result.error = absl::StrCat("outputs are wrong: relative error ", result.max_rel_error);
-  }
-
-  void LoadOwn(ModelResult& result) {
-    auto own = OwnModel::Load(model_, inputs_, absl::GetFlag(FLAGS_opt_level), AbsolutePath(absl::GetFlag(FLAGS_db)),
-                              pool_, cpus_);
-    if (!own.ok()) {
-      result.error = std::string(own.status().message());
-      return;
-    }
-    own_ = *std::move(own);
-    result.kernels = own_->kernels();
-    Check(own_->Outputs(), result);
-  }
-
-  void LoadPeer(const std::string& name) {
-    ModelResult result = Start(name);
-    if (!folder_ || own_reference_.empty()) return;
-    auto peer = ModelPeer::Load(name, model_, /*optimize=*/true, static_cast<int>(cpus_.size()), cpus_);
-    if (!peer.ok()) {
-      result.error = std::string(peer.status().message());
-    } else {
-      result.version = (*peer)->version();
-      result.load_ms = (*peer)->load_ms();
-      result.peak_mib = (*peer)->peak_mib();
-      Check((*peer)->Outputs(folder_->path()), result);
-      if (result.ok()) peers_.emplace_back(results_.size(), *std::move(peer));
-    }
-    results_.push_back(std::move(result));
-  }
-
-  void Measure() {
-    std::vector<Runner*> runners;
-    std::vector<size_t> result_of;  // by runner
-    if (own_ != nullptr && results_[0].ok()) {
-      runners.push_back(own_.get());
-      result_of.push_back(0);
-    }
-    for (const auto& [index, peer] : peers_) {
-      runners.push_back(peer.get());
-      result_of.push_back(index);
-    }
-    if (runners.empty()) return;
-    // A block holds several runs of a model, which take up to half a second.
-    const std::vector<Timing> timings = MeasureAlternating(runners, {.seconds = absl::GetFlag(FLAGS_seconds),
-                                                                     .block_nanoseconds = 500'000'000,
-                                                                     .full_speed = [this] { return gauge_.IsFull(); }});
-    for (size_t i = 0; i < runners.size(); ++i) results_[result_of[i]].timing = timings[i];
-    // The outputs that the timed runs have left are checked.
-    if (own_ != nullptr && results_[0].ok()) {
-      Check(own_->status().ok() ? absl::StatusOr<Arrays>(own_->results()) : own_->status(), results_[0]);
-    }
-    for (const auto& [index, peer] : peers_) Check(peer->Outputs(folder_->path()), results_[index]);
-  }
-
-  ModelCase model_;
-  runtime::ThreadPool& pool_;
-  const std::vector<int> cpus_;
-  SpeedGauge& gauge_;
-  std::optional<RunFolder> folder_;
-  graph::OnnxModel::Inputs inputs_;
-  double flops_ = 0, bytes_ = 0;
-  Arrays own_reference_;
-  std::optional<Arrays> peer_reference_;
-  std::unique_ptr<OwnModel> own_;
-  std::vector<std::pair<size_t, std::unique_ptr<ModelPeer>>> peers_;  // each with the number of its result
-  std::vector<ModelResult> results_;
-};
+// The results of one model; this compiler's first.
+std::vector<ModelResult> ResultsOf(ModelCase model, runtime::ThreadPool& pool, const std::vector<int>& cpus,
+                                   SpeedGauge& gauge) {
+  ModelRun run(std::move(model), pool, cpus, gauge,
+               {.peers = absl::GetFlag(FLAGS_peers),
+                .seconds = absl::GetFlag(FLAGS_seconds),
+                .opt_level = absl::GetFlag(FLAGS_opt_level),
+                .database = AbsolutePath(absl::GetFlag(FLAGS_db)),
+                .given = {AbsolutePath(absl::GetFlag(FLAGS_inputs))}});
+  std::vector<ModelResult> results = run.Run();
+  if (results[0].ok()) MeasureLoad(run.model(), cpus, results[0]);
+  return results;
+}
 
 absl::Status WriteIfNamed(const std::string& path, const std::string& text) {
   return path.empty() ? absl::OkStatus() : WriteFile(AbsolutePath(path), text);
@@ -336,7 +186,7 @@ int Main(const std::vector<std::string>& arguments, char** argv) {
   bool failed = false;
   for (ModelCase& model : *models) {
     std::fprintf(stderr, "%s\n", model.name.c_str());
-    for (ModelResult& result : ModelRun(std::move(model), pool, *cpus, gauge).Run()) {
+    for (ModelResult& result : ResultsOf(std::move(model), pool, *cpus, gauge)) {
       if (result.implementation == kOwnName && !result.ok()) {
         std::fprintf(stderr, "error: %s: %s\n", result.implementation.c_str(), result.error.c_str());
         failed = true;

@@ -17,9 +17,10 @@ namespace tilewright::bench {
 using graph::Arrays;
 using graph::OnnxModel;
 
-absl::StatusOr<std::unique_ptr<OwnModel>> OwnModel::Load(const ModelCase& model, const OnnxModel::Inputs& inputs,
-                                                         int opt_level, const std::string& database,
-                                                         runtime::ThreadPool& pool, const std::vector<int>& cpus) {
+absl::StatusOr<std::unique_ptr<OwnModel>> OwnModel::Load(const ModelCase& model,
+                                                         const std::vector<OnnxModel::Inputs>& sets, int opt_level,
+                                                         const std::string& database, runtime::ThreadPool& pool,
+                                                         const std::vector<int>& cpus) {
   std::unique_ptr<OwnModel> own(new OwnModel);
   const BoundTo bound(cpus);
   const int64_t start = runtime::NowNanoseconds();
@@ -32,47 +33,55 @@ absl::StatusOr<std::unique_ptr<OwnModel>> OwnModel::Load(const ModelCase& model,
       auto loaded,
       OnnxModel::Load(std::move(file),
                       {.dims = model.dims,
-                       .inputs = &inputs,
+                       .inputs = &sets[0],
                        .executor = {.kernels = {.target = own->target_, .database = database, .cache = cache.get()},
                                     .num_threads = pool.num_threads()},
                        .passes = std::move(passes)}));
   own->model_ = std::move(loaded);
-  own->inputs_ = inputs;
   own->hook_ = pool.hook();
   own->load_ms_ = static_cast<double>(runtime::NowNanoseconds() - start) * 1e-6;
-  for (const graph::ModelValue& input : own->model_->imported().inputs) {
-    if (!input.bound) own->arguments_.push_back(inputs.at(input.name).arrays[0]);
+  for (const OnnxModel::Inputs& inputs : sets) {
+    Arrays arguments;
+    for (const graph::ModelValue& input : own->model_->imported().inputs) {
+      if (!input.bound) arguments.push_back(inputs.at(input.name).arrays[0]);
+    }
+    own->arguments_.push_back(std::move(arguments));
+    TW_ASSIGN_OR_RETURN(auto first, own->Outputs(own->results_.size()));
+    own->results_.push_back(std::move(first));
   }
-  TW_ASSIGN_OR_RETURN(auto first, own->Outputs());
-  own->results_ = std::move(first);
   return own;
 }
 
-void OwnModel::Run(int) {
+void OwnModel::Run(int set) {
+  const Arrays& arguments = arguments_[static_cast<size_t>(set)];
+  Arrays& into = results_[static_cast<size_t>(set)];
   const graph::RunOptions options = {.parallel = &hook_};
   if (const graph::PlannedFunction* planned = model_->executor().planned()) {
-    status_.Update(planned->RunInto(arguments_, results_, {}, options));
+    status_.Update(planned->RunInto(arguments, into, {}, options));
     return;
   }
-  auto results = model_->executor().Run(arguments_, options);
+  auto results = model_->executor().Run(arguments, options);
   status_.Update(results.status());
-  if (results.ok()) results_ = *std::move(results);
+  if (results.ok()) into = *std::move(results);
 }
 
-void OwnModel::SpoilOutput(int) {
-  for (const NDArray& result : results_) std::memset(result.data(), 0xff, static_cast<size_t>(result.bytes()));
+void OwnModel::SpoilOutput(int set) {
+  for (const NDArray& result : results_[static_cast<size_t>(set)])
+    std::memset(result.data(), 0xff, static_cast<size_t>(result.bytes()));
 }
 
 absl::Status OwnModel::CopyOutput(int, runtime::Tensor&) {
   return absl::UnimplementedError("models have several outputs: Outputs()");
 }
 
-absl::StatusOr<Arrays> OwnModel::Outputs() const { return model_->executor().Run(arguments_, {.parallel = &hook_}); }
+absl::StatusOr<Arrays> OwnModel::Outputs(size_t set) const {
+  return model_->executor().Run(arguments_[set], {.parallel = &hook_});
+}
 
 double OwnModel::Flops() const {
   const graph::PlannedFunction* planned = model_->executor().planned();
   if (planned == nullptr) return 0;
-  const auto shapes = planned->ShapesOf(arguments_, {});
+  const auto shapes = planned->ShapesOf(arguments_[0], {});
   if (!shapes.ok()) return 0;
   double flops = 0;
   for (const graph::PlanStep& step : planned->plan().steps) {
@@ -92,8 +101,8 @@ double OwnModel::Flops() const {
 
 int64_t OwnModel::Bytes() const {
   int64_t bytes = 0;
-  for (const NDArray& argument : arguments_) bytes += argument.bytes();
-  for (const NDArray& result : results_) bytes += result.bytes();
+  for (const NDArray& argument : arguments_[0]) bytes += argument.bytes();
+  for (const NDArray& result : results_[0]) bytes += result.bytes();
   if (const graph::PlannedFunction* planned = model_->executor().planned()) {
     for (const graph::Constant& constant : planned->plan().constants) bytes += constant->bytes.size();
   }
@@ -109,9 +118,10 @@ std::vector<KernelTime> OwnModel::Profile() const {
   constexpr int kRuns = 10;
   const graph::PlannedFunction* planned = model_->executor().planned();
   if (planned == nullptr) return {};
+  Arrays results = results_[0];
   std::vector<int64_t> least, once;
   for (int run = 0; run < kRuns; ++run) {
-    if (!planned->RunInto(arguments_, results_, {}, {.parallel = &hook_, .step_nanoseconds = &once}).ok()) return {};
+    if (!planned->RunInto(arguments_[0], results, {}, {.parallel = &hook_, .step_nanoseconds = &once}).ok()) return {};
     if (least.empty()) least = once;
     for (size_t i = 0; i < once.size(); ++i) least[i] = std::min(least[i], once[i]);
   }

@@ -21,7 +21,9 @@ class OwnModel : public Runner {
  public:
   // `opt_level`, database: as `tilewright run` takes them; the target is this machine. `pool` must outlive the model.
   // The model is compiled for `cpus`, whatever the calling thread is bound to; none: for those that it may use.
-  static absl::StatusOr<std::unique_ptr<OwnModel>> Load(const ModelCase& model, const graph::OnnxModel::Inputs& inputs,
+  // `sets`: at least one set of inputs.
+  static absl::StatusOr<std::unique_ptr<OwnModel>> Load(const ModelCase& model,
+                                                        const std::vector<graph::OnnxModel::Inputs>& sets,
                                                         int opt_level, const std::string& database,
                                                         runtime::ThreadPool& pool, const std::vector<int>& cpus);
 
@@ -29,10 +31,10 @@ class OwnModel : public Runner {
   void SpoilOutput(int set) override;
   absl::Status CopyOutput(int set, runtime::Tensor& output) override;
 
-  // One run; its outputs, flattened.
-  absl::StatusOr<graph::Arrays> Outputs() const;
-  // What the last timed run wrote.
-  const graph::Arrays& results() const { return results_; }
+  // One run of a set; its outputs, flattened.
+  absl::StatusOr<graph::Arrays> Outputs(size_t set = 0) const;
+  // What the last timed run of a set wrote.
+  const graph::Arrays& results(size_t set = 0) const { return results_[set]; }
   double load_ms() const { return load_ms_; }
   // Multiply-adds of one run times two, products with padding's zeros left out. 0 where the model has no plan.
   double Flops() const;
@@ -48,8 +50,7 @@ class OwnModel : public Runner {
   OwnModel() = default;
 
   std::unique_ptr<graph::OnnxModel> model_;
-  graph::OnnxModel::Inputs inputs_;
-  graph::Arrays arguments_, results_;  // of a plan
+  std::vector<graph::Arrays> arguments_, results_;  // by set
   Target target_;
   TwParallelHook hook_ = {};
   double load_ms_ = 0;

@@ -98,7 +98,7 @@ def requests_of(name, folder):
             file.write(model())
         for operand in ("x", "y"):
             write_ones(os.path.join(folder, operand + ".npy"), [EXTENT, EXTENT])
-        return {"do": "prepare_model", "file": path, "inputs": folder, "optimize": True}
+        return {"do": "prepare_model", "file": path, "inputs": [folder], "optimize": True}
     for operand in ("activation", "weight"):
         write_ones(os.path.join(folder, operand + ".npy"), [1, EXTENT, EXTENT])
     write_ones(os.path.join(folder, "parameters.npy"), [1])

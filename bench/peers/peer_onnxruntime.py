@@ -160,22 +160,24 @@ class Variant:
 
 
 class Model:
-    """A file with its inputs; runs as a user would call it, with arrays of NumPy."""
+    """A file with its sets of inputs; runs as a user would call it, with arrays of NumPy."""
 
-    def __init__(self, session, folder):
+    def __init__(self, session, folders):
         import file_inputs
-        self.session = session
         self.output_names = [output.name for output in session.get_outputs()]
-        self.binding = session.io_binding()
-        for array, name in file_inputs.load(folder, [i.name for i in session.get_inputs()]):
-            self.binding.bind_cpu_input(name, array)
-        for name in self.output_names:
-            self.binding.bind_output(name)
-        self.runs = [lambda: session._sess.run_with_iobinding(self.binding._iobinding, None)]
+        self.bindings, self.runs = [], []
+        for folder in folders:
+            binding = session.io_binding()
+            for array, name in file_inputs.load(folder, [i.name for i in session.get_inputs()]):
+                binding.bind_cpu_input(name, array)
+            for name in self.output_names:
+                binding.bind_output(name)
+            self.bindings.append(binding)
+            self.runs.append(Variant.run_of(session._sess.run_with_iobinding, binding._iobinding))
 
-    def arrays(self):
-        self.runs[0]()
-        return self.binding.copy_outputs_to_cpu()
+    def arrays(self, i):
+        self.runs[i]()
+        return self.bindings[i].copy_outputs_to_cpu()
 
 
 class Peer:
@@ -194,11 +196,11 @@ class Peer:
                                              ";".join(str(cpu + 1) for cpu in cpus[1:]))
         self.options, self.cpus = options, cpus
 
-    def prepare_model(self, path, folder, optimize):
+    def prepare_model(self, path, folders, optimize):
         levels = onnxruntime.GraphOptimizationLevel
         self.options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimize else levels.ORT_DISABLE_ALL
         session = onnxruntime.InferenceSession(path, self.options, providers=["CPUExecutionProvider"])
-        return Model(session, folder), ""
+        return Model(session, folders), ""
 
     def prepare(self, w):
         graph = Graph()

@@ -7,16 +7,19 @@ from serve import Refused
 
 
 class Model:
-    def __init__(self, request, pairs):
-        self.request = request
-        self.output_names = [output.get_any_name() for output in request.model_outputs]
-        for array, name in pairs:
-            request.set_tensor(name, openvino.Tensor(array))
-        self.runs = [request.infer]
+    def __init__(self, compiled, sets):
+        self.requests = []
+        for pairs in sets:
+            request = compiled.create_infer_request()
+            for array, name in pairs:
+                request.set_tensor(name, openvino.Tensor(array))
+            self.requests.append(request)
+        self.output_names = [output.get_any_name() for output in self.requests[0].model_outputs]
+        self.runs = [request.infer for request in self.requests]
 
-    def arrays(self):
-        self.runs[0]()
-        return [self.request.get_output_tensor(i).data.copy() for i in range(len(self.output_names))]
+    def arrays(self, i):
+        self.runs[i]()
+        return [self.requests[i].get_output_tensor(k).data.copy() for k in range(len(self.output_names))]
 
 
 class Peer:
@@ -28,12 +31,12 @@ class Peer:
     def prepare(self, w):
         raise Refused("OpenVINO is measured on whole models")
 
-    def prepare_model(self, path, folder, optimize):
+    def prepare_model(self, path, folders, optimize):
         core = openvino.Core()
         model = core.read_model(path)
-        pairs = file_inputs.load(folder, [i.get_any_name() for i in model.inputs])
-        model.reshape({name: array.shape for array, name in pairs})
+        sets = [file_inputs.load(folder, [i.get_any_name() for i in model.inputs]) for folder in folders]
+        model.reshape({name: array.shape for array, name in sets[0]})
         compiled = core.compile_model(model, "CPU", {
             "INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": self.threads, "NUM_STREAMS": 1,
             "PERFORMANCE_HINT": "LATENCY"})
-        return Model(compiled.create_infer_request(), pairs), "INFERENCE_PRECISION_HINT=f32"
+        return Model(compiled, sets), "INFERENCE_PRECISION_HINT=f32"

@@ -82,7 +82,8 @@ class Session:
                 "tune_seconds": getattr(self.peer, "tune_seconds", 0), "trials": getattr(self.peer, "trials", 0)}
 
     def prepare_model(self, request):
-        """An ONNX file and a folder with INPUT.npy for each input; `optimize` false asks for the plain graph.
+        """An ONNX file and folders with INPUT.npy for each input, one for each set; `optimize` false asks for the
+        plain graph.
 
         Packages start threads when a model is loaded or when it first runs (OpenVINO), and threads begin with the affinity
         of who starts them. So the calling thread is bound to its CPU only after the first run."""
@@ -100,7 +101,7 @@ class Session:
 
     def outputs(self, request):
         import numpy as np
-        for i, array in enumerate(self.variants[0].arrays()):
+        for i, array in enumerate(self.variants[0].arrays(request["set"])):
             np.save(os.path.join(request["folder"], f"{i}.npy"), np.ascontiguousarray(array))
         return {}
 

@@ -46,24 +46,24 @@ def test_answers():
 
 
 class ModelPeer(Peer):
-    def prepare_model(self, path, folder, optimize):
+    def prepare_model(self, path, folders, optimize):
         class Model:
             output_names = ["y"]
-            seen = [path, folder, optimize]
+            seen = [path, folders, optimize]
             runs = [lambda: Model.seen.append("run")]
         self.model = Model
         return Model, "a note"
 
 
 def test_models():
-    request = '{"do": "prepare_model", "file": "f", "inputs": "i", "optimize": false}'
+    request = '{"do": "prepare_model", "file": "f", "inputs": ["i"], "optimize": false}'
     refused = serve.answer(serve.Session(Peer()), request)
     check(refused == {"error": "this peer does not read ONNX files"}, f"a peer without models: {refused}")
     session = serve.Session(ModelPeer())
     answer = serve.answer(session, request)
     check(answer["outputs"] == ["y"] and answer["note"] == "a note", f"what a model has: {answer}")
     check(answer["load_ns"] > 0 and answer["peak_kib"] > 0, f"time and memory: {answer}")
-    check(session.peer.model.seen == ["f", "i", False, "run"], "a model is loaded as asked and has run once")
+    check(session.peer.model.seen == ["f", ["i"], False, "run"], "a model is loaded as asked and has run once")
     check(serve.answer(session, '{"do": "run", "variant": 0, "set": 0}') == {}, "a model runs")
 
 
@@ -73,7 +73,7 @@ def test_caller_is_bound_after_the_first_run():
     seen = []
 
     class Threaded(Peer):
-        def prepare_model(self, path, folder, optimize):
+        def prepare_model(self, path, folders, optimize):
             class Model:
                 output_names = ["y"]
                 runs = [lambda: seen.append(os.sched_getaffinity(0))]
@@ -81,7 +81,7 @@ def test_caller_is_bound_after_the_first_run():
 
     cpus = sorted(before)
     session = serve.Session(Threaded(), cpus)
-    request = '{"do": "prepare_model", "file": "f", "inputs": "i", "optimize": true}'
+    request = '{"do": "prepare_model", "file": "f", "inputs": ["i"], "optimize": true}'
     for _ in range(2):
         serve.answer(session, request)
         check(os.sched_getaffinity(0) == {cpus[0]}, "the caller is bound to the first CPU")
