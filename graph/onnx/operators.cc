@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "graph/onnx/node.h"
+#include "graph/onnx/operator_list.h"
 
 namespace tilewright::graph {
 namespace {
@@ -70,6 +71,12 @@ const OnnxOperator* FindOperator(std::string_view domain, std::string_view name,
 
 bool IsKnownOperator(std::string_view domain, std::string_view name) {
   return AllOperators().contains(std::pair(std::string(domain), std::string(name)));
+}
+
+std::set<std::pair<std::string, std::string>> OperatorNames() {
+  std::set<std::pair<std::string, std::string>> names;
+  for (const auto& [name, versions] : AllOperators()) names.insert(name);
+  return names;
 }
 
 }  // namespace tilewright::graph
