@@ -102,7 +102,8 @@ class Session:
     def outputs(self, request):
         import numpy as np
         for i, array in enumerate(self.variants[0].arrays(request["set"])):
-            np.save(os.path.join(request["folder"], f"{i}.npy"), np.ascontiguousarray(array))
+            # np.ascontiguousarray would make a scalar an array of one element.
+            np.save(os.path.join(request["folder"], f"{i}.npy"), np.asarray(array, order="C"))
         return {}
 
     def spoil(self, request):

@@ -154,13 +154,28 @@ class Parser {
       return absl::OkStatus();
     }
     if (body || tensor->type == onnx::TensorProto::STRING) return Wrong(word, "an input cannot be here");
-    onnx::ValueInfoProto& value = *graph.add_input();
+    SetInput(name, *tensor, *graph.add_input());
+    case_.inputs.push_back({name, *tensor});
+    return absl::OkStatus();
+  }
+
+  static void SetInput(const std::string& name, const NodeTensor& tensor, onnx::ValueInfoProto& value) {
     value.set_name(name);
     auto* type = value.mutable_type()->mutable_tensor_type();
-    type->set_elem_type(tensor->type);
+    type->set_elem_type(tensor.type);
     type->mutable_shape();
-    for (int64_t extent : tensor->shape) type->mutable_shape()->add_dim()->set_dim_value(extent);
-    case_.inputs.push_back({name, *tensor});
+    for (int64_t extent : tensor.shape) type->mutable_shape()->add_dim()->set_dim_value(extent);
+  }
+
+  // NAME, or NAME:TENSOR
+  static absl::Status AddBodyInput(const std::string& word, onnx::GraphProto& graph) {
+    const size_t colon = word.find(':');
+    if (colon == std::string::npos) {
+      graph.add_input()->set_name(word);
+      return absl::OkStatus();
+    }
+    TW_ASSIGN_OR_RETURN(const NodeTensor tensor, ParseNodeTensor(absl::string_view(word).substr(colon + 1)));
+    SetInput(word.substr(0, colon), tensor, *graph.add_input());
     return absl::OkStatus();
   }
 
@@ -175,7 +190,7 @@ class Parser {
     attribute.set_type(onnx::AttributeProto::GRAPH);
     onnx::GraphProto& graph = *attribute.mutable_g();
     graph.set_name(absl::StrCat(node.name(), "_", name));
-    for (const std::string& input : signature[0]) graph.add_input()->set_name(input);
+    for (const std::string& input : signature[0]) TW_RETURN_IF_ERROR(AddBodyInput(input, graph));
     for (size_t i = 1; i < parts.size(); ++i) TW_RETURN_IF_ERROR(AddNode(parts[i], graph, /*body=*/true));
     for (const std::string& output : signature[1]) graph.add_output()->set_name(output);
     return absl::OkStatus();

@@ -91,6 +91,12 @@ TEST(NodeCase, HasBodiesAndSeveralNodes) {
   EXPECT_EQ(one->model.graph().node(1).attribute(0).g().node(0).op_type(), "Relu");
   EXPECT_TRUE(one->operators.contains({"com.microsoft", "Gelu"}));
   EXPECT_EQ(one->tolerance, 0.5);
+  const auto loop = ParseNodeCase("Loop w=i64:()=2 w=bool:()=1 x=3 body={i:i64:() c s:3 -> c t | Neg s -> t}");
+  ASSERT_TRUE(loop.ok()) << loop.status();
+  const onnx::GraphProto& body = loop->model.graph().node(0).attribute(0).g();
+  EXPECT_EQ(body.input(0).type().tensor_type().elem_type(), onnx::TensorProto::INT64);
+  EXPECT_FALSE(body.input(1).has_type());
+  EXPECT_EQ(body.input(2).type().tensor_type().shape().dim(0).dim_value(), 3);
 }
 
 TEST(NodeCase, RefusesWhatItCannotRead) {

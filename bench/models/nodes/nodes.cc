@@ -39,6 +39,7 @@ ABSL_FLAG(int, sets, 3, "Sets of random inputs, which runs rotate over.");
 ABSL_FLAG(bool, symbolic, false, "Only cases with a batch, each also with a symbolic one.");
 ABSL_FLAG(int, threads, 0, "Threads of every implementation; 0 for one per available CPU.");
 ABSL_FLAG(int, slowest, 30, "How many of the slowest cases are printed.");
+ABSL_FLAG(std::string, files, "", "Folder to write the models to, 0.onnx and so on; nothing is measured.");
 ABSL_FLAG(std::string, json, "", "File to write the results to as JSON.");
 ABSL_FLAG(std::string, markdown, "", "File to write the page of the slowest to.");
 ABSL_FLAG(std::string, remark, "", "A sentence for that page: what else the machine did.");
@@ -156,6 +157,18 @@ class Nodes {
   bool failed_ = false;
 };
 
+// Models and, by --symbolic, those with a symbolic batch; prints which case each file is.
+absl::Status WriteModels(const std::vector<NodeCase>& cases, const std::string& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const std::string file = absl::StrCat(folder, "/", i, ".onnx");
+    TW_RETURN_IF_ERROR(WriteModel(absl::GetFlag(FLAGS_symbolic) ? cases[i].Symbolic() : cases[i].model, file));
+    std::printf("%s  %s\n", file.c_str(), cases[i].text.c_str());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status WriteIfNamed(const std::string& path, const std::string& text) {
   return path.empty() ? absl::OkStatus() : WriteFile(AbsolutePath(path), text);
 }
@@ -164,6 +177,10 @@ int Main(const std::vector<std::string>& arguments, char** argv) {
   if (absl::GetFlag(FLAGS_sets) < 1) return Fail(2, "--sets must be positive");
   const auto cases = ChooseCases();
   if (!cases.ok()) return Fail(2, std::string(cases.status().message()));
+  if (const std::string folder = absl::GetFlag(FLAGS_files); !folder.empty()) {
+    const absl::Status written = WriteModels(*cases, AbsolutePath(folder));
+    return written.ok() ? 0 : Fail(1, std::string(written.message()));
+  }
   const absl::StatusOr<std::vector<int>> cpus = SetUpProcess(absl::GetFlag(FLAGS_threads), argv);
   if (!cpus.ok()) return Fail(2, std::string(cpus.status().message()));
   const int num_threads = static_cast<int>(cpus->size());
