@@ -210,4 +210,18 @@ int CheckOnnx(const CommandArguments& args) {
   return kDone;
 }
 
+void WarnOfSlowKernels(const CommandArguments& args, const graph::Executor& executor) {
+  constexpr size_t kNamed = 3;
+  const std::vector<graph::SlowKernel>& slow = executor.slow_kernels();
+  if (slow.empty()) return;
+  std::vector<std::string> worst;
+  for (size_t i = 0; i < std::min(kNamed, slow.size()); ++i) {
+    worst.push_back(absl::StrCat(slow[i].name, ": ", slow[i].pace.ToString()));
+  }
+  args.err() << args.operands()[0] << ": warning: " << slow.size() << (slow.size() == 1 ? " kernel is" : " kernels are")
+             << " projected at above " << graph::kSlowFactor
+             << " times the speed of light: " << absl::StrJoin(worst, "; ")
+             << (slow.size() > kNamed ? "; `explain` names all" : "") << "\n";
+}
+
 }  // namespace tilewright

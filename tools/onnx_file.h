@@ -34,6 +34,9 @@ int ChooseMachine(const CommandArguments& args, graph::ExecutorOptions* options)
 // Kernels come from the cache (null: none) and --db; compiling that takes a while is reported on standard error.
 graph::ExecutorOptions ExecutorOptionsOf(const CommandArguments& args, const graph::KernelCache* cache);
 
+// One line on standard error where kernels are far from their speed of light: how many, and the worst three.
+void WarnOfSlowKernels(const CommandArguments& args, const graph::Executor& executor);
+
 // `check MODEL.onnx`: inputs, outputs, operators with counts, and every node that cannot be imported.
 int CheckOnnx(const CommandArguments& args);
 

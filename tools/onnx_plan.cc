@@ -159,7 +159,15 @@ void PrintSummary(const PlannedFunction& planned, const PlanSummary& summary, si
   out << "constants " << Bytes(planned.constants().bytes()) << "\n";
 }
 
-nlohmann::json ToJson(const PlannedFunction& planned, const std::vector<KernelFacts>& facts, const Target& target) {
+void PrintSlowKernels(const graph::Executor& executor, std::ostream& out) {
+  for (const graph::SlowKernel& kernel : executor.slow_kernels()) {
+    out << "slow: " << kernel.name << ", " << kernel.calls << (kernel.calls == 1 ? " call of " : " calls of ")
+        << kernel.pace.ToString() << "\n";
+  }
+}
+
+nlohmann::json ToJson(const graph::Executor& executor, const std::vector<KernelFacts>& facts, const Target& target) {
+  const PlannedFunction& planned = *executor.planned();
   const PlanSummary summary = Summarize(facts);
   nlohmann::json json = {{"target", target.name},
                          {"engine", "model"},
@@ -168,7 +176,8 @@ nlohmann::json ToJson(const PlannedFunction& planned, const std::vector<KernelFa
                          {"projected_seconds", summary.seconds},
                          {"limiters", summary.by_limiter},
                          {"constant_bytes", planned.constants().bytes()},
-                         {"calls", nlohmann::json::array()}};
+                         {"calls", nlohmann::json::array()},
+                         {"slow", nlohmann::json::array()}};
   for (const graph::PlanStep& step : planned.plan().steps) {
     const KernelFacts& kernel = facts[static_cast<size_t>(step.program)];
     json["calls"].push_back({{"value", step.name},
@@ -176,6 +185,14 @@ nlohmann::json ToJson(const PlannedFunction& planned, const std::vector<KernelFa
                              {"nests", kernel.nests},
                              {"projected_seconds", kernel.seconds},
                              {"limiter", kernel.limiter}});
+  }
+  for (const graph::SlowKernel& kernel : executor.slow_kernels()) {
+    json["slow"].push_back({{"value", kernel.name},
+                            {"calls", kernel.calls},
+                            {"seconds", kernel.pace.pace.seconds},
+                            {"speed_of_light_seconds", kernel.pace.pace.limit_seconds},
+                            {"limiter", kernel.pace.pace.limiter},
+                            {"reason", kernel.pace.why_not}});
   }
   return json;
 }
@@ -195,6 +212,7 @@ int CompileOnnx(const CommandArguments& args, const std::string& path) {
   if (model == nullptr) return status;
   const PlannedFunction* planned = model->executor().planned();
   if (planned == nullptr) return RefuseOnnx(args, kNoPlan);
+  WarnOfSlowKernels(args, model->executor());
   graph::ExportOptions options{.name = graph::CIdentifier(std::filesystem::path(path).stem().string()),
                                .path = path,
                                .database = args.Get("--db").value_or(""),
@@ -229,12 +247,13 @@ int ExplainOnnx(const CommandArguments& args) {
   }
   const std::vector<KernelFacts> facts = FactsOf(*planned, *target, args.Get("--db").value_or(""));
   if (json) {
-    nlohmann::json result = ToJson(*planned, facts, *target);
+    nlohmann::json result = ToJson(model->executor(), facts, *target);
     if (passes) result["load"] = timings->ToJson();
     args.out() << result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
     return kDone;
   }
   PrintSummary(*planned, Summarize(facts), facts.size(), *target, args.out());
+  PrintSlowKernels(model->executor(), args.out());
   if (args.Has("--plan")) {
     PrintPlan(args.out(), *planned, facts);
     if (!report.kernels.empty()) args.out() << "\n" << ToString(report);

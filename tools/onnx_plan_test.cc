@@ -18,6 +18,7 @@ namespace {
 using graph::ModelWriter;
 using onnx::TensorProto;
 using testing::HasSubstr;
+using testing::Not;
 
 using Result = ToolResult;
 
@@ -134,6 +135,36 @@ TEST_F(OnnxPlan, ExplainAndRunPrintTimingsAsJson) {
   EXPECT_THAT(RunTool({"run", Layer(), "--dim=n=3", "--timings"}).out, HasSubstr("loaded in "));
   const Result compiled = RunTool({"compile", Layer(), "--dim=n=3", "--timings", "-o", Path("timed.so")});
   EXPECT_THAT(compiled.out, HasSubstr("LLVM code"));
+}
+
+// Each step of a recurrent net waits for the one before, which no rule changes.
+TEST_F(OnnxPlan, NamesKernelsThatAreFarFromTheirSpeedOfLight) {
+  ModelWriter m(17);
+  m.Input("x", TensorProto::FLOAT, {4000, 1, 1});
+  m.Floats("w", {1, 1, 1}, {0.5f});
+  m.Floats("r", {1, 1, 1}, {0.5f});
+  ModelWriter::SetInt(m.Node("RNN", {"x", "w", "r"}, {"y"}), "hidden_size", 1);
+  m.Output("y");
+  const std::string model = Write(m, "chain.onnx");
+  for (const char* target : {"x86-haswell", "cuda-sm90a"}) {
+    const Result explained = RunTool({"explain", model, std::string("--target=") + target});
+    EXPECT_EQ(explained.status, kDone) << explained.err;
+    EXPECT_THAT(explained.out, HasSubstr("\nslow: "));
+    EXPECT_THAT(explained.out, HasSubstr(" times its speed of light of "));
+    const auto json =
+        nlohmann::json::parse(RunTool({"explain", model, std::string("--target=") + target, "--json"}).out);
+    EXPECT_GT(json["slow"][0]["seconds"], json["slow"][0]["speed_of_light_seconds"]);
+  }
+  for (const Result& result : {RunTool({"compile", model, "-o", Path("chain.so")}), RunTool({"run", model})}) {
+    EXPECT_EQ(result.status, kDone) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("chain.onnx: warning: 1 kernel is projected at above 10 times the speed of "
+                                      "light: "));
+  }
+  // Kernels that come from the cache say it too, and those that are good say nothing.
+  setenv("TILEWRIGHT_KERNEL_CACHE", Path("cache").c_str(), 1);
+  for (int i = 0; i < 2; ++i) EXPECT_THAT(RunTool({"run", model}).err, HasSubstr("chain.onnx: warning: 1 kernel"));
+  EXPECT_THAT(RunTool({"run", Layer(), "--dim=n=3"}).err, Not(HasSubstr("warning")));
+  setenv("TILEWRIGHT_KERNEL_CACHE", "off", 1);
 }
 
 // Nothing runs: kernels are scheduled for the target.

@@ -184,6 +184,7 @@ int RunOnnx(const CommandArguments& args) {
       std::move(file), {.dims = dims, .inputs = &*inputs, .executor = std::move(executor), .passes = PassesOf(args)});
   if (!model.ok()) return RefuseOnnx(args, model.status().message());
   if (timings) timings->Finish();
+  WarnOfSlowKernels(args, (*model)->executor());
   const auto arguments = (*model)->ArgumentsOf(*inputs);
   if (!arguments.ok()) return RefuseOnnx(args, arguments.status().message());
   const auto results = (*model)->executor().Run(*arguments);

@@ -93,6 +93,7 @@ class DeviceKernels {
     Kernel kernel{.main = {.name = main, .workspace_bytes = module->WorkspaceBytes(main), .params = facts.main_params},
                   .packed = facts.packed,
                   .module = module,
+                  .pace = facts.pace,
                   .code = module};
     if (!facts.pack.empty()) kernel.pack = {.name = facts.pack, .params = facts.pack_params};
     return kernel;

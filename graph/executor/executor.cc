@@ -1,5 +1,8 @@
 #include "graph/executor/executor.h"
 
+#include <algorithm>
+#include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -57,6 +60,30 @@ absl::Status NoPlan(const std::string& obstacle, const ExecutorOptions& options)
                    options.kernels.target.name));
 }
 
+// Those of the kernels that are slow. They are of the programs, then of the plans' programs.
+std::vector<SlowKernel> SlowKernelsOf(const std::vector<Kernel>& kernels, const std::vector<PrimFunc>& programs,
+                                      const std::vector<ExecutablePlan>& plans) {
+  std::map<std::pair<const void*, std::string>, SlowKernel> slow;
+  const auto add = [&](const Kernel& kernel, const std::string& name, int calls) {
+    if (!kernel.pace.slow()) return;
+    SlowKernel& entry = slow[{kernel.code.get(), kernel.main.name}];
+    if (entry.name.empty()) entry = {.name = name, .pace = kernel.pace};
+    entry.calls += calls;
+  };
+  for (size_t i = 0; i < programs.size(); ++i) add(kernels[i], programs[i]->name, 0);
+  size_t first = programs.size();
+  for (const ExecutablePlan& plan : plans) {
+    for (const PlanStep& step : plan.steps) add(kernels[first + static_cast<size_t>(step.program)], step.name, 1);
+    first += plan.programs.size();
+  }
+  std::vector<SlowKernel> result;
+  for (auto& [key, kernel] : slow) result.push_back(std::move(kernel));
+  std::ranges::sort(result, std::greater(), [](const SlowKernel& kernel) {
+    return std::max(kernel.calls, 1) * (kernel.pace.pace.seconds - kernel.pace.pace.limit_seconds);
+  });
+  return result;
+}
+
 // All kernels are compiled together: those of several functions at the same time, and equal ones once.
 absl::Status LoadKernels(const std::vector<PrimFunc>& programs, std::vector<ExecutablePlan> plans,
                          ExecutorState& state) {
@@ -74,6 +101,7 @@ absl::Status LoadKernels(const std::vector<PrimFunc>& programs, std::vector<Exec
     if (codes.insert(kernel.code.get()).second && !kernel.scheduled) ++state.num_unscheduled;
   }
   state.num_kernels = codes.size();
+  state.slow_kernels = SlowKernelsOf(kernels, programs, plans);
   auto next = kernels.begin() + static_cast<std::ptrdiff_t>(programs.size());
   state.kernels = Kernels::Of(programs, {kernels.begin(), next});
   const TwParallelHook hook = state.pool->hook();
@@ -152,6 +180,7 @@ absl::Status Executor::RunInto(const Arrays& arguments, const Arrays& results, R
 int Executor::num_threads() const { return state_->pool->num_threads(); }
 size_t Executor::num_programs() const { return state_->num_kernels; }
 size_t Executor::num_unscheduled() const { return state_->num_unscheduled; }
+const std::vector<SlowKernel>& Executor::slow_kernels() const { return state_->slow_kernels; }
 
 const PlannedFunction* Executor::planned() const {
   const Function main = state_->module.Main();

@@ -38,6 +38,12 @@ struct ExecutorOptions {
   std::optional<WorkerOptions> worker = {};
 };
 
+struct SlowKernel {
+  std::string name;  // of the first value that it computes, or of its program where there is no plan
+  int calls = 0;     // in plans
+  KernelPace pace;
+};
+
 struct ExecutorState;  // run_bindings.h
 
 class Executor {
@@ -60,6 +66,8 @@ class Executor {
   size_t num_unscheduled() const;
   // Threads that loops run in.
   int num_threads() const;
+  // The kernels that are far from their speed of light, each once, those that lose most first.
+  const std::vector<SlowKernel>& slow_kernels() const;
 
  private:
   explicit Executor(std::unique_ptr<ExecutorState> state);

@@ -39,6 +39,7 @@ absl::StatusOr<Kernel> LoadHere(const ScheduledKernel& facts, const Target& targ
   };
   Kernel kernel{.main = function(kKernelMain, facts.main_params), .packed = facts.packed, .scheduled = scheduled};
   if (!facts.pack.empty()) kernel.pack = function(facts.pack, facts.pack_params);
+  kernel.pace = facts.pace;
   kernel.code = std::move(code);
   return kernel;
 }
@@ -65,6 +66,7 @@ absl::StatusOr<Kernel> ForElsewhere(const KernelSource& source, const KernelOpti
                 .pack = {.params = facts.pack_params},
                 .scheduled = options.schedule,
                 .runs = options.use != KernelUse::kExplain,
+                .pace = facts.pace,
                 .code = std::make_shared<ScheduledKernel>(facts)};
   if (kernel.runs) TW_RETURN_IF_ERROR(LoadPacking(facts, options.quick, &kernel));
   return kernel;
@@ -99,6 +101,8 @@ absl::StatusOr<Kernel> CompileKernel(const KernelSource& source, const KernelOpt
                         ScheduleKernel(canonical, source.constant, options.target, options.database));
     absl::StatusOr<Kernel> kernel = CompileAs(scheduled, true, key, options, source.program->name);
     if (kernel.ok()) return kernel;
+    return CompileAs(AsWritten(canonical, options.target, "its schedule does not compile"), false, key, options,
+                     source.program->name);
   }
   return CompileAs(AsWritten(canonical), false, key, options, source.program->name);
 }

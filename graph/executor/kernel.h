@@ -17,6 +17,7 @@
 #include "absl/types/span.h"
 #include "base/status_macros.h"
 #include "codegen/abi/function_abi.h"
+#include "graph/executor/kernel_pace.h"
 #include "graph/ir/kinds.h"
 #include "ir/data_type.h"
 #include "ir/function.h"
@@ -52,7 +53,8 @@ struct Kernel {
   bool from_cache = false;
   bool runs = true;                                   // false: nothing of it is compiled
   std::shared_ptr<const CompiledModule> module = {};  // of kernels on a device
-  std::shared_ptr<const void> code;                   // keeps the functions in memory
+  KernelPace pace = {};
+  std::shared_ptr<const void> code;  // keeps the functions in memory
 };
 
 struct KernelSource {

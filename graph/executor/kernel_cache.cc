@@ -114,6 +114,11 @@ json ToJson(const ScheduledKernel& kernel, bool scheduled) {
           {"pack_params", kernel.pack_params},
           {"packed", packed},
           {"pack", kernel.pack},
+          {"seconds", kernel.pace.pace.seconds},
+          {"limit_seconds", kernel.pace.pace.limit_seconds},
+          {"limiter", kernel.pace.pace.limiter},
+          {"slow", kernel.pace.pace.slow},
+          {"why_not", kernel.pace.why_not},
           {"scheduled", scheduled}};
 }
 
@@ -123,6 +128,11 @@ ScheduledKernel FromJson(const json& facts) {
   kernel.main_params = facts.at("main_params").get<std::vector<int>>();
   kernel.pack_params = facts.at("pack_params").get<std::vector<int>>();
   kernel.pack = facts.at("pack").get<std::string>();
+  kernel.pace = {.pace = {.seconds = facts.at("seconds").get<double>(),
+                          .limit_seconds = facts.at("limit_seconds").get<double>(),
+                          .limiter = facts.at("limiter").get<std::string>(),
+                          .slow = facts.at("slow").get<bool>()},
+                 .why_not = facts.at("why_not").get<std::string>()};
   for (const json& tensor : facts.at("packed")) {
     const auto dtype = DataType::Parse(tensor.at("dtype").get<std::string>());
     kernel.packed.push_back({dtype.value_or(DataType()), tensor.at("shape").get<std::vector<int64_t>>()});
@@ -161,6 +171,7 @@ absl::StatusOr<Kernel> OpenKernel(const std::string& path, const ScheduledKernel
   if (kernel.main.run == nullptr || (!facts.pack.empty() && kernel.pack.run == nullptr)) {
     return absl::InternalError(absl::StrCat(path, " lacks the kernel's functions"));
   }
+  kernel.pace = facts.pace;
   kernel.code = std::move(code);
   return kernel;
 }

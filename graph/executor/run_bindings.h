@@ -25,6 +25,7 @@ struct ExecutorState {
   std::unordered_map<const ConstantNode*, NDArray> constants;
   std::map<std::string, Uses> uses;
   size_t num_kernels = 0, num_unscheduled = 0;
+  std::vector<SlowKernel> slow_kernels;
 };
 
 // A function of the executor's module; the fields of its result.

@@ -112,12 +112,19 @@ class Kernels {
   std::optional<bool> program_is_valid_;  // once it is asked for
 };
 
-Module ScheduledByRules(const PrimFunc& program, const Target& target, IntrinRegistry* intrins) {
+AutoScheduled ScheduledByRules(const PrimFunc& program, const Target& target, IntrinRegistry* intrins) {
   Phase phase("rules");
-  Module scheduled = AutoSchedule(Module(program), target, intrins).schedule.module();
+  AutoScheduled scheduled = AutoSchedule(Module(program), target, intrins);
   phase.End();
-  if (phase.reported()) phase.Nodes(CountNodes(program), CountNodes(scheduled));
+  if (phase.reported()) phase.Nodes(CountNodes(program), CountNodes(scheduled.schedule.module()));
   return scheduled;
+}
+
+ScheduledKernel WithPace(ScheduledKernel kernel, const PrimFunc& canonical, const Target& target,
+                         const std::vector<RuleRefusal>& left_alone) {
+  kernel.pace = {.pace = PaceOf(canonical, kernel.module.Find(kKernelMain), target, kSlowFactor),
+                 .why_not = left_alone.empty() ? "" : left_alone.front().ToString()};
+  return kernel;
 }
 
 }  // namespace
@@ -171,6 +178,12 @@ ScheduledKernel AsWritten(const PrimFunc& canonical) {
   return kernel;
 }
 
+ScheduledKernel AsWritten(const PrimFunc& canonical, const Target& target, std::string why_not) {
+  ScheduledKernel kernel = AsWritten(canonical);
+  kernel.pace = {PaceOf(canonical, canonical, target, kSlowFactor), std::move(why_not)};
+  return kernel;
+}
+
 absl::StatusOr<ScheduledKernel> ScheduleKernel(const PrimFunc& canonical, const std::vector<bool>& constant,
                                                const Target& target, const std::string& database) {
   std::vector<int> constants;
@@ -184,16 +197,20 @@ absl::StatusOr<ScheduledKernel> ScheduleKernel(const PrimFunc& canonical, const 
     TW_ASSIGN_OR_RETURN(const auto opened, Database::Open(database));
     const auto best = ApplyBest(Module(marked), target, opened, &intrins);
     if (best.ok()) {
-      if (auto kernel = kernels.Of(best->module())) return *std::move(kernel);
+      if (auto kernel = kernels.Of(best->module())) return WithPace(*std::move(kernel), canonical, target, {});
     }
   }
-  const Module scheduled = ScheduledByRules(marked, target, &intrins);
-  if (auto kernel = kernels.Of(scheduled)) return *std::move(kernel);
-  if (!constants.empty()) {
-    const Module plain = ScheduledByRules(canonical, target, &intrins);
-    if (auto kernel = kernels.Of(plain)) return *std::move(kernel);
+  const AutoScheduled scheduled = ScheduledByRules(marked, target, &intrins);
+  if (auto kernel = kernels.Of(scheduled.schedule.module())) {
+    return WithPace(*std::move(kernel), canonical, target, scheduled.left_alone);
   }
-  return AsWritten(canonical);
+  if (!constants.empty()) {
+    const AutoScheduled plain = ScheduledByRules(canonical, target, &intrins);
+    if (auto kernel = kernels.Of(plain.schedule.module())) {
+      return WithPace(*std::move(kernel), canonical, target, plain.left_alone);
+    }
+  }
+  return AsWritten(canonical, target, "what the rules make of it is not proven to be the same, or cannot be called");
 }
 
 }  // namespace tilewright::graph

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "graph/executor/kernel.h"
+#include "graph/executor/kernel_pace.h"
 #include "ir/function.h"
 #include "target/target.h"
 
@@ -20,11 +21,14 @@ struct ScheduledKernel {
   std::vector<int> main_params, pack_params;
   std::vector<KernelTensor> packed;
   std::string pack;  // the packing function, or empty
+  KernelPace pace;
 };
 
 // The program under the name kKernelMain, with parameters of distinct names: equal programs become equal.
 PrimFunc CanonicalProgram(const PrimFunc& program);
 ScheduledKernel AsWritten(const PrimFunc& canonical);
+// The same where it had to be; `why_not` says why.
+ScheduledKernel AsWritten(const PrimFunc& canonical, const Target& target, std::string why_not);
 // By the database's best record, or by rules. AsWritten where neither gives a module that can be called, or both give
 // one that the verifier refutes and the program as it is written is not.
 absl::StatusOr<ScheduledKernel> ScheduleKernel(const PrimFunc& canonical, const std::vector<bool>& constant,

@@ -1,6 +1,7 @@
 #include "graph/executor/scheduled_kernel.h"
 
 #include "gmock/gmock.h"
+#include "graph/executor/kernel_pace.h"
 #include "gtest/gtest.h"
 #include "ir/analysis.h"
 #include "ir/builder.h"
@@ -31,6 +32,26 @@ std::vector<std::string> ParamNames(const PrimFunc& program) {
   std::vector<std::string> names;
   for (const Param& param : program->params) names.push_back(param.buffer->name);
   return names;
+}
+
+TEST(KernelPace, SaysHowFarAndWhy) {
+  KernelPace kernel{.pace = {.seconds = 1.02e-3, .limit_seconds = 1.4e-6, .limiter = "latency", .slow = true}};
+  EXPECT_EQ(kernel.ToString(), "1.02 ms, 729 times its speed of light of 1.4 us: limited by latency");
+  kernel.why_not = "compute_at: no loop";
+  kernel.pace.limit_seconds = 0;
+  EXPECT_EQ(kernel.ToString(), "1.02 ms, which has nothing to move or to multiply: not scheduled: compute_at: no loop");
+}
+
+TEST(KernelPace, IsThatOfTheSchedule) {
+  const PrimFunc program = CanonicalProgram(ResidualProduct());
+  const Target target = *NamedTarget("x86-haswell");
+  const auto scheduled = ScheduleKernel(program, {}, target, "");
+  ASSERT_TRUE(scheduled.ok()) << scheduled.status();
+  const ScheduledKernel written = AsWritten(program, target, "a reason");
+  EXPECT_FALSE(scheduled->pace.slow()) << scheduled->pace.ToString();
+  EXPECT_TRUE(written.pace.slow());
+  EXPECT_EQ(written.pace.why_not, "a reason");
+  EXPECT_GT(written.pace.pace.seconds, scheduled->pace.pace.seconds);
 }
 
 TEST(ScheduledKernel, ParametersOfCanonicalProgramsHaveDistinctNames) {
