@@ -202,5 +202,28 @@ TEST(Numbers, AreRoundedBetweenLimits) {
   for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(wrong[i], "") << Print(all[i].function);
 }
 
+// A condition on large numbers is evaluated as it stands: b + c of `a - b < c` overflows here, a - b does not.
+TEST(Numbers, OfMemoryAreComparedWithoutOverflow) {
+  for (const char* condition : {"a - b < c", "c <= a - b", "v < 2147483647 - a", "a - b - 1 < c - v"}) {
+    for (const char* loop : {"serial", "vectorized", "parallel"}) {
+      const std::string text = absl::Substitute(R"(
+@T.prim_func
+def main(A: T.Buffer((64, 3), "int32"), B: T.Buffer((64,), "int32")):
+    for i in T.$1(64):
+        with T.block("B"):
+            v = T.axis.spatial(64, i)
+            a: T.int32 = T.max(A[v, 0], 0)
+            b: T.int32 = T.max(A[v, 1], 0)
+            c: T.int32 = T.max(A[v, 2], -1)
+            B[v] = 0
+            if $0:
+                B[v] = 1
+)",
+                                                condition, loop);
+      EXPECT_EQ(testing::CompareWithInterpreter(ParseOrDie(text), {.integers = 2147483000}), "") << text;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tilewright

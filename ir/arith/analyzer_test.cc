@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/arith/bind_name.h"
 #include "ir/arith/expr_text.h"
 #include "ir/structural.h"
 
@@ -137,6 +138,23 @@ TEST_F(AnalyzerTest, ComparesInOneForm) {
   Simplifies(i * 16 + j < Expr(64), True());
   Simplifies(And(Expr(i) < 3, Expr(i) < 2), Expr(i) < 2);
   Simplifies(Expr(15) <= j, Expr(j) == 15);
+}
+
+// Numbers of memory may have any value of their type: no side gets a sum that the condition does not compute.
+TEST_F(AnalyzerTest, ComparesNumbersOfMemoryWithoutOverflow) {
+  Buffer numbers("A", {Expr(8)}, DataType::Int(32)), bytes("B", {Expr(8)}, DataType::Int(8));
+  const Expr a = numbers(0), b = numbers(1), c = numbers(2);
+  Simplifies(a - b < c, a - b < c);
+  Simplifies(n - a < Expr(5), n - a < Expr(5));
+  Simplifies(a + 3 == b, a + 3 == b);
+  Simplifies(a + 3 < Expr(10), a < Expr(7));
+  Simplifies(a - b < Expr(0), a < b);
+  Simplifies(a + 1 <= n, a < Expr(n));
+  Simplifies(a - n < Expr(5), a < n + 5);
+  const Expr x = CastTo(DataType::Int(32), bytes(0)), y = CastTo(DataType::Int(32), bytes(1));
+  Simplifies(x - y < Expr(5), x < y + 5);
+  BindName(i, a, &analyzer_);
+  Simplifies(n - i < Expr(5), n - i < Expr(5));
 }
 
 TEST_F(AnalyzerTest, UsesAssumptions) {

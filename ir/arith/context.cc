@@ -82,6 +82,14 @@ void Context::BindValue(const Var& var, const Expr& value) {
   Push(std::move(binding));
 }
 
+void Context::BindName(const Var& var, const Expr& value) {
+  Binding binding;
+  binding.var = var;
+  binding.bounds = value.dtype().is_integer() && value.dtype().is_scalar() ? BoundsOf(value) : Bounds{};
+  binding.is_number = IsNumber(value);
+  Push(std::move(binding));
+}
+
 void Context::Undo(size_t mark) {
   if (undo_.size() > mark) Changed();
   while (undo_.size() > mark) {

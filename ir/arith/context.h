@@ -24,6 +24,7 @@ class Context {
   // ---- Bindings and facts (context.cc)
   void BindRange(const Var& var, const Range& range, bool not_empty = true);
   void BindValue(const Var& var, const Expr& value);
+  void BindName(const Var& var, const Expr& value);
   void Assume(const Expr& condition, bool holds = true);
   size_t mark() const { return undo_.size(); }
   void Undo(size_t mark);
@@ -72,6 +73,7 @@ class Context {
     Bounds bounds;
     std::shared_ptr<const SymbolicRange> symbolic;  // null when the ends are constants
     Expr value;                                     // null unless bound to a value
+    bool is_number = false;                         // whether the value is made of numbers from memory
     int previous = -1;                              // the binding that this one hides
   };
   // Variables are nodes, which differ in the upper bits of their addresses too little for a hash that keeps those
@@ -124,6 +126,12 @@ class Context {
   Sum CombineMinMax(BinaryOp op, Sum a, Sum b);
   void FoldMinMax(Sum* sum);
   Sum CastToSum(const CastNode* op, const Expr& self);
+  // Whether the sum and all that it is added up of surely fit `dtype`, which bounds its 32-bit atoms.
+  bool PartsFit(const Sum& sum, DataType dtype);
+  // Whether the expression is made of numbers that are read from memory, or of names of such numbers.
+  bool IsNumber(const Expr& e) const;
+  // Whether evaluating the sum may overflow: it adds or scales numbers from memory. Other variables are small enough.
+  bool MayOverflow(const Sum& sum);
   Expr Rebuild(const BinaryNode* op, const Expr& self, const Expr& a, const Expr& b) const;
 
   void Changed() { ++version_; }
@@ -134,7 +142,10 @@ class Context {
   Expr SimplifyComparison(const BinaryNode* op, const Expr& self);
   Expr SimplifyLogic(const BinaryNode* op, const Expr& self);
   Expr SimplifyNot(const Expr& a, const Expr& self);
-  // sum <= 0 in the form people write; `strict` chooses between `x < 4` and `x <= 3`. Null when constants do not fit.
+  // The terms with positive scales on the left, the negative ones on the right, the constant where it is positive or
+  // alone. False when a constant does not fit, or a side may overflow.
+  bool Sides(const Sum& sum, Expr* left, Expr* right);
+  // sum <= 0 in the form people write; `strict` chooses between `x < 4` and `x <= 3`. Null when there are no such sides.
   Expr InequalityToExpr(Sum sum, bool strict);
   Expr EqualityToExpr(Sum sum, bool negated);
 

@@ -5,6 +5,7 @@
 
 #include "ir/arith/context.h"
 #include "ir/arith/same_expr.h"
+#include "ir/arith/uses.h"
 
 namespace tilewright::arith {
 namespace {
@@ -21,24 +22,6 @@ int64_t CommonScale(const Sum& sum) {
 }
 
 int64_t CeilDivInt(int64_t a, int64_t b) { return a == kNegInf ? FloorDivInt(a, b) : -FloorDivInt(-a, b); }
-
-// The terms with positive scales on the left, the negative ones on the right, the constant where it is positive or
-// alone. Null when a constant does not fit.
-bool Sides(const Sum& sum, Expr* left, Expr* right) {
-  Sum pos = Sum::Constant(sum.dtype, 0), neg = Sum::Constant(sum.dtype, 0);
-  for (const Term& term : sum.terms) (term.scale > 0 ? pos : neg).terms.push_back(term);
-  neg = Negated(neg);
-  if (sum.base == kNegInf) return false;
-  bool base_left = pos.terms.empty() || (sum.base > 0 && !neg.terms.empty());
-  if (base_left) {
-    pos.base = sum.base;
-  } else {
-    neg.base = -sum.base;
-  }
-  *left = SumToExpr(pos);
-  *right = SumToExpr(neg);
-  return *left && *right;
-}
 
 bool FoldComparison(BinaryOp op, auto a, auto b) {
   switch (op) {
@@ -104,7 +87,7 @@ Expr Context::SimplifyComparison(const BinaryNode* op, const Expr& self) {
       if (ProveNonNegative(at_least_one)) return False();
       result = InequalityToExpr(std::move(at_most), op->op == BinaryOp::kLT);
     }
-    return result ? result : self;
+    return result ? result : Rebuild(op, self, Simplify(op->a), Simplify(op->b));
   }
   Expr a = Simplify(op->a), b = Simplify(op->b);
   if (dtype.is_scalar()) {
@@ -126,6 +109,36 @@ Expr Context::SimplifyComparison(const BinaryNode* op, const Expr& self) {
     }
   }
   return Rebuild(op, self, a, b);
+}
+
+bool Context::IsNumber(const Expr& e) const {
+  return ReadsMemory(e) || UsesVar(e, [&](const VarNode* var) {
+           const Binding* binding = Find(var);
+           return binding != nullptr && (binding->is_number || (binding->value && ReadsMemory(binding->value)));
+         });
+}
+
+bool Context::MayOverflow(const Sum& sum) {
+  if (sum.terms.empty() || (sum.terms.size() == 1 && sum.base == 0 && sum.terms[0].scale == 1)) return false;
+  return std::any_of(sum.terms.begin(), sum.terms.end(), [&](const Term& term) { return IsNumber(term.atom); }) &&
+         !PartsFit(sum, sum.dtype);
+}
+
+bool Context::Sides(const Sum& sum, Expr* left, Expr* right) {
+  Sum pos = Sum::Constant(sum.dtype, 0), neg = Sum::Constant(sum.dtype, 0);
+  for (const Term& term : sum.terms) (term.scale > 0 ? pos : neg).terms.push_back(term);
+  neg = Negated(neg);
+  if (sum.base == kNegInf) return false;
+  bool base_left = pos.terms.empty() || (sum.base > 0 && !neg.terms.empty());
+  if (base_left) {
+    pos.base = sum.base;
+  } else {
+    neg.base = -sum.base;
+  }
+  if (MayOverflow(pos) || MayOverflow(neg)) return false;
+  *left = SumToExpr(pos);
+  *right = SumToExpr(neg);
+  return *left && *right;
 }
 
 Expr Context::InequalityToExpr(Sum sum, bool strict) {

@@ -490,15 +490,7 @@ Sum Context::CastToSum(const CastNode* op, const Expr& self) {
     return sum;
   }
   // A narrowing cast goes away when the value and all that it is added up of surely fit.
-  const Bounds type{MinValue(to), MaxValue(to)};
-  Bounds magnitude = Bounds::Point(inner.base);
-  has_type_limits_ = true;
-  for (const Term& term : inner.terms) {
-    magnitude = magnitude + Union(Bounds::Point(0), BoundsOf(term));
-    if (term.scale < type.min || term.scale > type.max) magnitude = {};
-  }
-  has_type_limits_ = false;
-  if (magnitude.Within(type.min, type.max)) {
+  if (PartsFit(inner, to)) {
     sum.base = inner.base;
     for (Term term : inner.terms) {
       if (Expr narrow = Narrow(*this, to, term.atom)) term.atom = std::move(narrow);
@@ -508,6 +500,19 @@ Sum Context::CastToSum(const CastNode* op, const Expr& self) {
   }
   Expr value = FromSum(inner);
   return Opaque(value && !SameExpr(value, op->value) ? CastTo(to, value) : self);
+}
+
+bool Context::PartsFit(const Sum& sum, DataType dtype) {
+  const Bounds type{MinValue(dtype), MaxValue(dtype)};
+  Bounds magnitude = Bounds::Point(sum.base);
+  const bool had_type_limits = has_type_limits_;
+  has_type_limits_ = true;
+  for (const Term& term : sum.terms) {
+    magnitude = magnitude + Union(Bounds::Point(0), BoundsOf(term));
+    if (term.scale < type.min || term.scale > type.max) magnitude = {};
+  }
+  has_type_limits_ = had_type_limits;
+  return magnitude.Within(type.min, type.max);
 }
 
 Expr Context::Rebuild(const BinaryNode* op, const Expr& self, const Expr& a, const Expr& b) const {

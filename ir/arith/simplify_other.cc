@@ -217,9 +217,8 @@ Expr Context::SimplifyOther(const Expr& e) {
       size_t before = mark();
       if (isa<IntImmNode>(value) || isa<VarNode>(value)) {
         BindValue(op->var, value);
-      } else if (value.dtype().is_index()) {
-        Bounds bounds = BoundsOf(value);
-        PushAtomFact({op->var}, bounds);
+      } else {
+        BindName(op->var, value);
       }
       Expr body = Simplify(op->body);
       Undo(before);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "ir/arith/bind_name.h"
 #include "ir/changes/known_inside.h"
 
 namespace tilewright {
@@ -21,6 +22,12 @@ Stmt ScopedMutator::MutateFor(const ForNode* op, const Stmt& self) {
   fields.extent = std::move(extent);
   fields.body = std::move(body);
   return For(std::move(fields));
+}
+
+Stmt ScopedMutator::MutateLetStmt(const LetStmtNode* op, const Stmt& self) {
+  arith::Analyzer::Scope inside(&analyzer_);
+  arith::BindName(op->var, op->value, &analyzer_);
+  return Mutator::MutateLetStmt(op, self);
 }
 
 Stmt ScopedMutator::MutateIf(const IfNode* op, const Stmt& self) {
