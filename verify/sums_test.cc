@@ -205,6 +205,33 @@ def main(A: T.Buffer((6, 16), "float32"), S: T.Buffer((6,), "float32")):
                   "anew"});
 }
 
+// A loop of at most one iteration runs nothing again.
+TEST(VerifySums, AddingToASumInALoopOfAtMostOneIteration) {
+  const auto program = [](const std::string& extent) {
+    return Findings((R"(
+@T.prim_func
+def main(A: T.Buffer((9, 16), "float32"), S: T.Buffer((9,), "float32")):
+    for i in range(9):
+        with T.block("init"):
+            vi = T.axis.spatial(9, i)
+            S[vi] = T.float32(0)
+    for i in range(9):
+        for t in range()" +
+                     extent + R"():
+            for k in range(16):
+                with T.block("update"):
+                    vi, vk = T.axis.remap("SR", [i, k])
+                    S[vi] = S[vi] + A[vi, vk]
+)")
+                        .c_str());
+  };
+  EXPECT_EQ(program("i // 8"), Texts{});
+  EXPECT_EQ(program("(i % 2 + 1) // 2"), Texts{});
+  EXPECT_EQ(
+      program("i // 4"),
+      Texts{"final values: block update adds to S again in each iteration of loop t, which does not set it anew"});
+}
+
 // The block that the loop runs again has no iterators; what is inside of it adds.
 TEST(VerifySums, AddingToASumAgainInsideOfABlock) {
   const auto program = [](bool set_inside) {

@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "ir/arith/analyzer.h"
 #include "ir/arith/same_expr.h"
+#include "ir/changes/known_inside.h"
 #include "ir/functor.h"
 #include "ir/script/printer.h"
 #include "verify/regions/sure_writes.h"
@@ -58,20 +60,32 @@ class OwnLoads : public Visitor {
 // Walks through a block in the order of execution.
 class Walk {
  public:
-  Walk(const Buffer& buffer, SureWrites* sure) : buffer_(buffer), sure_(sure) {}
+  Walk(const BlockNode& block, const Buffer& buffer, SureWrites* sure) : buffer_(buffer), sure_(sure) {
+    for (const IterVar& iter : block.iter_vars) analyzer_.Bind(iter.var, iter.domain);
+    covered_ = Covered(block.init) && Covered(block.body);
+  }
 
+  // Whether all that the block loads of the buffer is written before.
+  bool covered() const { return covered_; }
+
+ private:
   // Whether all that the statement loads of the buffer is written before.
   bool Covered(const Stmt& s) {
     if (!s || written_) return true;
     if (const auto* seq = dyn_cast<SeqNode>(s)) return CoveredSequence(*seq);
     if (const auto* store = dyn_cast<StoreNode>(s)) return CoveredStore(*store);
     if (const auto* loop = dyn_cast<ForNode>(s)) {
-      return CoveredExpr(loop->min) && CoveredExpr(loop->extent) && CoveredInside(loop->body);
+      return CoveredExpr(loop->min) && CoveredExpr(loop->extent) &&
+             CoveredInside(loop->body, [&] { BindInside(*loop, &analyzer_); });
     }
     if (const auto* branch = dyn_cast<IfNode>(s)) {
-      return CoveredExpr(branch->condition) && CoveredInside(branch->then_case) && CoveredInside(branch->else_case);
+      const Expr& condition = branch->condition;
+      return CoveredExpr(condition) &&
+             CoveredInside(branch->then_case, [&] { AssumeInside(condition, branch->then_case, &analyzer_); }) &&
+             CoveredInside(branch->else_case, [&] { AssumeInside(Not(condition), branch->else_case, &analyzer_); });
     }
-    if (const auto* loop = dyn_cast<WhileNode>(s)) return CoveredExpr(loop->condition) && CoveredInside(loop->body);
+    if (const auto* loop = dyn_cast<WhileNode>(s))
+      return CoveredExpr(loop->condition) && CoveredInside(loop->body, [] {});
     if (const auto* let = dyn_cast<LetStmtNode>(s)) return CoveredExpr(let->value) && Covered(let->body);
     if (const auto* attr = dyn_cast<AttrStmtNode>(s)) return CoveredExpr(attr->value) && Covered(attr->body);
     if (const auto* allocate = dyn_cast<AllocateNode>(s)) return Covered(allocate->body);
@@ -84,9 +98,7 @@ class Walk {
     }
     return true;
   }
-
- private:
-  bool CoveredExpr(const Expr& e) const {
+  bool CoveredExpr(const Expr& e) {
     bool covered = true;
     PreOrder(e, [&](const Expr& part) {
       const auto* load = dyn_cast<LoadNode>(part);
@@ -95,12 +107,20 @@ class Walk {
     });
     return covered;
   }
-  bool IsStored(const std::vector<Expr>& indices) const {
+  // S[v + 4] is S[u * 4 + v] where u can only be 1.
+  bool IsStored(const std::vector<Expr>& indices) {
+    const auto agree = [&](const Expr& a, const Expr& b) {
+      return arith::SameExpr(a, b) ||
+             (!arith::ReadsMemory(a) && !arith::ReadsMemory(b) && analyzer_.CanProveEqual(a, b));
+    };
     return std::ranges::any_of(
-        stored_, [&](const std::vector<Expr>& other) { return std::ranges::equal(indices, other, arith::SameExpr); });
+        stored_, [&](const std::vector<Expr>& other) { return std::ranges::equal(indices, other, agree); });
   }
-  // What is written inside may not be written outside.
-  bool CoveredInside(const Stmt& s) {
+  // What is written inside may not be written outside. `learn` tells the analyzer what holds inside.
+  template <class Learn>
+  bool CoveredInside(const Stmt& s, const Learn& learn) {
+    arith::Analyzer::Scope inside(&analyzer_);
+    learn();
     const size_t stored = stored_.size();
     const bool written = written_;
     const bool covered = Covered(s);
@@ -136,9 +156,11 @@ class Walk {
 
   const Buffer& buffer_;
   SureWrites* sure_;
+  arith::Analyzer analyzer_;
   std::vector<Block> parts_;               // that `sure_` knows by their addresses
   std::vector<std::vector<Expr>> stored_;  // elements, by the indices they were stored with, with nothing in between
   bool written_ = false;                   // all of the buffer
+  bool covered_ = false;
 };
 
 class Checker : public StmtVisitor {
@@ -152,8 +174,7 @@ class Checker : public StmtVisitor {
     const OwnLoads loads(*block);
     for (const Buffer& buffer : loads.buffers) {
       SureWrites sure(function_);
-      Walk walk(buffer, &sure);
-      if (walk.Covered(block->init) && walk.Covered(block->body)) continue;
+      if (Walk(*block, buffer, &sure).covered()) continue;
       diagnostics.push_back(
           {Verdict::kAssumed, "initialization", block->id,
            "block " + block->name + " reads " + buffer->name + ", whose elements are taken to have been written before",
@@ -189,8 +210,7 @@ class Checker : public StmtVisitor {
 }  // namespace
 
 bool ReadsWhatItWrote(const BlockNode& block, const Buffer& buffer, SureWrites* sure) {
-  Walk walk(buffer, sure);
-  return walk.Covered(block.init) && walk.Covered(block.body);
+  return Walk(block, buffer, sure).covered();
 }
 
 Diagnostics CheckInitialization(const Function& function) {

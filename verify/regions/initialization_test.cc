@@ -48,6 +48,12 @@ TEST(Initialization, NotWritten) {
 // Too large to be run.
 TEST(Initialization, OfLargePrograms) {
   EXPECT_EQ(Of("S[0] = A[v, 0]\nB[v] = S[0]", 1 << 20), Verdict::kProven);
+  // The loop has iterations where v // 524288 is 1 only.
+  EXPECT_EQ(Of("B[v] = T.float32(0)\nS[v // 524288] = A[v, 0]\nfor t in range(v // 524288):\n    B[v] = S[1]", 1 << 20),
+            Verdict::kProven);
+  EXPECT_EQ(
+      Of("B[v] = T.float32(0)\nS[v // 524288] = A[v, 0]\nfor t in range(v // 524288 + 1):\n    B[v] = S[1]", 1 << 20),
+      Verdict::kAssumed);
   EXPECT_EQ(Of("for k in range(4):\n    S[3 - k] = A[v, k]\nB[v] = S[v % 4]", 1 << 20), Verdict::kAssumed);
 }
 

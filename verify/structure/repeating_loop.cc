@@ -31,7 +31,12 @@ bool IsOverThreads(const ForNode& loop) { return loop.kind == ForKind::kThreadBo
 }  // namespace
 
 size_t InnermostRepeatingLoop(const BlockRealizeNode& realize, const std::vector<const ForNode*>& loops) {
-  const auto counts = [](const ForNode* loop) { return !IsInt(loop->extent, 1) && !IsOverThreads(*loop); };
+  arith::Analyzer analyzer;
+  for (const ForNode* loop : loops) analyzer.Bind(loop->var, {loop->min, loop->extent});
+  // A loop of at most one iteration repeats nothing: t of range(i // 8) for i below 9.
+  const auto counts = [&](const ForNode* loop) {
+    return !IsOverThreads(*loop) && analyzer.ConstBounds(loop->extent).max > 1;
+  };
   // Up to the innermost loop that nothing depends on.
   size_t unused = loops.size();
   bool by_predicate = false;
@@ -44,8 +49,6 @@ size_t InnermostRepeatingLoop(const BlockRealizeNode& realize, const std::vector
     if (!used && !in_predicate) unused = l;
   }
   if (!by_predicate && !TakesApart(realize.bindings)) return unused;
-  arith::Analyzer analyzer;
-  for (const ForNode* loop : loops) analyzer.Bind(loop->var, {loop->min, loop->extent});
   const auto map_from = [&](size_t first) {
     arith::Domain domain;
     for (size_t l = first; l < loops.size(); ++l) {
