@@ -127,7 +127,7 @@ void PrintFault(const CommandArguments& args, const emulator::Fault& fault) {
   const std::string& where = fault.self.where;
   const size_t first = where.find(", called from ");
   args.err() << (where.empty() ? args.operands()[0] : where.substr(0, first)) << ": error: ";
-  plain.self.where = first == std::string::npos ? "" : where.substr(first + 2);
+  if (first == std::string::npos) plain.self.where.clear();
   args.err() << ToString(plain) << "\n";
 }
 
@@ -215,7 +215,8 @@ int Emulate(const CommandArguments& args) {
   Emulation emulation;
   if (const std::optional<int> status = Prepare(args, emulation)) return *status;
   {
-    const FaultReport faults(args.operands()[0] + ": error: ");
+    const FaultReport faults(args.operands()[0] + ": error: the stack overflows, or ",
+                             &foreign::ForeignKernel::PlaceNow);
     emulation.result =
         emulation.kernel->Launch(emulation.launch, emulation.arguments.ForKernel(), emulation.arguments.bytes.data());
   }

@@ -50,6 +50,18 @@ absl::StatusOr<std::unique_ptr<llvm::orc::LLJIT>> MakeJit() {
   return std::move(*jit);
 }
 
+// What is launched now.
+const PreparedKernel* launched = nullptr;
+
+std::string NameOf(const PreparedKernel& prepared, uint32_t place) {
+  if (place >= prepared.places.size()) return "";
+  std::string name;
+  for (const TextPlace::Line& line : prepared.places[place].lines) {
+    absl::StrAppend(&name, name.empty() ? "" : ", called from ", line.file, ":", line.line);
+  }
+  return name;
+}
+
 // A kernel of LLVM's code in this process.
 class LoadedKernel : public ForeignKernel {
  public:
@@ -70,7 +82,7 @@ class LoadedKernel : public ForeignKernel {
                       const std::byte* arguments) override;
 
  private:
-  std::string NameOfPlace(uint32_t place) const;
+  std::string NameOfPlace(uint32_t place) const { return NameOf(prepared_, place); }
   emulator::LaunchOptions OptionsFor(const ForeignLaunch& launch) const;
 
   const std::unique_ptr<llvm::orc::LLJIT> jit_;
@@ -79,15 +91,6 @@ class LoadedKernel : public ForeignKernel {
   const std::vector<void*> variables_;           // of the text
   std::vector<std::vector<std::byte>> initial_;  // what they hold before a launch
 };
-
-std::string LoadedKernel::NameOfPlace(uint32_t place) const {
-  if (place >= prepared_.places.size()) return "";
-  std::string name;
-  for (const TextPlace::Line& line : prepared_.places[place].lines) {
-    absl::StrAppend(&name, name.empty() ? "" : ", called from ", line.file, ":", line.line);
-  }
-  return name;
-}
 
 emulator::LaunchOptions LoadedKernel::OptionsFor(const ForeignLaunch& launch) const {
   emulator::LaunchOptions options;
@@ -140,13 +143,18 @@ LaunchResult LoadedKernel::Launch(const ForeignLaunch& launch, const std::vector
     *CurrentPlace() = 0;
     return emulator::Launch(options, memory, [&] { entry_(arguments); });
   };
+  launched = &prepared_;
   LaunchResult result = run();
-  if (watched.empty()) return result;
+  if (watched.empty()) {
+    launched = nullptr;
+    return result;
+  }
   // The same launch once more tells where the other side of each race stood.
   for (size_t i = 0; i < arrays.size(); ++i) {
     if (!before[i].empty()) std::memcpy(arrays[i].data, before[i].data(), before[i].size());
   }
   run();
+  launched = nullptr;
   for (Fault& fault : result.faults) {
     if (fault.watched >= 0) fault.other.where = NameOfPlace(watched[static_cast<size_t>(fault.watched)].place);
   }
@@ -154,6 +162,8 @@ LaunchResult LoadedKernel::Launch(const ForeignLaunch& launch, const std::vector
 }
 
 }  // namespace
+
+std::string ForeignKernel::PlaceNow() { return launched == nullptr ? "" : NameOf(*launched, *CurrentPlace()); }
 
 absl::StatusOr<std::unique_ptr<ForeignKernel>> ForeignKernel::Load(const std::string& path,
                                                                    const ForeignSource& source) {

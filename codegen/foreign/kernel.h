@@ -58,6 +58,9 @@ struct ForeignLaunch {
 
 class ForeignKernel {
  public:
+  // The file and line of the instruction that runs, for reports of a signal; empty where nothing runs.
+  static std::string PlaceNow();
+
   // Errors are those of the text, with file and line.
   static absl::StatusOr<std::unique_ptr<ForeignKernel>> Load(const std::string& path, const ForeignSource& source);
   virtual ~ForeignKernel() = default;

@@ -192,6 +192,7 @@ absl::StatusOr<PreparedKernel> PrepareKernel(llvm::Module& module, const std::st
   Rewriter rewriter(module, places, prepared.programs);
   TW_RETURN_IF_ERROR(ForEachFunction(module, [&](llvm::Function& f) -> absl::Status {
     TW_RETURN_IF_ERROR(rewriter.Calls(f));
+    rewriter.Accumulators(f);
     rewriter.Copies(f);
     return absl::OkStatus();
   }));
@@ -200,6 +201,7 @@ absl::StatusOr<PreparedKernel> PrepareKernel(llvm::Module& module, const std::st
   FindDeviceVariables(module, prepared);
   TW_RETURN_IF_ERROR(ForEachFunction(module, [&](llvm::Function& f) {
     rewriter.Accesses(f);
+    rewriter.Locals(f);
     rewriter.Loops(f);
     rewriter.Divisions(f);
     return absl::OkStatus();

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -22,10 +24,14 @@ class Rewriter {
   // What the emulator does not have, with its line. Calls of the runtime get the place that they stand at, barriers of
   // the front end become calls, inline PTX becomes a program.
   absl::Status Calls(llvm::Function& function);
+  // Accesses of the sums of wgmma, before variables of the thread are taken apart.
+  void Accumulators(llvm::Function& function);
   // Copies of memory, before variables of the thread are taken apart: a struct of 16 bytes is one access.
   void Copies(llvm::Function& function);
   // Loads and stores.
   void Accesses(llvm::Function& function);
+  // Accesses of variables of the thread at an index that is not known, which may be beyond their ends.
+  void Locals(llvm::Function& function);
   // Divisions by what may be zero.
   void Divisions(llvm::Function& function);
   // Loops whose number of turns is not known.
@@ -34,6 +40,10 @@ class Rewriter {
  private:
   absl::Status Call(llvm::CallInst& call);
   absl::Status Assembly(llvm::CallInst& call);
+  void UseAccumulators(llvm::CallInst& call);
+  // What is known of each register of a variable with sums: an array of the thread beside it.
+  uint64_t CountOf(const llvm::AllocaInst& variable) const;  // of its registers
+  llvm::Value* StateOf(const llvm::AllocaInst* variable);
   absl::Status Refuse(const llvm::Instruction& instruction, const std::string& what);
   llvm::Value* Checked(llvm::Instruction& at, llvm::Value* pointer, llvm::Value* bytes, uint64_t alignment, bool write);
   llvm::ConstantInt* PlaceAt(llvm::IRBuilder<>& builder, const llvm::Instruction& at) {
@@ -43,6 +53,8 @@ class Rewriter {
   llvm::Module& module_;
   Places& places_;
   std::vector<std::unique_ptr<ptx::Program>>& programs_;
+  std::map<const llvm::AllocaInst*, llvm::Value*> states_;
+  std::set<const llvm::Instruction*> own_;  // loads and stores that belong to statements of wgmma
 };
 
 }  // namespace tilewright::foreign

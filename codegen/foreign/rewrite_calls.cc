@@ -99,6 +99,7 @@ absl::Status Rewriter::Assembly(llvm::CallInst& call) {
   for (const auto& constraint : constraints) operands += constraint.Type != llvm::InlineAsm::isClobber;
   auto program = ptx::Parse(assembly.getAsmString(), operands);
   if (!program.ok()) return Refuse(call, std::string(program.status().message()));
+  if (assembly.getAsmString().find("wgmma.mma_async") != std::string::npos) UseAccumulators(call);
   llvm::IRBuilder<> builder(&*entry.getFirstInsertionPt());
   llvm::Type* const i64 = builder.getInt64Ty();
   llvm::Value* slots =

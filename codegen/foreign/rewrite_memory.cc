@@ -139,11 +139,20 @@ void Rewriter::Loops(llvm::Function& function) {
   passes.crossRegisterProxies(loops_manager, functions, components, modules);
   auto& loops = functions.getResult<llvm::LoopAnalysis>(function);
   auto& evolution = functions.getResult<llvm::ScalarEvolutionAnalysis>(function);
+  const auto count = [&](llvm::Instruction* at, uint32_t place) {
+    llvm::IRBuilder<> builder(at);
+    builder.CreateCall(module_.getOrInsertFunction(kTurnOfLoop, builder.getVoidTy(), builder.getInt32Ty()),
+                       {builder.getInt32(place)});
+  };
   for (const llvm::Loop* loop : loops.getLoopsInPreorder()) {
     if (evolution.getSmallConstantTripCount(loop) != 0) continue;
-    llvm::IRBuilder<> builder(&*loop->getHeader()->getFirstInsertionPt());
-    builder.CreateCall(module_.getOrInsertFunction(kTurnOfLoop, builder.getVoidTy(), builder.getInt32Ty()),
-                       {builder.getInt32(places_.Of(loop->getStartLoc().get()))});
+    count(&*loop->getHeader()->getFirstInsertionPt(), places_.Of(loop->getStartLoc().get()));
+  }
+  // A function that was not inlined calls itself: each call is a turn, too.
+  if (function.getName() == kEntry) return;
+  for (llvm::Instruction& instruction : llvm::instructions(function)) {
+    const uint32_t place = places_.Of(instruction);
+    if (place != 0) return count(&*function.getEntryBlock().getFirstInsertionPt(), place);
   }
 }
 

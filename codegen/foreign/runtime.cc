@@ -43,7 +43,24 @@ void TurnAt(uint32_t place) {
 
 void DivisionAt(uint32_t place) {
   current_place = place;
-  emulator::ReportHere(FaultKind::kTrap, "a division of integers by zero, whose result is undefined");
+  emulator::ReportHere(FaultKind::kTrap, "division", "a division of integers by zero, whose result is undefined");
+}
+
+void OutsideOfLocal(uint32_t place, int64_t offset, int64_t size) {
+  current_place = place;
+  emulator::ReportHere(FaultKind::kOutOfBounds, "access of a local variable",
+                       "byte " + std::to_string(offset) + " of " + std::to_string(size) + "; the kernel ends here");
+  emulator::EndKernel();
+}
+
+// The states of the registers of one variable, of 4 bytes each.
+void UseSumAt(emu::AccumulatorState* states, uint64_t count, uint64_t offset, uint32_t place) {
+  current_place = place;
+  if (offset / 4 < count) emulator::UseSum(states[offset / 4]);
+}
+void TouchSumAt(emu::AccumulatorState* states, uint64_t count, uint64_t offset, uint64_t bytes, uint32_t place) {
+  current_place = place;
+  for (uint64_t i = offset / 4; i < count && i * 4 < offset + bytes; ++i) emulator::TouchSum(states[i]);
 }
 
 void RunPtx(const ptx::Program* program, uint64_t* operands) { program->Run(operands); }
@@ -91,7 +108,8 @@ uint64_t ToShared(const void* pointer) {
   const emulator::GenericPlace place = emulator::Resolve(pointer, 1);
   if (place.space == Space::kShared) return place.shared;
   if (place.space != Space::kNone) {
-    emulator::ReportHere(FaultKind::kArguments, "a pointer that is not into shared memory is taken for one that is");
+    emulator::ReportHere(FaultKind::kArguments, "__cvta_generic_to_shared",
+                         "a pointer that is not into shared memory is taken for one that is");
   }
   return 0;
 }
@@ -105,11 +123,11 @@ void* MapRank(const void* pointer, unsigned rank) {
 }
 
 void Trap() {
-  emulator::ReportHere(FaultKind::kTrap, "the kernel ends itself");
+  emulator::ReportHere(FaultKind::kTrap, "trap", "the kernel ends itself");
   emulator::EndKernel();
 }
 void AssertFail(const char* condition, const char* /*file*/, unsigned /*line*/, const char* /*function*/) {
-  emulator::ReportHere(FaultKind::kTrap, std::string("the assertion ") + condition + " does not hold");
+  emulator::ReportHere(FaultKind::kTrap, "assert", std::string("the assertion ") + condition + " does not hold");
   emulator::EndKernel();
 }
 
@@ -139,7 +157,8 @@ void CopyAsyncOf(void* to, const void* from, int bytes, int valid) {
   const emulator::GenericPlace place = emulator::Resolve(to, static_cast<uint32_t>(bytes));
   if (place.space != Space::kShared) {
     if (place.space != Space::kNone) {
-      emulator::ReportHere(FaultKind::kArguments, "the destination of an asynchronous copy is not in shared memory");
+      emulator::ReportHere(FaultKind::kArguments, "cp.async",
+                           "the destination of an asynchronous copy is not in shared memory");
     }
     return;
   }
@@ -178,6 +197,9 @@ const std::vector<RuntimeFunction>& RuntimeFunctions() {
       Entry(kLetOthersRun, &emulator::LetOthersRun),
       Entry(kTurnOfLoop, &TurnAt),
       Entry(kDivisionByZero, &DivisionAt),
+      Entry(kOutsideOfLocal, &OutsideOfLocal),
+      Entry(kUseSum, &UseSumAt),
+      Entry(kTouchSum, &TouchSumAt),
       Entry(kRunPtx, &RunPtx),
       Entry(kBlockBarrier, &emu::BlockBarrier),
       Entry(kTrap, &Trap),

@@ -15,10 +15,14 @@ inline constexpr char kAccessRun[] = "tw_foreign_access_run";     // void*(void*
 inline constexpr char kLetOthersRun[] = "tw_foreign_yield";       // void()
 inline constexpr char kTurnOfLoop[] = "tw_foreign_turn";          // void(i32 place)
 inline constexpr char kDivisionByZero[] = "tw_foreign_division";  // void(i32 place)
-inline constexpr char kSetPlace[] = "tw_foreign_place";           // void(i32 place)
-inline constexpr char kRunPtx[] = "tw_foreign_ptx";               // void(const Program*, i64* operands)
-inline constexpr char kBlockBarrier[] = "__tw_syncthreads";       // void()
-inline constexpr char kTrap[] = "__tw_trap";                      // void()
+inline constexpr char kOutsideOfLocal[] = "tw_foreign_local";     // void(i32 place, i64 offset, i64 size)
+inline constexpr char kUseSum[] = "tw_foreign_use_sum";           // void(states, i64 count, i64 offset, i32 place)
+inline constexpr char kTouchSum[] =
+    "tw_foreign_touch_sum";                              // void(states, i64 count, i64 offset, i64 bytes, i32 place)
+inline constexpr char kSetPlace[] = "tw_foreign_place";  // void(i32 place)
+inline constexpr char kRunPtx[] = "tw_foreign_ptx";      // void(const Program*, i64* operands)
+inline constexpr char kBlockBarrier[] = "__tw_syncthreads";  // void()
+inline constexpr char kTrap[] = "__tw_trap";                 // void()
 
 struct RuntimeFunction {
   std::string name;

@@ -26,6 +26,7 @@ struct Guarded {
 };
 std::array<Guarded, kMostArrays> guarded;
 char prefix_text[kMostText] = "";
+std::string (*where_text)() = nullptr;
 struct sigaction previous[std::size(kSignals)];
 std::array<std::byte, 1 << 16> handler_stack;
 
@@ -62,6 +63,10 @@ void Report(int number, siginfo_t* signal, void*) {
       Say(", beside ");
       Say(array.name);
     }
+  }
+  if (const std::string where = where_text == nullptr ? "" : where_text(); !where.empty()) {
+    Say(", at ");
+    Say(where.c_str());
   }
   Say("\n");
   _exit(1);
@@ -100,7 +105,8 @@ GuardedArray::~GuardedArray() {
   munmap(mapped_, mapped_bytes_);
 }
 
-FaultReport::FaultReport(const std::string& prefix) {
+FaultReport::FaultReport(const std::string& prefix, std::string (*where)()) {
+  where_text = where;
   CopyText(prefix_text, prefix);
   const stack_t stack = {.ss_sp = handler_stack.data(), .ss_flags = 0, .ss_size = handler_stack.size()};
   sigaltstack(&stack, nullptr);

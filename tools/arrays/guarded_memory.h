@@ -41,7 +41,8 @@ class GuardedArray {
 // standard error that begins with `prefix`. One at a time: handlers of signals belong to the process.
 class FaultReport {
  public:
-  explicit FaultReport(const std::string& prefix);
+  // `where` says what runs, "kernel.cu:17"; it is called by the handler, once, and may be null.
+  explicit FaultReport(const std::string& prefix, std::string (*where)() = nullptr);
   ~FaultReport();
   FaultReport(const FaultReport&) = delete;
   FaultReport& operator=(const FaultReport&) = delete;

@@ -133,19 +133,35 @@ void* AccessRun(const void* pointer, uint64_t bytes, uint32_t alignment, bool wr
   EndKernel();
 }
 
+void UseSum(tw::emu::AccumulatorState& state) {
+  Machine& machine = Machine::Current();
+  if (state.touched == machine.self().wgmma_fences) {
+    ReportHere(FaultKind::kRegisters, "wgmma", "no wgmma.fence stands between an access of the accumulator and it");
+  }
+  state.touched = 0;
+  state.in_flight = machine.self().warpgroup->committed + 1;
+}
+
+void TouchSum(tw::emu::AccumulatorState& state) {
+  Machine::Current().ReadPlace();
+  tw::emu::TouchAccumulator(state);
+}
+
 void TurnOfLoop() {
   Machine& machine = Machine::Current();
   Thread& self = machine.self();
   if (++self.turns % kTurnsBetweenYields != 0) return;
+  self.doing = "loop";
   machine.CountTurns(kTurnsBetweenYields);
   machine.Yield();
 }
 
 void LetOthersRun() { Machine::Current().Yield(); }
 
-void ReportHere(FaultKind kind, std::string message) {
+void ReportHere(FaultKind kind, const char* doing, std::string message) {
   Machine& machine = Machine::Current();
   machine.ReadPlace();
+  machine.self().doing = doing;
   machine.Report(kind, "", std::move(message));
 }
 

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <string>
 
+#include "codegen/cuda/emulator/device/emulated_wgmma.h"
 #include "codegen/cuda/emulator/fault.h"
 
 namespace tilewright::emulator {
@@ -20,7 +21,7 @@ namespace tilewright::emulator {
 // Bytes of the window for each block: one byte of an address within shared memory is the block's rank.
 inline constexpr uint64_t kWindowBytes = uint64_t{1} << 24;
 // Arrays of global memory have this much room before and behind them, so that a pointer that leaves one is told.
-inline constexpr uint64_t kRoomOfArray = uint64_t{1} << 32;
+inline constexpr uint64_t kRoomOfArray = uint64_t{1} << 34;
 
 // The beginning of the window, the same for the life of the process.
 uintptr_t SharedWindow();
@@ -49,11 +50,16 @@ void* Access(const void* pointer, uint32_t bytes, bool write);
 // The same for a copy of any length, in accesses of `alignment` bytes (at most 16).
 void* AccessRun(const void* pointer, uint64_t bytes, uint32_t alignment, bool write);
 
+// A product of the warpgroup is issued that adds to the register; an ordinary instruction reads or writes it.
+void UseSum(tw::emu::AccumulatorState& state);
+void TouchSum(tw::emu::AccumulatorState& state);
+
 // The next turn of a loop: it counts as an instruction, and now and then others run.
 void TurnOfLoop();
 // Others run: the thread has read what it may be waiting for.
 void LetOthersRun();
-void ReportHere(FaultKind kind, std::string message);
+// A fault of the instruction that runs, `doing`.
+void ReportHere(FaultKind kind, const char* doing, std::string message);
 [[noreturn]] void EndKernel();
 
 }  // namespace tilewright::emulator

@@ -283,7 +283,15 @@ void Machine::Deadlock() {
     }
     message += (shown > 1 ? "; " : "") + place + " (" + std::to_string(count) + " threads)";
   }
+  // The report is of the first thread that waits.
+  Thread* const last = running_;
+  for (const auto& thread : threads_) {
+    if (thread->ended) continue;
+    running_ = thread.get();
+    break;
+  }
   Report(FaultKind::kDeadlock, "", std::move(message));
+  running_ = last;
 }
 
 void Machine::Arrived(Meeting& meeting, int position, int instruction, const char* name, void* argument) {

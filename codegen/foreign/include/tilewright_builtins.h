@@ -26,8 +26,16 @@
 #define __align__(n) __attribute__((aligned(n)))
 #define __builtin_align__(n) __attribute__((aligned(n)))
 
-// Behind __shared__ the keyword would be taken for a part of the type.
-#define alignas(n) __attribute__((aligned(n)))
+// Behind __shared__ the keyword would be taken for a part of the type. Its operand is a number or a type.
+template <class T>
+constexpr unsigned long __tw_alignas() {
+  return alignof(T);
+}
+template <unsigned long kBytes>
+constexpr unsigned long __tw_alignas() {
+  return kBytes;
+}
+#define alignas(...) __attribute__((aligned(__tw_alignas<__VA_ARGS__>())))
 
 #define TW_CUDA __attribute__((device, always_inline, nodebug)) inline
 #define TW_CUDA_BOTH __attribute__((device, host, always_inline, nodebug)) inline
@@ -109,6 +117,9 @@ extern "C" __device__ unsigned __tw_cluster_size();
 extern "C" __device__ void __assert_fail(const char* condition, const char* file, unsigned line, const char* function);
 extern "C" __device__ int vprintf(const char* format, const char* arguments);
 extern "C" __device__ int printf(const char* format, ...);
+// Named by headers of the C++ library; a kernel that calls them is refused.
+extern "C" __device__ void* malloc(unsigned long bytes);
+extern "C" __device__ void free(void* p);
 
 #define __syncthreads() __tw_syncthreads()
 #define __syncthreads_count(predicate) __tw_syncthreads_vote(0, (predicate) != 0)

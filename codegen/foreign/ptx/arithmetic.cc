@@ -136,7 +136,8 @@ uint64_t OfFloats(const Type& type, int operation, uint64_t a, uint64_t b, uint6
 uint64_t Quotient(const Type& type, int operation, uint64_t a, uint64_t b) {
   const bool is_zero = Masked(b, type.bits) == 0;
   if (is_zero) {
-    emulator::ReportHere(emulator::FaultKind::kTrap, "a division of integers by zero, whose result is undefined");
+    emulator::ReportHere(emulator::FaultKind::kTrap, "division",
+                         "a division of integers by zero, whose result is undefined");
     return 0;
   }
   if (!type.is_signed()) {

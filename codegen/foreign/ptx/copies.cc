@@ -21,16 +21,16 @@ uint32_t SharedAddress(const Instruction& instruction, Frame& frame, const Opera
   }
   const emulator::GenericPlace place = emulator::Resolve(reinterpret_cast<const void*>(at), 8);
   if (place.space != emulator::Space::kShared) {
-    emulator::ReportHere(FaultKind::kArguments, "the address is not in shared memory");
+    emulator::ReportHere(FaultKind::kArguments, instruction.name.c_str(), "the address is not in shared memory");
   }
   return place.shared;
 }
 
-const void* GlobalAddress(Frame& frame, const Operand& address, void** array) {
+const void* GlobalAddress(const Instruction& instruction, Frame& frame, const Operand& address, void** array) {
   const auto* pointer = reinterpret_cast<const void*>(frame.Address(address));
   *array = nullptr;
   if (emulator::SpaceOf(pointer) == emulator::Space::kShared) {
-    emulator::ReportHere(FaultKind::kArguments, "the address is not in global memory");
+    emulator::ReportHere(FaultKind::kArguments, instruction.name.c_str(), "the address is not in global memory");
     return pointer;
   }
   *array = emulator::NearestArray(pointer);
@@ -54,7 +54,7 @@ std::string CheckCopy(Instruction& instruction) {
 void Copy(const Instruction& instruction, Frame& frame) {
   const auto& operands = instruction.operands;
   void* array = nullptr;
-  const void* from = GlobalAddress(frame, operands[1], &array);
+  const void* from = GlobalAddress(instruction, frame, operands[1], &array);
   const auto bytes = static_cast<int>(frame.Read32(operands[2]));
   const bool hint = instruction.Has("L2::cache_hint");
   const bool partial = operands.size() > (hint ? 4u : 3u);
@@ -135,11 +135,12 @@ bool ReadTensor(const Instruction& instruction, Frame& frame, const Operand& ope
   const auto* map = reinterpret_cast<const TwTensorMap*>(address);
   const emulator::Space space = emulator::SpaceOf(map);
   if (space != emulator::Space::kLocal && space != emulator::Space::kGlobal) {
-    emulator::ReportHere(FaultKind::kTensorMap, "the pointer does not point to a tensor map");
+    emulator::ReportHere(FaultKind::kTensorMap, instruction.name.c_str(), "the pointer does not point to a tensor map");
     return false;
   }
   if (address % 64 != 0) {
-    emulator::ReportHere(FaultKind::kTensorMap, "the tensor map is not at a multiple of 64 bytes");
+    emulator::ReportHere(FaultKind::kTensorMap, instruction.name.c_str(),
+                         "the tensor map is not at a multiple of 64 bytes");
     return false;
   }
   copy->map = map;
@@ -207,7 +208,7 @@ void Bulk(const Instruction& instruction, Frame& frame) {
   const uint32_t bytes = frame.Read32(operands[2]);
   void* array = nullptr;
   if (to == "global") {
-    const void* global = GlobalAddress(frame, operands[0], &array);
+    const void* global = GlobalAddress(instruction, frame, operands[0], &array);
     return emu::BulkStore(const_cast<void*>(global), array, static_cast<uint32_t>(frame.Address(operands[1])), bytes,
                           ReductionOf(instruction), 0);
   }
@@ -216,7 +217,7 @@ void Bulk(const Instruction& instruction, Frame& frame) {
   if (instruction.words[reduces ? 5 : 4] != "global") {
     return emu::BulkCopyToShared(destination, static_cast<uint32_t>(frame.Address(operands[1])), bytes, barrier);
   }
-  const void* global = GlobalAddress(frame, operands[1], &array);
+  const void* global = GlobalAddress(instruction, frame, operands[1], &array);
   const bool multicast = instruction.Has("multicast::cluster") && operands.size() > 4;
   emu::BulkLoad(destination, global, array, bytes, barrier,
                 multicast ? static_cast<int>(frame.Read(operands[4]) & 0xffff) : -1);

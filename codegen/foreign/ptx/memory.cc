@@ -158,7 +158,7 @@ void ConvertAddress(const Instruction& instruction, Frame& frame) {
       const emulator::GenericPlace place = emulator::Resolve(reinterpret_cast<const void*>(from), 1);
       to = place.shared;
       if (place.space != emulator::Space::kShared) {
-        emulator::ReportHere(FaultKind::kArguments, "the pointer is not into shared memory");
+        emulator::ReportHere(FaultKind::kArguments, instruction.name.c_str(), "the pointer is not into shared memory");
       }
     } else {
       to = emulator::GenericOfAddress(static_cast<uint32_t>(from));
@@ -189,7 +189,7 @@ void Nothing(const Instruction&, Frame&) {}
 void Zero(const Instruction& instruction, Frame& frame) { frame.Write(instruction.operands[0], 0); }
 void Sleep(const Instruction&, Frame&) { emulator::LetOthersRun(); }
 void Trap(const Instruction&, Frame&) {
-  emulator::ReportHere(FaultKind::kTrap, "the kernel ends itself");
+  emulator::ReportHere(FaultKind::kTrap, "trap", "the kernel ends itself");
   emulator::EndKernel();
 }
 

@@ -73,7 +73,7 @@ void Multiply(const Instruction& instruction, Frame& frame) {
     return IsInteger(operands[i]) && operands[i].negated ? -value : value;
   };
   if (number(4, 1) != 1 || number(5, 1) != 1) {
-    tilewright::emulator::ReportHere(tilewright::emulator::FaultKind::kArguments,
+    tilewright::emulator::ReportHere(tilewright::emulator::FaultKind::kArguments, instruction.name.c_str(),
                                      "negated operands of wgmma are outside of what the emulator takes");
     return;
   }
