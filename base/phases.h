@@ -1,4 +1,4 @@
-// Where the processor time of a compilation goes: phases, inside of each other, of subjects.
+// The processor time of a compilation, by phases that lie inside of each other, and by what is compiled (subjects).
 //
 //   PhaseReport report;
 //   {
@@ -72,8 +72,8 @@ struct PhaseContext {
   static PhaseContext OfThisThread();
 };
 
-// For the time of a scope, phases of this thread belong to a context. Where that is of another thread, the phases on its
-// path last for both.
+// For the time of a scope, phases of this thread belong to a context. The phases on the path of another thread's
+// context count the time of both threads.
 class ReportPhases {
  public:
   explicit ReportPhases(PhaseContext context);

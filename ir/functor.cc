@@ -1,16 +1,21 @@
 #include "ir/functor.h"
 
+#include <cstdint>
 #include <optional>
 #include <utility>
 
 #include "base/check.h"
 
 namespace tilewright {
+namespace internal {
+constinit thread_local int64_t visited_nodes = 0;  // NodesVisited of iterations.h gives it
+}  // namespace internal
 
 // ---- Visitor
 
 void Visitor::Visit(const Expr& e) {
   if (!e) return;
+  ++internal::visited_nodes;
   switch (e->kind()) {
     case Kind::kIntImm:
       return VisitIntImm(cast<IntImmNode>(e));
@@ -47,6 +52,7 @@ void Visitor::Visit(const Expr& e) {
 
 void Visitor::Visit(const Stmt& s) {
   if (!s) return;
+  ++internal::visited_nodes;
   switch (s->kind()) {
     case Kind::kFor:
       return VisitFor(cast<ForNode>(s));
@@ -181,6 +187,7 @@ void StmtVisitor::VisitBlock(const BlockNode* op) {
 
 Expr Mutator::Mutate(const Expr& e) {
   if (!e) return e;
+  ++internal::visited_nodes;
   switch (e->kind()) {
     case Kind::kIntImm:
     case Kind::kFloatImm:
@@ -215,6 +222,7 @@ Expr Mutator::Mutate(const Expr& e) {
 
 Stmt Mutator::Mutate(const Stmt& s) {
   if (!s) return s;
+  ++internal::visited_nodes;
   switch (s->kind()) {
     case Kind::kFor:
       return MutateFor(cast<ForNode>(s), s);

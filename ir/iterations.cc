@@ -7,6 +7,9 @@
 #include "ir/functor.h"
 
 namespace tilewright {
+namespace internal {
+extern constinit thread_local int64_t visited_nodes;  // functor.cc
+}  // namespace internal
 namespace {
 
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
@@ -72,8 +75,37 @@ class Counter : public StmtVisitor {
   std::unordered_set<const VarNode*> inside_;
 };
 
+class NodeCounter : public Visitor {
+ public:
+  void Visit(const Expr& e) override {
+    nodes += e ? 1 : 0;
+    Visitor::Visit(e);
+  }
+  void Visit(const Stmt& s) override {
+    nodes += s ? 1 : 0;
+    Visitor::Visit(s);
+  }
+  int64_t nodes = 0;
+};
+
 }  // namespace
 
 Expr StatementIterations(const Stmt& stmt) { return Counter().Count(stmt); }
+
+int64_t CountNodes(const Stmt& body) {
+  NodeCounter counter;
+  counter.Visit(body);
+  return counter.nodes;
+}
+
+int64_t CountNodes(const Function& function) { return CountNodes(function->body); }
+
+int64_t CountNodes(const Module& module) {
+  int64_t nodes = 0;
+  for (const Function& function : module.functions()) nodes += CountNodes(function);
+  return nodes;
+}
+
+int64_t NodesVisited() { return internal::visited_nodes; }
 
 }  // namespace tilewright

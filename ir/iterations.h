@@ -5,6 +5,9 @@
 //       for j in range(m): D[i, j] = C[i, j]
 #pragma once
 
+#include <cstdint>
+
+#include "ir/function.h"
 #include "ir/stmt.h"
 
 namespace tilewright {
@@ -12,5 +15,14 @@ namespace tilewright {
 // How often stores and calls in `stmt` are executed, both branches of conditions counted: an expression of 64 bits over
 // variables that are defined outside of `stmt`. A loop whose extent depends on a variable inside counts once.
 Expr StatementIterations(const Stmt& stmt);
+
+// How long a program is: its statements and expressions, each as often as it is written.
+int64_t CountNodes(const Stmt& body);
+int64_t CountNodes(const Function& function);
+int64_t CountNodes(const Module& module);
+
+// How many nodes visitors and mutators of this thread have been given so far: the work of passes, in numbers that a busy
+// machine does not change.
+int64_t NodesVisited();
 
 }  // namespace tilewright

@@ -52,5 +52,28 @@ TEST(StatementIterations, BlocksAreEntered) {
             "k * T.int64(8)");
 }
 
+constexpr char kCopy[] = R"(
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for i in range(8):
+        B[i] = A[i]
+)";
+
+TEST(CountNodes, CountsWhatIsWritten) {
+  const Function once = ParseFunctionOrDie(kCopy);
+  // The loop with its two bounds, the store with its index, and the load with its own.
+  EXPECT_EQ(CountNodes(once), 7);
+  EXPECT_EQ(CountNodes(Module(once)), 7);
+  const Stmt twice = Sequence({once->body, once->body});
+  EXPECT_EQ(CountNodes(twice), 15);  // shared parts count as often as they stand there
+}
+
+TEST(NodesVisited, CountsTheWorkOfPasses) {
+  const Function function = ParseFunctionOrDie(kCopy);
+  const int64_t before = NodesVisited();
+  CountNodes(function);
+  EXPECT_EQ(NodesVisited() - before, 7);
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -102,7 +102,7 @@ TEST_F(OnnxPlan, ExplainPrintsCallsAndPasses) {
   EXPECT_THAT(joined.out, HasSubstr("  limited by "));
   EXPECT_THAT(joined.out, HasSubstr("float32[3, 32]"));
   EXPECT_THAT(joined.out, HasSubstr("    joins "));
-  // Where the time of the load went, down to LLVM's passes, and by kernel.
+  // The time of the load is told down to LLVM's passes, and by kernel.
   for (const char* phase : {"loaded in ", "import", "FuseKernels", "rules", "verify", "unroll", "LLVM passes",
                             "LLVM code", "constants", "kernel, its longest phases"}) {
     EXPECT_THAT(joined.out, HasSubstr(phase));

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/phases.h"
 #include "ir/script/printer.h"
 #include "ir/shared_memory.h"
 #include "ir/well_formed.h"
@@ -165,6 +166,7 @@ Diagnostics CheckWithViews(const Function& given, const Function& plain, const T
 }  // namespace
 
 VerifyResult VerifyProgram(const Function& given, const Target* target, ProvenParts* proven) {
+  const Phase phase("verify");
   VerifyResult result;
   // The other checks rely on this one.
   result.diagnostics = CheckWellFormed(given);

@@ -8,6 +8,8 @@
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/sketch/sketches.h"
 #include "autoschedule/sketch/threads_by_size.h"
+#include "base/phases.h"
+#include "ir/iterations.h"
 #include "verify/structure/block_scope.h"
 #include "verify/verify.h"
 
@@ -221,6 +223,7 @@ AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinReg
 
 AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinRegistry* intrins, Choices& choices,
                            SharedSteps* shared) {
+  Phase phase("rules");
   AutoScheduled result{Schedule(module, {.intrins = intrins, .shared = shared}), {}, {}};
   for (const Function& function : module.functions()) {
     if (!isa<BlockRealizeNode>(function->body)) continue;
@@ -228,6 +231,8 @@ AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinReg
   }
   result.schedule.EndSharing();
   if (shared == nullptr) result.schedule.RemoveUnusedQueries();
+  phase.End();
+  if (phase.reported()) phase.Nodes(CountNodes(module), CountNodes(result.schedule.module()));
   return result;
 }
 

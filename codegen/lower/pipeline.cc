@@ -55,7 +55,7 @@
 #include "codegen/lower/gpu/select_instructions.h"
 #include "codegen/lower/gpu/unify_threads.h"
 #include "ir/changes/keep_values.h"
-#include "ir/count_nodes.h"
+#include "ir/iterations.h"
 
 namespace tilewright {
 namespace {

@@ -8,10 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "autoschedule/database/apply_best.h"
 #include "autoschedule/sketch/auto_schedule.h"
-#include "base/phases.h"
 #include "base/status_macros.h"
 #include "intrin/registry.h"
-#include "ir/count_nodes.h"
 #include "ir/substitute.h"
 #include "schedule/layout/hoist_prepack.h"
 #include "schedule/reduction/define_empty_reductions.h"
@@ -101,7 +99,6 @@ class Kernels {
 
  private:
   bool IsValid(const Module& module) const {
-    const Phase phase("verify");
     return std::ranges::all_of(module.functions(), [&](const PrimFunc& function) {
       return VerifyProgram(function, &target_).verdict() != Verdict::kRefuted;
     });
@@ -111,14 +108,6 @@ class Kernels {
   const Target& target_;
   std::optional<bool> program_is_valid_;  // once it is asked for
 };
-
-AutoScheduled ScheduledByRules(const PrimFunc& program, const Target& target, IntrinRegistry* intrins) {
-  Phase phase("rules");
-  AutoScheduled scheduled = AutoSchedule(Module(program), target, intrins);
-  phase.End();
-  if (phase.reported()) phase.Nodes(CountNodes(program), CountNodes(scheduled.schedule.module()));
-  return scheduled;
-}
 
 ScheduledKernel WithPace(ScheduledKernel kernel, const PrimFunc& canonical, const Target& target,
                          const std::vector<RuleRefusal>& left_alone) {
@@ -200,12 +189,12 @@ absl::StatusOr<ScheduledKernel> ScheduleKernel(const PrimFunc& canonical, const 
       if (auto kernel = kernels.Of(best->module())) return WithPace(*std::move(kernel), canonical, target, {});
     }
   }
-  const AutoScheduled scheduled = ScheduledByRules(marked, target, &intrins);
+  const AutoScheduled scheduled = AutoSchedule(Module(marked), target, &intrins);
   if (auto kernel = kernels.Of(scheduled.schedule.module())) {
     return WithPace(*std::move(kernel), canonical, target, scheduled.left_alone);
   }
   if (!constants.empty()) {
-    const AutoScheduled plain = ScheduledByRules(canonical, target, &intrins);
+    const AutoScheduled plain = AutoSchedule(Module(canonical), target, &intrins);
     if (auto kernel = kernels.Of(plain.schedule.module())) {
       return WithPace(*std::move(kernel), canonical, target, plain.left_alone);
     }

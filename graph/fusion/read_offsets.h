@@ -1,11 +1,11 @@
-// Where a program reads, apart from what it computes.
+// The places that a program reads, apart from what it computes.
 //
 //   gather[v] = x[0, 4, v] + y[v + 8]   ->   gather[v] = x[0, 0, v] + y[v]      offsets {0, 4, 0, 8}
 //
-// The steps of a recurrence that a file writes out, and layers that read parts of one tensor, are programs that differ in
-// these numbers alone. An offset is the whole number that is added in an index of a load, or that an index is. Only loads
-// from parameters that the program does not write, and that are no constants, have offsets: what is read of constants
-// decides how they are packed, and what is read of temporaries how they are computed.
+// The steps of a recurrence that a file writes out, and layers that read parts of one tensor, are programs that differ
+// in these numbers alone. An offset is the whole number that is added in an index of a load, or that an index is. Only
+// loads from parameters that the program does not write, and that are not constants, have offsets: what is read of
+// constants decides how they are packed, and what is read of temporaries how they are computed.
 #pragma once
 
 #include <cstdint>

@@ -4,8 +4,8 @@
 //   lv4 = R.call_tir(cls.step_4, (h3, x), ...)          ->   lv4 = R.call_tir(cls.step, (h3, x), tir_vars=(4,), ...)
 //
 // A recurrence of 40 steps that a file writes out is then compiled once and not 40 times. Programs with much to do, and
-// those of which there are few, stay as they are: what the compiler knows of their addresses is worth more than the time
-// of compiling them.
+// those of which there are few, stay as they are: what the compiler knows of their addresses is worth more than the
+// time of compiling them.
 #pragma once
 
 #include "absl/status/statusor.h"

@@ -12,7 +12,7 @@
 #include "graph/ir/printer.h"
 #include "graph/ir/structural.h"
 #include "graph/ir/well_formed.h"
-#include "ir/count_nodes.h"
+#include "ir/iterations.h"
 #include "ir/script/printer.h"
 #include "ir/structural.h"
 

@@ -1,4 +1,4 @@
-// Where the time of a load went, as commands print it.
+// The time of a load by phase and by kernel, as commands print it.
 //
 //   LoadReport report;             // phases of this thread are reported from now on
 //   ... load a model, or compile a program ...
