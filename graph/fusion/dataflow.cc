@@ -205,6 +205,7 @@ KernelForm BlockGraph::FormOfGroup(const std::vector<int>& members) const {
     form.contractions += one.contractions;
     form.windows += one.windows;
     form.blocks += one.blocks;
+    form.pointwise &= nodes_[static_cast<size_t>(member)].kind == NodeKind::kKernel && one.pointwise;
   }
   return form;
 }

@@ -13,8 +13,10 @@
 #include "base/status_macros.h"
 #include "graph/fusion/dataflow.h"
 #include "graph/fusion/program_form.h"
+#include "graph/ir/call_types.h"
 #include "graph/ir/functor.h"
 #include "graph/rewrite/fuse_programs.h"
+#include "ir/structural.h"
 
 namespace tilewright::graph {
 namespace {
@@ -170,6 +172,45 @@ class BlockFuser {
     if (std::find(all.begin(), all.end(), why) == all.end()) all.push_back(why);
   }
 
+  // Whether the consumer reads one result of the producer, in one place: nothing is then computed twice.
+  bool ReadsOnce(int producer, int consumer) const {
+    int reads = 0;
+    for (int member : graph_.members(consumer)) {
+      for (const Value& arg : cast<CallTirNode>(graph_.nodes()[static_cast<size_t>(member)].binding.value)->args) {
+        for (int made : graph_.members(producer)) {
+          reads += arg.same_as(graph_.nodes()[static_cast<size_t>(made)].binding.var) ? 1 : 0;
+        }
+      }
+    }
+    return reads == 1;
+  }
+
+  // Whether all that the members compute is of one shape.
+  bool HaveOneShape(const std::vector<int>& members) const {
+    const auto shapes = [&](int member) {
+      const auto* call = cast<CallTirNode>(graph_.nodes()[static_cast<size_t>(member)].binding.value);
+      return TensorsOf(call->out);
+    };
+    const std::vector<const TensorTypeNode*> first = shapes(members[0]);
+    return std::ranges::all_of(members, [&](int member) {
+      const std::vector<const TensorTypeNode*> types = shapes(member);
+      return std::ranges::all_of(types, [&](const TensorTypeNode* type) {
+        return type->shape && first[0]->shape && tilewright::StructuralEqual(*type->shape, *first[0]->shape);
+      });
+    });
+  }
+
+  void Joined(const BlockGraph::Edge& edge, int consumer, const KernelCost* cost) {
+    for (const std::string& why : apart_[edge.producer]) NoteApart(consumer, why);
+    joined_.push_back({edge.producer, consumer});
+    graph_.Merge(edge, consumer);
+    if (cost != nullptr) {
+      cost_of_[consumer] = cost;
+    } else {
+      cost_of_.erase(consumer);
+    }
+  }
+
   bool TryMerge(const BlockGraph::Edge& edge, int consumer, bool light) {
     const KernelForm producer = graph_.FormOfGroup(graph_.members(edge.producer));
     const KernelForm own = graph_.FormOfGroup(graph_.members(consumer));
@@ -185,6 +226,12 @@ class BlockFuser {
     if (!graph_.MayMerge(edge, consumer)) return refuse("other kernels lie between");
     const std::optional<JoinedKernel> joined = Join(members);
     if (!joined) return refuse("they are not one program");
+    // One pass over the same elements is never slower than two: no schedule has to be asked for. Long chains would ask
+    // for the schedule of each of their beginnings.
+    if (producer.pointwise && own.pointwise && ReadsOnce(edge.producer, consumer) && HaveOneShape(members)) {
+      Joined(edge, consumer, nullptr);
+      return true;
+    }
     const double seconds[2] = {CostOf(edge.producer).seconds, CostOf(consumer).seconds};
     const double apart = seconds[0] + seconds[1];
     const KernelCost& cost = CostOf(*joined);
@@ -201,10 +248,7 @@ class BlockFuser {
     if (cost.seconds > least) {
       return refuse(absl::StrFormat("joined %.1f us, apart %.1f us", cost.seconds * 1e6, apart * 1e6));
     }
-    for (const std::string& why : apart_[edge.producer]) NoteApart(consumer, why);
-    joined_.push_back({edge.producer, consumer});
-    graph_.Merge(edge, consumer);
-    cost_of_[consumer] = &cost;
+    Joined(edge, consumer, &cost);
     return true;
   }
 

@@ -1,6 +1,7 @@
 #include "graph/fusion/kernel_cost.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "autoschedule/cost/projected.h"
 #include "autoschedule/program/contraction.h"
@@ -9,6 +10,7 @@
 #include "base/phases.h"
 #include "graph/fusion/program_form.h"
 #include "graph/fusion/read_offsets.h"
+#include "ir/builtin.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
 #include "schedule/layout/hoist_prepack.h"
@@ -50,18 +52,53 @@ bool ReadsWindow(const BlockNode& block) {
   return window;
 }
 
+// Whether the indices are iterators of the block in their order, some of which may be left out, and constants.
+bool AreIteratorsInOrder(const std::vector<Expr>& indices, const std::vector<IterVar>& iters, bool all) {
+  size_t next = 0;
+  for (const Expr& index : indices) {
+    if (AsInt(index) && !all) continue;
+    while (!all && next < iters.size() && !index.same_as(iters[next].var)) ++next;
+    if (next == iters.size() || !index.same_as(iters[next++].var)) return false;
+  }
+  return !all || next == iters.size();
+}
+
+// Whether the block is one store at its iterators, of values that are computed from loads at them. `loaded`: buffers that
+// the program has loaded before.
+bool IsPointwise(const BlockNode& block, std::unordered_set<const BufferNode*>* loaded) {
+  const auto* store = dyn_cast<StoreNode>(block.body);
+  if (store == nullptr || block.init || !AreIteratorsInOrder(store->indices, block.iter_vars, /*all=*/true)) {
+    return false;
+  }
+  bool pointwise = true;
+  PreOrder(store->value, [&](const Expr& e) {
+    const auto* load = dyn_cast<LoadNode>(e);
+    const auto* call = dyn_cast<tilewright::CallNode>(e);
+    if (load != nullptr) {
+      pointwise &= AreIteratorsInOrder(load->indices, block.iter_vars, /*all=*/false) &&
+                   loaded->insert(load->buffer.get()).second;
+    }
+    pointwise &= call == nullptr || call->op != kIfThenElse;
+    return pointwise && load == nullptr;
+  });
+  return pointwise;
+}
+
 }  // namespace
 
 KernelForm FormOf(const PrimFunc& program) {
   KernelForm form;
   form.regular = IsRegular(program);
+  form.pointwise = form.regular;
   if (!form.regular) return form;
+  std::unordered_set<const BufferNode*> loaded;
   const auto* root = cast<BlockRealizeNode>(program->body);
   PreOrder(root->block->body, [&](const Stmt& stmt) {
     const auto* realize = dyn_cast<BlockRealizeNode>(stmt);
     if (realize == nullptr) return true;
     ++form.blocks;
     const BlockNode& block = *realize->block;
+    form.pointwise = form.pointwise && IsPointwise(block, &loaded);
     const bool reduces = std::any_of(block.iter_vars.begin(), block.iter_vars.end(),
                                      [](const IterVar& iter) { return iter.kind == IterKind::kReduce; });
     if (reduces && MatchContraction(*realize).ok()) {
@@ -87,9 +124,7 @@ const KernelCost& KernelCosts::Of(const PrimFunc& unmarked, const std::vector<in
 
 KernelCost KernelCosts::Compute(const PrimFunc& program) {
   KernelCost cost;
-  Phase rules("rules");
   const AutoScheduled scheduled = AutoSchedule(Module(program), target_, &intrins_);
-  rules.End();
   const std::vector<PrimFunc>& functions = scheduled.schedule.module().functions();
   // A packing of constants is a function of its own, which runs once.
   const auto own =
@@ -105,7 +140,6 @@ KernelCost KernelCosts::Compute(const PrimFunc& program) {
     cost.why_not = scheduled.left_alone.front().ToString();
     return cost;
   }
-  const Phase verify("verify");
   const VerifyResult verified = VerifyProgram(function, &target_);
   cost.good = verified.verdict() != Verdict::kRefuted;
   if (!cost.good) cost.why_not = "the verifier refutes its schedule";
