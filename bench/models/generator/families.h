@@ -21,4 +21,8 @@ GeneratedModel GenerateResidualNorm(const GeneratorOptions& options);
 GeneratedModel GenerateMaskedSoftmax(const GeneratorOptions& options);
 GeneratedModel GenerateBiasGelu(const GeneratorOptions& options);
 
+GeneratedModel GenerateUnrolledLstm(const GeneratorOptions& options);
+GeneratedModel GenerateUnrolledDense(const GeneratorOptions& options);
+GeneratedModel GenerateElementwiseChain(const GeneratorOptions& options);
+
 }  // namespace tilewright::bench

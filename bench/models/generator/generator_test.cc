@@ -54,6 +54,8 @@ INSTANTIATE_TEST_SUITE_P(Models, GeneratorTest, testing::Combine(testing::Values
                          TestName);
 INSTANTIATE_TEST_SUITE_P(Parts, GeneratorTest, testing::Combine(testing::ValuesIn(PartNames()), testing::Bool()),
                          TestName);
+INSTANTIATE_TEST_SUITE_P(Loops, GeneratorTest, testing::Combine(testing::ValuesIn(UnrolledNames()), testing::Bool()),
+                         TestName);
 
 // Models of narrow floats compute what those of f32 do, as exactly as their type allows.
 TEST(GeneratorTest, NarrowFloats) {

@@ -43,6 +43,15 @@ const Named& Generators() {
   return *generators;
 }
 
+const Named& Unrolled() {
+  static const auto* const unrolled = new Named{
+      {"lstm_unrolled", GenerateUnrolledLstm},
+      {"dense_unrolled", GenerateUnrolledDense},
+      {"elementwise_chain", GenerateElementwiseChain},
+  };
+  return *unrolled;
+}
+
 const Named& Parts() {
   static const auto* const parts = new Named{
       {"layer_norm", GenerateLayerNorm},
@@ -71,8 +80,13 @@ const std::vector<std::string>& PartNames() {
   return *names;
 }
 
+const std::vector<std::string>& UnrolledNames() {
+  static const auto* const names = NamesOf(Unrolled());
+  return *names;
+}
+
 absl::StatusOr<GeneratedModel> GenerateModel(const std::string& name, const GeneratorOptions& options) {
-  for (const Named* named : {&Generators(), &Parts()}) {
+  for (const Named* named : {&Generators(), &Parts(), &Unrolled()}) {
     for (const auto& [known, generator] : *named) {
       if (known != name) continue;
       GeneratedModel model = generator(options);
@@ -80,9 +94,9 @@ absl::StatusOr<GeneratedModel> GenerateModel(const std::string& name, const Gene
       return model;
     }
   }
-  return absl::InvalidArgumentError(absl::StrCat("there is no model \"", name, "\"; there are ",
-                                                 absl::StrJoin(ModelNames(), ", "),
-                                                 ", and parts: ", absl::StrJoin(PartNames(), ", ")));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "there is no model \"", name, "\"; there are ", absl::StrJoin(ModelNames(), ", "),
+      ", parts: ", absl::StrJoin(PartNames(), ", "), ", and loops: ", absl::StrJoin(UnrolledNames(), ", ")));
 }
 
 absl::Status WriteModel(const onnx::ModelProto& model, const std::string& path) {
