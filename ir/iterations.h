@@ -21,8 +21,8 @@ int64_t CountNodes(const Stmt& body);
 int64_t CountNodes(const Function& function);
 int64_t CountNodes(const Module& module);
 
-// How many nodes visitors and mutators of this thread have been given so far: the work of passes, in numbers that a busy
-// machine does not change.
+// How many nodes visitors and mutators of this thread have been given so far: the work of passes, in numbers that a
+// busy machine does not change.
 int64_t NodesVisited();
 
 }  // namespace tilewright

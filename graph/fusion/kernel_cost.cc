@@ -63,8 +63,8 @@ bool AreIteratorsInOrder(const std::vector<Expr>& indices, const std::vector<Ite
   return !all || next == iters.size();
 }
 
-// Whether the block is one store at its iterators, of values that are computed from loads at them. `loaded`: buffers that
-// the program has loaded before.
+// Whether the block is one store at its iterators, of values that are computed from loads at them. `loaded`: buffers
+// that the program has loaded before.
 bool IsPointwise(const BlockNode& block, std::unordered_set<const BufferNode*>* loaded) {
   const auto* store = dyn_cast<StoreNode>(block.body);
   if (store == nullptr || block.init || !AreIteratorsInOrder(store->indices, block.iter_vars, /*all=*/true)) {

@@ -30,8 +30,8 @@ struct KernelForm {
   int windows = 0;       // other reductions over several elements around each
   int blocks = 0;
   bool regular = true;  // loops around blocks with spatial and reduction iterators, nothing else
-  // Each element of what a block writes depends on the elements at the same place, or in the same row or column, and each
-  // buffer is read once.
+  // Each element of what a block writes depends on the elements at the same place, or in the same row or column, and
+  // each buffer is read once.
   bool pointwise = true;
   // Computes: more than one kernel of these is not joined.
   bool heavy() const { return contractions + windows > 0; }

@@ -1,5 +1,5 @@
-// Work and text of a load may grow as the model does: twice the model gives at most 2.5 times the nodes after each phase,
-// and 2.5 times the nodes visited. What LLVM does is not counted; it gets what lowering leaves.
+// Work and text of a load may grow as the model does: twice the model gives at most 2.5 times the nodes after each
+// phase, and 2.5 times the nodes visited. What LLVM does is not counted; it gets what lowering leaves.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ namespace {
 constexpr double kMostGrowth = 2.5;
 constexpr int kSize = 8;
 
-// Counts that grow faster, by kind and count. This list may only shrink: a line that is no longer needed fails the test.
+// Counts that grow faster, by kind and count. This list may only shrink: a line that is not needed fails the test.
 const std::set<std::pair<std::string, std::string>>& Exceptions() {
   // Rules: a step of a schedule walks the whole program. Graph passes: fusion composes and schedules each beginning of
   // a chain. Lowering: loops of windows are cut at each border, and conditions on sums of lengths are proven again and

@@ -45,8 +45,8 @@ const std::vector<std::string>& ModelNames();
 // Chains out of transformers, without products, as files decompose them: "layer_norm" of 4096x768, "residual_norm" of
 // 256x768, "masked_softmax" of the scores of 12 heads of 256 tokens, "bias_gelu" of 1024x3072.
 const std::vector<std::string>& PartNames();
-// Loops that a file writes out, which are short to run and long to load: "lstm_unrolled" of 40 steps, "dense_unrolled" of
-// 189, "elementwise_chain" of 1,000 nodes.
+// Loops that a file writes out, which are short to run and long to load: "lstm_unrolled" of 40 steps, "dense_unrolled"
+// of 189, "elementwise_chain" of 1,000 nodes.
 const std::vector<std::string>& UnrolledNames();
 // The graph of a model, a part or a loop. An unknown name is an error that lists the known ones.
 absl::StatusOr<GeneratedModel> GenerateModel(const std::string& name, const GeneratorOptions& options);
