@@ -3,10 +3,10 @@
 //   const Pace pace = PaceOf(program, scheduled, target, /*slow_factor=*/10);
 //   if (pace.slow) ...   // no rule made anything of it
 //
-// A program is slow where its work is projected to take more than `slow_factor` times its speed of light: rules that fit
-// a program stay within a few times of it. What could be gained has to be more than it costs to start a kernel on the
-// target once (fork_join_seconds, launch_seconds): a smaller program is as long as a call, however it is scheduled. A
-// program whose limit is not known, as data ends its loops, is not judged.
+// A program is slow where its work is projected to take more than `slow_factor` times its speed of light: rules that
+// fit a program stay within a few times of it. What could be gained has to be more than it costs to start a kernel on
+// the target once (fork_join_seconds, launch_seconds): a smaller program is as long as a call, however it is scheduled.
+// A program whose limit is not known, as data ends its loops, is not judged.
 #pragma once
 
 #include <string>
