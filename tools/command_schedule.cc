@@ -80,7 +80,9 @@ int RunSchedule(const CommandArguments& args) {
   if (auto error = ApplyScheduleScript(*text, *script, &schedule, options)) {
     args.err() << error->diagnostic.ToString() << "\n";
     if (error->refusal && schedule.refused_function()) {
-      args.err() << Render(*error->refusal, schedule.refused_function());
+      // The program with the places marked; its first line is the sentence, which was said.
+      const std::string shown = Render(*error->refusal, schedule.refused_function());
+      args.err() << shown.substr(std::min(shown.find('\n'), shown.size() - 1) + 1);
     }
     return kRefused;
   }

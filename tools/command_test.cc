@@ -209,13 +209,15 @@ TEST(Schedule, Refuses) {
   EXPECT_EQ(RunTool({"schedule", "-"}, kAddOne).status, kUsage);
   Result unknown = RunTool({"schedule", "-", "--script=" + WriteFile("u.py", "sch.spilt(1)\n")}, kAddOne);
   EXPECT_EQ(unknown.status, kRefused);
-  EXPECT_THAT(unknown.err, HasSubstr("u.py:1:1: error: there is no primitive spilt\nsch.spilt(1)\n^\n"));
+  EXPECT_THAT(unknown.err,
+              HasSubstr("u.py:1:1: error: there is no primitive spilt; did you mean split?\nsch.spilt(1)\n^\n"));
   Result refused = RunTool(
       {"schedule", "-", "--script=" + WriteFile("r.py", "i, = sch.get_loops(\"B\")\nsch.bind(i, \"gpu\")\n")}, kAddOne);
   EXPECT_EQ(refused.status, kRefused);
   EXPECT_EQ(refused.out, "");
   EXPECT_THAT(refused.err, HasSubstr("r.py:2:1: error: bind: there is no thread axis gpu\n"));
   EXPECT_THAT(refused.err, HasSubstr("    for i in range(30):\n    # ^^^"));
+  EXPECT_EQ(refused.err.find("there is no thread axis"), refused.err.rfind("there is no thread axis"));
   Result no_trace = RunTool({"schedule", "-", "--script=" + WriteFile("t.json", "{}")}, kAddOne);
   EXPECT_EQ(no_trace.status, kRefused);
   EXPECT_THAT(no_trace.err, HasSubstr("t.json:1:1: error: a trace is an object with a list \"trace\"\n"));
@@ -225,7 +227,8 @@ TEST(Schedule, Refuses) {
   EXPECT_THAT(of_peer.err, HasSubstr("p.json:1:1: error: instruction 0: there is no instruction Magic\n"));
   Result nothing = RunTool({"schedule", "-", "--script=" + WriteFile("n.py", "x = 1\nsch.splt(x)\n")}, kAddOne);
   EXPECT_EQ(nothing.status, kRefused);
-  EXPECT_THAT(nothing.err, HasSubstr("n.py:2:1: error: there is no primitive splt\nsch.splt(x)\n^\n"));
+  EXPECT_THAT(nothing.err,
+              HasSubstr("n.py:2:1: error: there is no primitive splt; did you mean split?\nsch.splt(x)\n^\n"));
 }
 
 constexpr char kScale[] = R"(

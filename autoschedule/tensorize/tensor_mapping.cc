@@ -200,6 +200,28 @@ int FusedIterators(const TensorMapping& mapping) {
   return count;
 }
 
+std::vector<Buffer> BuffersOf(const StoreNode& store) {
+  std::vector<Buffer> buffers = {store.buffer};
+  PreOrder(store.value, [&](const Expr& e) {
+    if (const auto* load = dyn_cast<LoadNode>(e)) buffers.push_back(load->buffer);
+    return true;
+  });
+  return buffers;
+}
+
+// ": A is uint8, and A of the description int8", for the first buffers in order that have different types; texts of
+// expressions do not show them.
+std::string WhereTypesDiffer(const StoreNode& store, const StoreNode& described) {
+  const std::vector<Buffer> own = BuffersOf(store), others = BuffersOf(described);
+  if (own.size() != others.size()) return "";
+  for (size_t i = 0; i < own.size(); ++i) {
+    if (own[i]->dtype == others[i]->dtype) continue;
+    return absl::StrCat(": ", own[i]->name, " is ", own[i]->dtype.ToString(), ", and ", others[i]->name,
+                        " of the description ", others[i]->dtype.ToString());
+  }
+  return "";
+}
+
 }  // namespace
 
 const BlockNode* DescribedBlock(const TensorIntrin& intrin) {
@@ -240,7 +262,8 @@ TensorMappings FindTensorMappings(const BlockNode& block, const TensorIntrin& in
   output[described_store->buffer.get()] = {store->buffer, store->indices};
   const std::vector<Assignment> assignments = Unify(store->value, described_store->value, output);
   if (assignments.empty()) {
-    return refuse(absl::StrCat(Print(store->value), " is not of the form ", Print(described_store->value)));
+    return refuse(absl::StrCat(Print(store->value), " is not of the form ", Print(described_store->value),
+                               WhereTypesDiffer(*store, *described_store)));
   }
   MappingFinder finder(block, intrin, *described);
   for (const Assignment& assignment : assignments) finder.Add(assignment, *described_store, result.found);

@@ -84,7 +84,7 @@ TEST(TensorMapping, SaysWhyThereIsNone) {
   const Function int8 = ops::Matmul(16, 16, 16, *ops::OperandTypes::Parse("u8s8"));
   EXPECT_EQ(FindTensorMappings(LastBlock(int8), tile).refusal,
             "C[v_i, v_j] + T.Cast(\"int32\", A[v_i, v_k]) * T.Cast(\"int32\", B[v_k, v_j]) is not of the form "
-            "C[vi, vj] + A[vi, vk] * B[vj, vk]");
+            "C[vi, vj] + A[vi, vk] * B[vj, vk]: C is int32, and C of the description float32");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Reads a program, checks it, schedules it, compiles it and calls it on its own data: everything that the tool does, from
-// a program that found Tilewright by CMake or pkg-config.
+// Reads a program, checks it, schedules it, compiles it and calls it on its own data: everything that the tool does,
+// from a program that found Tilewright by CMake or pkg-config.
 //
 //   ./multiply matmul.py schedule.py
 #include <cmath>

@@ -163,6 +163,12 @@ const CallSpelling* FindSpelling(std::string_view name) {
   return it == table->end() ? nullptr : it->second;
 }
 
+std::vector<std::string> SpellingNames() {
+  std::vector<std::string> names;
+  for (const CallSpelling& spelling : kSpellings) names.emplace_back(spelling.name);
+  return names;
+}
+
 const CallSpelling* SpellingOf(std::string_view op) {
   static const auto* const table = [] {
     auto* map = new std::unordered_map<std::string_view, const CallSpelling*>;

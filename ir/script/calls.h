@@ -40,6 +40,8 @@ struct CallSpelling {
 
 // Null when no function of that name becomes a call.
 const CallSpelling* FindSpelling(std::string_view name);
+// All names.
+std::vector<std::string> SpellingNames();
 // The preferred spelling of a call node, or null.
 const CallSpelling* SpellingOf(std::string_view op);
 

@@ -125,8 +125,11 @@ TEST(ParserError, Names) {
             "3:5 'm' is used, but is not a size of a parameter or matched buffer");
   EXPECT_EQ(BodyError("A[0] = A.size"),
             "3:12 a buffer has no '.size'; known are data, shape, strides, elem_offset and dtype");
-  EXPECT_EQ(BodyError("A[0] = T.expo(A[0])"),
-            "3:12 T.expo is not known; T.call_intrin(\"type\", \"expo\", ...) calls any intrinsic");
+  EXPECT_EQ(
+      BodyError("A[0] = T.expo(A[0])"),
+      "3:12 T.expo is not known; did you mean exp or exp2? T.call_intrin(\"type\", \"expo\", ...) calls any intrinsic");
+  EXPECT_EQ(BodyError("A[0] = T.frobnicate(A[0])"),
+            "3:12 T.frobnicate is not known; T.call_intrin(\"type\", \"frobnicate\", ...) calls any intrinsic");
   EXPECT_EQ(Error("@T.prim_func\ndef f(A: T.handle, A: T.handle):\n    pass\n"),
             "f.py:2:20: error: 'A' is already defined here\ndef f(A: T.handle, A: T.handle):\n                   ^");
 }

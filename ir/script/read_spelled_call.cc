@@ -1,6 +1,7 @@
 // Calls that stay calls: the table of calls.h, and any intrinsic by T.call_intrin.
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/nearest_names.h"
 #include "ir/builtin.h"
 #include "ir/script/calls.h"
 #include "ir/script/reader.h"
@@ -112,8 +113,9 @@ Expr FunctionReader::ReadSpelledCall(const PyExpr& e, const std::string& name) {
     return Call(dtype.value_or(DataType::Handle()), name, std::move(args));
   }
   if (spelling == nullptr) {
-    Fail(e.items[0]->offset,
-         absl::StrCat("T.", name, " is not known; T.call_intrin(\"type\", \"", name, "\", ...) calls any intrinsic"));
+    const std::string near = DidYouMean(name, SpellingNames());
+    Fail(e.items[0]->offset, absl::StrCat("T.", name, " is not known", near.empty() ? ";" : near,
+                                          " T.call_intrin(\"type\", \"", name, "\", ...) calls any intrinsic"));
     return Expr();
   }
   const ResultRule rule = spelling->rule;

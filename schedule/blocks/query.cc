@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
+#include "base/nearest_names.h"
 #include "base/status_macros.h"
 #include "ir/functor.h"
 #include "schedule/program/common_refusals.h"
@@ -11,10 +13,30 @@
 
 namespace tilewright {
 
+namespace {
+
+std::vector<std::string> BlockNames(const Function& function) {
+  std::vector<std::string> names;
+  PreOrder(function->body, [&](const Stmt& stmt) {
+    if (const auto* realize = dyn_cast<BlockRealizeNode>(stmt)) names.push_back(realize->block->name);
+    return true;
+  });
+  std::ranges::sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  // Blocks inside of an init are not found.
+  std::erase_if(names, [&](const std::string& name) { return BlocksNamed(function, name).empty(); });
+  return names;
+}
+
+}  // namespace
+
 Outcome<uint32_t> GetBlock(const Function& function, std::string_view name) {
   const std::vector<const BlockRealizeNode*> blocks = BlocksNamed(function, name);
   if (blocks.size() == 1) return blocks[0]->block->id;
-  if (blocks.empty()) return Refusal{"get_block", "there is no block named {text0}", {}, {}, {std::string(name)}};
+  if (blocks.empty()) {
+    const std::string near = DidYouMean(name, BlockNames(function));
+    return Refusal{"get_block", "there is no block named {text0}{text1}", {}, {}, {std::string(name), near}};
+  }
   std::vector<uint32_t> ids;
   for (const BlockRealizeNode* block : blocks) ids.push_back(block->block->id);
   return Refusal{"get_block", "{num0} blocks are named {text0}", ids, {}, {std::string(name)}, {std::ssize(blocks)}};

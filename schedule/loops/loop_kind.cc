@@ -1,11 +1,11 @@
 #include "schedule/loops/loop_kind.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/nearest_names.h"
 #include "base/status_macros.h"
 #include "schedule/program/common_refusals.h"
 #include "schedule/program/loop_independence.h"
@@ -43,12 +43,12 @@ Outcome<Function> RunAtOnce(const char* primitive, const Function& function, uin
   return WithKind(function, loop, kind, std::move(thread));
 }
 
-bool IsThread(std::string_view thread) {
-  static constexpr std::array<std::string_view, 13> kThreads = {
+const std::vector<std::string>& Threads() {
+  static const auto* const threads = new std::vector<std::string>{
       "blockIdx.x",      "blockIdx.y",  "blockIdx.z",  "clusterCtaIdx.x", "clusterCtaIdx.y",
       "clusterCtaIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z",     "vthread",
       "vthread.x",       "vthread.y",   "vthread.z"};
-  return std::find(kThreads.begin(), kThreads.end(), thread) != kThreads.end();
+  return *threads;
 }
 
 }  // namespace
@@ -62,7 +62,10 @@ Outcome<Function> Vectorize(const Function& function, uint32_t loop) {
 }
 
 Outcome<Function> Bind(const Function& function, uint32_t loop, std::string_view thread) {
-  if (!IsThread(thread)) return Refusal{"bind", "there is no thread axis {text0}", {loop}, {}, {std::string(thread)}};
+  if (std::ranges::find(Threads(), thread) == Threads().end()) {
+    const std::string near = DidYouMean(thread, Threads());
+    return Refusal{"bind", "there is no thread axis {text0}{text1}", {loop}, {}, {std::string(thread), near}};
+  }
   return RunAtOnce("bind", function, loop, ForKind::kThreadBound, std::string(thread));
 }
 

@@ -231,7 +231,8 @@ TEST(LoopKinds, Refuse) {
   EXPECT_EQ(Line(Bind(f, k, "blockIdx.x"), f),
             "bind: the iterator vk of block C, which depends on loop k, is reduce, not spatial");
   EXPECT_EQ(Line(Bind(f, k, "threadIdx.x"), f), "accepted");
-  EXPECT_EQ(Line(Bind(f, k, "threadIdx.w"), f), "bind: there is no thread axis threadIdx.w");
+  EXPECT_EQ(Line(Bind(f, k, "threadIdx.w"), f),
+            "bind: there is no thread axis threadIdx.w; did you mean threadIdx.x, threadIdx.y or threadIdx.z?");
   const Function shifted = testing::ElementwiseInOneNest(4, 8, 1);
   EXPECT_EQ(Line(Parallel(shifted, LoopsOf(shifted, "B")[1]), shifted),
             "parallel: block C may use elements of B that block B writes in another iteration of loop j");

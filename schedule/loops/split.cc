@@ -1,9 +1,13 @@
 #include "schedule/loops/split.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "schedule/program/common_refusals.h"
 #include "schedule/program/loop_ranges.h"
@@ -14,6 +18,28 @@ namespace tilewright {
 namespace {
 
 constexpr const char* kName = "split";
+
+// Divisors that are named, those near the factor that was given.
+constexpr size_t kMostDivisors = 6;
+
+// "; 512 is divided by 4, 8, 16, ...": what else the product might be. Nothing for extents that are not numbers.
+std::string FactorsThatDivide(const Expr& extent, const Expr& product) {
+  const std::optional<int64_t> whole = AsInt(extent), given = AsInt(product);
+  constexpr int64_t kLargest = 100'000'000;  // divisors are found by trying
+  if (!whole || !given || *whole < 2 || *whole > kLargest) return "";
+  std::vector<int64_t> divisors;
+  for (int64_t d = 1; d * d <= *whole; ++d) {
+    if (*whole % d != 0) continue;
+    if (d > 1) divisors.push_back(d);
+    if (d * d != *whole) divisors.push_back(*whole / d);
+  }
+  const auto distance = [&](int64_t d) { return d < *given ? *given - d : d - *given; };
+  std::ranges::sort(divisors, {}, distance);
+  divisors.resize(std::min(divisors.size(), kMostDivisors));
+  std::ranges::sort(divisors);
+  return absl::StrCat("; ", *whole, " is divided by ", absl::StrJoin(divisors, ", "),
+                      ", and None stands for the factor that is left");
+}
 
 std::vector<Expr> Given(const std::vector<Expr>& factors) {
   std::vector<Expr> given;
@@ -62,9 +88,10 @@ Outcome<std::vector<Expr>> CompleteFactors(arith::Analyzer& analyzer, const ForN
     complete[absent] = analyzer.Simplify(FloorDiv(loop.extent + product - 1, product));
   } else if (!analyzer.CanProve(product >= loop.extent)) {
     return Refusal{kName,
-                   "the product {expr0} of the factors is not known to reach the extent {expr1} of {loop0}",
+                   "the product {expr0} of the factors is not known to reach the extent {expr1} of {loop0}{text0}",
                    {loop.id},
-                   {product, loop.extent}};
+                   {product, loop.extent},
+                   {FactorsThatDivide(loop.extent, product)}};
   }
   return complete;
 }

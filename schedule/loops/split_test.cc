@@ -60,7 +60,7 @@ TEST(Split, Refuses) {
   EXPECT_EQ(reason(f, {Expr(), Expr()}), "more than one factor of {loop0} is to be inferred");
   EXPECT_EQ(reason(f, {0, 64}), "factor {expr0} of {loop0} is not known to be positive");
   EXPECT_EQ(reason(f, {7, 9}),
-            "the product {expr0} of the factors is not known to reach the extent {expr1} of {loop0}");
+            "the product {expr0} of the factors is not known to reach the extent {expr1} of {loop0}{text0}");
   EXPECT_EQ(reason(f, {1 << 30, 2}), "the product of the factors is too large for {loop0}, which counts in {text0}");
   EXPECT_EQ(reason(f, {Expr(int64_t{1} << 40), Expr()}),
             "the product of the factors is too large for {loop0}, which counts in {text0}");

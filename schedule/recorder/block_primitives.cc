@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "base/nearest_names.h"
 #include "base/status_macros.h"
 #include "intrin/registry.h"
 #include "schedule/blocks/annotate.h"
@@ -28,7 +29,13 @@ Annotation ToAnnotation(const Value& value) {
 Outcome<Applied> ApplyTensorize(Application& call) {
   const TensorIntrin* intrin = call.intrins() == nullptr ? nullptr : call.intrins()->Find(call.String(1));
   if (intrin == nullptr) {
-    return Refusal{"tensorize", "there is no intrinsic {text0}", {call.Id(0)}, {}, {call.String(1)}};
+    const std::vector<std::string> names =
+        call.intrins() == nullptr ? std::vector<std::string>() : call.intrins()->names();
+    return Refusal{"tensorize",
+                   "there is no intrinsic {text0}{text1}",
+                   {call.Id(0)},
+                   {},
+                   {call.String(1), DidYouMean(call.String(1), names)}};
   }
   TW_ASSIGN_OR_RETURN(TensorizeResult result, Tensorize(call.function(), call.Id(0), *intrin, call.Bool(2)));
   return call.Changed(result.function);

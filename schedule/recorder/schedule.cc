@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/nearest_names.h"
 #include "base/status_macros.h"
 #include "schedule/recorder/shared_steps.h"
 #include "schedule/recorder/view_refusals.h"
@@ -190,7 +191,10 @@ Outcome<std::vector<Rv>> Schedule::Apply(const Primitive& primitive, std::vector
   refused_function_ = module_.Find(function);
   if (!refused_function_) {
     refused_function_ = module_.Main();
-    return Refusal{primitive.name, "there is no function {text0}", {}, {}, {function}};
+    std::vector<std::string> names;
+    for (const Function& known : module_.functions()) names.push_back(known->name);
+    return Refusal{
+        primitive.name, "there is no function {text0}{text1}", {}, {}, {function, DidYouMean(function, names)}};
   }
   Application application(module_, function, *resolved, decision, random_, intrins_);
   const std::optional<Refusal> views = WhyViewsForbid(primitive, refused_function_, *resolved);

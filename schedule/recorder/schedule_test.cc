@@ -244,7 +244,7 @@ TEST(Schedule, RefusedCallsLeaveItAsItWas) {
   EXPECT_TRUE(StructuralEqual(sch.module(), Matmul()));
   ASSERT_TRUE(sch.Split(loops[0], {8, 8}).ok());
   EXPECT_EQ(Line(sch.Split(loops[0], {8, 8}), sch), "split: the loop no longer exists");
-  EXPECT_EQ(Line(sch.GetBlock("D"), sch), "get_block: there is no block named D");
+  EXPECT_EQ(Line(sch.GetBlock("D"), sch), "get_block: there is no block named D; did you mean C?");
   EXPECT_EQ(Line(sch.Apply("split", {Rv{77}, Value::List{8, 8}}), sch),
             "split: an argument is not a random variable of this schedule");
   EXPECT_EQ(Line(sch.Apply("split", {Rv(loops[1])}), sch), "split: the argument factors is missing");
@@ -273,7 +273,8 @@ TEST(Trace, JsonErrorsSayWhere) {
   EXPECT_EQ(error("{"), "the text is not JSON");
   EXPECT_EQ(error("[]"), "a trace is an object with a list \"trace\"");
   EXPECT_EQ(error(R"({"trace": [{}]})"), "instruction 0: there is no \"primitive\"");
-  EXPECT_EQ(error(R"({"trace": [{"primitive": "spilt"}]})"), "instruction 0: there is no primitive spilt");
+  EXPECT_EQ(error(R"({"trace": [{"primitive": "spilt"}]})"),
+            "instruction 0: there is no primitive spilt; did you mean split?");
   EXPECT_EQ(error(R"({"trace": [{"primitive": "get_loops", "args": {"block": {"rv": "b0"}}}]})"),
             "instruction 0: b0 is not defined");
   EXPECT_EQ(error(R"({"trace": [{"primitive": "get_block", "args": {"nam": "C"}}]})"),

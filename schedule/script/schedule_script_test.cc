@@ -137,13 +137,13 @@ TEST(ScheduleScript, CallsBackAfterEachCall) {
 
 TEST(ScheduleScript, ErrorsNameLineAndColumn) {
   EXPECT_EQ(ErrorOf("b = sch.get_block(\"D\")"),
-            "s.py:1:5: error: get_block: there is no block named D\nb = sch.get_block(\"D\")\n    ^");
+            "s.py:1:5: error: get_block: there is no block named D; did you mean C?\nb = sch.get_block(\"D\")\n    ^");
   auto starts = [](std::string_view text, std::string_view expected) {
     const std::string error = ErrorOf(text);
     EXPECT_EQ(error.substr(0, error.find('\n')), expected);
   };
   starts("i, j = sch.get_loops(\"C\")", "s.py:1:1: error: there are 2 names for 3 values");
-  starts("sch.spilt(1)", "s.py:1:1: error: there is no primitive spilt");
+  starts("sch.spilt(1)", "s.py:1:1: error: there is no primitive spilt; did you mean split?");
   starts("x = foo(1)\nsch.unroll(x)",
          "s.py:2:12: error: the value of x is not known: line 1 is other Python (expected a call of a primitive of the "
          "schedule)");
@@ -157,8 +157,10 @@ TEST(ScheduleScript, ErrorsNameLineAndColumn) {
   starts("sch.split(i, [1, 2])", "s.py:1:11: error: the name i is not defined");
   starts("l = sch.get_loops(\"C\")\nsch.split(l[3], [1, 2])", "s.py:2:13: error: the list has 3 elements");
   starts("l = sch.get_loops(\"C\")\nsch.split(l[0], [1, 2])",
-         "s.py:2:1: error: split: the product 2 of the factors is not known to reach the extent 64 of loop i");
-  starts("l = sch.get_loops(\"C\")\nsch.split(l[0], factor=[1, 2])", "s.py:2:17: error: split has no argument factor");
+         "s.py:2:1: error: split: the product 2 of the factors is not known to reach the extent 64 of loop i"
+         "; 64 is divided by 2, 4, 8, 16, 32, 64, and None stands for the factor that is left");
+  starts("l = sch.get_loops(\"C\")\nsch.split(l[0], factor=[1, 2])",
+         "s.py:2:17: error: split has no argument factor; did you mean factors?");
   starts("l = sch.get_loops(\"C\")\nsch.split(l[0])", "s.py:2:1: error: split wants the argument factors");
   starts("l = sch.get_loops(\"C\")\nsch.split(l[0], [8, 8], loop=l[0])",
          "s.py:2:25: error: the argument loop is given twice");

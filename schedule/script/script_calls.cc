@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/nearest_names.h"
 #include "schedule/script/python_values.h"
 #include "schedule/script/script_runner.h"
 
@@ -16,6 +17,12 @@ bool IsCalled(const ArgSpec& arg, std::string_view keyword) {
   const std::string_view name = arg.name;
   return name == keyword || (keyword == "block" && name == "scope_block") ||
          (keyword == "loop" && arg.kind == ArgKind::kTarget);  // blockize(loop=...)
+}
+
+std::vector<std::string> PrimitiveNames() {
+  std::vector<std::string> names;
+  for (const Primitive& primitive : AllPrimitives()) names.emplace_back(primitive.name);
+  return names;
 }
 
 // The lambda or name inside of T.index_map(...), IndexMap.from_func(..., inverse_index_map=...).
@@ -80,7 +87,9 @@ bool ScriptRunner::EvalCall(const PyExpr& e, Value* out) {
   if (callee.text == "remove_rv") return RemoveRv(e, out);
   if (callee.text == "can_decompose_padding") return CanDecomposePadding(e, out);
   const Primitive* primitive = FindPrimitive(callee.text);
-  if (primitive == nullptr) return Fail(e.offset, "there is no primitive " + callee.text);
+  if (primitive == nullptr) {
+    return Fail(e.offset, "there is no primitive " + callee.text + DidYouMean(callee.text, PrimitiveNames()));
+  }
   std::vector<Value> args;
   Value decision;
   return BindArguments(e, *primitive, &args, &decision) && LookUpBlocks(e, *primitive, &args) &&
@@ -263,7 +272,10 @@ bool ScriptRunner::BindArguments(const PyExpr& e, const Primitive& primitive, st
     const auto spec =
         std::ranges::find_if(primitive.args, [&](const ArgSpec& arg) { return IsCalled(arg, e.keywords[k]); });
     if (spec == primitive.args.end()) {
-      return Fail(offset, std::string(primitive.name) + " has no argument " + e.keywords[k]);
+      std::vector<std::string> names;
+      for (const ArgSpec& arg : primitive.args) names.emplace_back(arg.name);
+      return Fail(offset,
+                  std::string(primitive.name) + " has no argument " + e.keywords[k] + DidYouMean(e.keywords[k], names));
     }
     const auto at = static_cast<size_t>(spec - primitive.args.begin());
     if (bound[at]) return Fail(offset, "the argument " + e.keywords[k] + " is given twice");

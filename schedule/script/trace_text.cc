@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/nearest_names.h"
 #include "ir/script/printer.h"
 #include "ir/script/python/parser.h"
 #include "schedule/script/index_map_reader.h"
@@ -18,6 +19,12 @@ namespace tilewright {
 namespace {
 
 using Json = nlohmann::json;
+
+std::vector<std::string> PrimitiveNames() {
+  std::vector<std::string> names;
+  for (const Primitive& primitive : AllPrimitives()) names.emplace_back(primitive.name);
+  return names;
+}
 
 char Letter(ResultKind kind) {
   switch (kind) {
@@ -199,7 +206,8 @@ class JsonReader {
     const std::string name = entry["primitive"].get<std::string>();
     Instruction instruction;
     instruction.primitive = FindPrimitive(name);
-    if (instruction.primitive == nullptr) return Fail("there is no primitive " + name);
+    if (instruction.primitive == nullptr)
+      return Fail("there is no primitive " + name + DidYouMean(name, PrimitiveNames()));
     const Json args = entry.value("args", Json::object());
     if (!args.is_object()) return Fail("\"args\" is not an object");
     for (const auto& [key, value] : args.items()) {
