@@ -1,9 +1,11 @@
 #include "graph/pipeline.h"
 
 #include "graph/fusion/fold_scales.h"
+#include "graph/fusion/integer_products.h"
 #include "graph/fusion/kernel_cost.h"
 #include "graph/fusion/layout.h"
 #include "graph/fusion/share_kernels.h"
+#include "graph/fusion/sink_dequantization.h"
 #include "graph/fusion/specialize.h"
 #include "graph/rewrite/legalize.h"
 
@@ -17,6 +19,10 @@ std::vector<Pass> GraphPasses(const PassEnvironment& environment) {
   const auto legalize = [e](const GraphModule& m) -> absl::StatusOr<GraphModule> {
     return e.lowerings == nullptr ? m : LegalizeOps(m, *e.ops, *e.lowerings);
   };
+  const auto integers = [e](const GraphModule& m) {
+    return IntegerProducts(m, *e.ops, e.precision == Precision::kInteger);
+  };
+  const auto sink = [e](const GraphModule& m) { return SinkDequantization(m, *e.ops); };
   const auto scales = [e](const GraphModule& m) { return FoldScales(m, *e.ops); };
   const auto layouts = [e](const GraphModule& m) { return AssignLayouts(m, *e.ops); };
   const auto specialize = [e](const GraphModule& m) { return SpecializePrograms(m, *e.ops); };
@@ -26,10 +32,14 @@ std::vector<Pass> GraphPasses(const PassEnvironment& environment) {
   };
   const auto share = [e](const GraphModule& m) { return ShareKernels(m, *e.ops); };
   return {
+      // Before small weights are folded to floats, and where others were brought into their order.
+      {.name = "IntegerProducts", .opt_level = 2, .run = integers},
       {.name = "FoldConstants", .opt_level = 1, .run = fold},
       {.name = "EliminateCommonSubexpressions", .opt_level = 1, .run = cse},
       {.name = "EliminateDeadCode", .opt_level = 1, .run = dce},
       {.name = "LegalizeOps", .opt_level = 0, .run = legalize},
+      {.name = "IntegerProducts", .opt_level = 2, .run = integers},
+      {.name = "SinkDequantization", .opt_level = 2, .run = sink},
       {.name = "FoldScales", .opt_level = 2, .run = scales},
       {.name = "FoldConstants", .opt_level = 2, .run = fold},
       {.name = "AssignLayouts", .opt_level = 2, .run = layouts},

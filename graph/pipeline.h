@@ -26,6 +26,7 @@ struct PassEnvironment {
       nullptr;                 // null: the graph calls programs alone, and none of its operators is lowered
   ConstantFolder folder = {};  // constants are computed where the compiler runs, whatever the target is
   Target target = {};
+  Precision precision = Precision::kExact;
   FusionReport* report = nullptr;       // receives what fusion decided; null: nobody asks
   const DecisionStore* kept = nullptr;  // where that is kept; null: nowhere
 };

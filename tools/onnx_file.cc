@@ -44,7 +44,7 @@ std::string Describe(const onnx::ValueInfoProto& value) {
                       type.has_shape() ? absl::StrJoin(extents, ", ") : "?", "]");
 }
 
-// A pass of --disable that there is not, or that does not run at this opt_level.
+// A pass of --disable that there is not, or that does not run at this opt_level; a precision that no pass uses.
 std::optional<std::string> UnusedPass(const graph::PassContext& context) {
   graph::OpTable ops;
   std::map<std::string, int> levels;
@@ -54,6 +54,15 @@ std::optional<std::string> UnusedPass(const graph::PassContext& context) {
     const auto [known, is_new] = levels.emplace(pass.name, pass.opt_level);
     if (is_new) names.push_back(pass.name);
     known->second = std::min(known->second, pass.opt_level);
+  }
+  const std::string precise = "IntegerProducts";
+  if (context.precision == graph::Precision::kInteger) {
+    if (context.opt_level < levels.at(precise)) {
+      return absl::StrCat("--precision=integer has no effect with --opt-level=", context.opt_level);
+    }
+    if (context.disabled.contains(precise)) {
+      return absl::StrCat("--precision=integer has no effect with --disable=", precise);
+    }
   }
   for (const std::string& name : context.disabled) {
     const auto known = levels.find(name);
@@ -89,6 +98,7 @@ graph::PassContext PassesOf(const CommandArguments& args) {
   graph::PassContext context;
   if (const auto level = args.Get("--opt-level")) (void)absl::SimpleAtoi(*level, &context.opt_level);
   for (const std::string& name : args.GetAll("--disable")) context.disabled.insert(name);
+  if (args.Get("--precision") == "integer") context.precision = graph::Precision::kInteger;
   return context;
 }
 

@@ -144,6 +144,7 @@ absl::StatusOr<GraphModule> OptimizeGraph(const GraphModule& module, const OpTab
   const PassEnvironment environment{.ops = &ops,
                                     .folder = HostFolder(&ops),
                                     .target = options.target,
+                                    .precision = context.precision,
                                     .report = options.report,
                                     .kept = kept ? &*kept : nullptr};
   return RunPasses(GraphPasses(environment), module, context);

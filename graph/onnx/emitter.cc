@@ -62,8 +62,20 @@ std::unordered_set<const SymbolNode*> Mentioned(const PrimFunc& program) {
   return result;
 }
 
+// Whether a program makes floats of as many integers of 8 bits, which products may multiply as they are. Few are known.
+bool WidensBytes(const Items& inputs, const Items& types) {
+  return std::any_of(types.begin(), types.end(), [&](const Item& type) {
+    const int64_t count = CountOrMax(type.shape);
+    return type.dtype.is_float() && count > kMaxKnownValues &&
+           std::any_of(inputs.begin(), inputs.end(), [&](const Item& input) {
+             return input.dtype.is_integer() && input.dtype.bits() == 8 && CountOrMax(input.shape) == count;
+           });
+  });
+}
+
 // The results of a program of constants.
 std::optional<std::vector<NDArray>> RunOnConstants(const PrimFunc& program, const Items& inputs, const Items& types) {
+  if (WidensBytes(inputs, types)) return std::nullopt;
   std::vector<interp::Argument> arguments;
   for (const Item& input : inputs) {
     auto array = ArrayOf(input);

@@ -9,6 +9,7 @@
 // runs requires runs whatever its level. Disabling a name that no pass has, or a pass that another requires, is an error.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <iosfwd>
 #include <set>
@@ -35,10 +36,17 @@ class PassInstrument {
   virtual void After(const Pass& pass, const GraphModule& before, const GraphModule& after, double seconds) = 0;
 };
 
+// What the passes may round otherwise than the graph says (docs/numerics.md).
+enum class Precision : uint8_t {
+  kExact,    // nothing
+  kInteger,  // products of dequantized integers are products of integers
+};
+
 struct PassContext {
   int opt_level = 2;
   std::set<std::string> disabled = {};
   std::vector<PassInstrument*> instruments = {};
+  Precision precision = Precision::kExact;
   bool check = false;  // every pass's result is checked for well-formedness; a violation is an Internal error
 };
 

@@ -15,6 +15,9 @@ constexpr std::string_view kModelDimHelp = "value of a symbolic dimension";
 constexpr std::string_view kLevelHelp =
     "how far the graph is optimized: 0 not, 1 what keeps every bit, 2 (the default) and 3 all";
 constexpr std::string_view kDisableHelp = "a pass that the graph does not go through";
+constexpr std::string_view kPrecisions = "f32|integer";
+constexpr std::string_view kPrecisionHelp =
+    "f32: as the model says (the default); integer: dequantized integers are multiplied as integers";
 constexpr std::string_view kAsIsHelp = "the program as it stands, with no schedule applied";
 constexpr std::string_view kUnverifiedHelp = "leaves out the verification of the scheduled program, and says so";
 constexpr std::string_view kCompiled = "--engine=llvm|cuda-emulation|cuda";
@@ -56,6 +59,7 @@ constexpr FlagRow kRows[] = {
     {"compile", "--dim", "NAME=N", kDim, kModels, kModelDimHelp, Repeated()},
     {"compile", "--opt-level", "N", kLevel, kModels, kLevelHelp},
     {"compile", "--disable", "PASS", kText, kModels, kDisableHelp, Repeated()},
+    {"compile", "--precision", kPrecisions, kChoice, kModels, kPrecisionHelp},
 
     {"check", "--target", "NAME", kTarget, kPrograms, "what the program is for; host by default"},
     {"check", "--script", "SCHED", kFile, kPrograms, "a schedule; the scheduled program is verified"},
@@ -104,6 +108,7 @@ constexpr FlagRow kRows[] = {
     {"run", "--disable", "PASS", kText, kModels, kDisableHelp, Repeated()},
     {"run", "--timings", "", kSwitch, kModels,
      "where the processor time of the load went, by phase and by kernel; kernels of the cache are not compiled"},
+    {"run", "--precision", kPrecisions, kChoice, kModels, kPrecisionHelp},
     {"run", "--json", "", kSwitch, kPrograms | kGraphs | kModels, "prints the outputs as JSON"},
 
     {"emulate", "--launch", "LAUNCH.json", kFile, kKernels, "grid, block, arguments: docs/emulate.md"},
@@ -161,6 +166,7 @@ constexpr FlagRow kRows[] = {
     {"explain", "--dim", "NAME=N", kDim, kModels, kModelDimHelp, Repeated()},
     {"explain", "--opt-level", "N", kLevel, kModels, kLevelHelp},
     {"explain", "--disable", "PASS", kText, kModels, kDisableHelp, Repeated()},
+    {"explain", "--precision", kPrecisions, kChoice, kModels, kPrecisionHelp},
 };
 
 }  // namespace

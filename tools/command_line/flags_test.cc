@@ -150,6 +150,10 @@ TEST(Flags, ModelsRefuseWhatTheyDoNotUse) {
   refuses({"run", model, "--dim=n=4", "--dim=n=5"}, "--dim gives n twice");
   refuses({"run", model, "--dim=n=4", "--disable=FuseKernel"}, "there is no such pass; did you mean FuseKernels?");
   refuses({"run", model, "--dim=n=4", "--disable=FuseKernels", "--opt-level=1"}, "has no effect with --opt-level=1");
+  refuses({"run", model, "--dim=n=4", "--precision=integer", "--opt-level=1"}, "has no effect with --opt-level=1");
+  refuses({"run", model, "--dim=n=4", "--precision=integer", "--disable=IntegerProducts"},
+          "has no effect with --disable=IntegerProducts");
+  refuses({"explain", model, "--precision=half"}, "--precision must be one of f32, integer");
   refuses({"run", model, "--inputs=" + Files().misnamed_inputs}, "Z.npy names no input of the model; did you mean X");
   refuses({"run", model, "--target=nonsense"}, "--target=nonsense: there is no such target");
   refuses({"compile", model, "--script=s.py", "-o", "m.so"}, "--script of compile is for a program, and FILE is");
