@@ -28,6 +28,7 @@ ABSL_FLAG(uint64_t, count, 100, "how many seeds");
 ABSL_FLAG(double, seconds, 1e9, "ends after that time");
 ABSL_FLAG(int, nodes, 12, "about as many nodes a model");
 ABSL_FLAG(int, opt_level, 2, "what is compared with opt_level 0");
+ABSL_FLAG(bool, integer, false, "dequantized integers are multiplied as integers: --precision=integer of run");
 ABSL_FLAG(bool, interpret, false, "optimized models are interpreted too: the passes alone are tested");
 ABSL_FLAG(bool, quick, false, "LLVM optimizes kernels little: two and a half times as many models a second");
 ABSL_FLAG(std::string, write, "", "a folder to write every model to, with its inputs and its outputs at opt_level 0");
@@ -128,6 +129,7 @@ Verdict Check(uint64_t seed, std::string* why) {
     if (const absl::Status written = Write(folder, seed, random, *expected); !written.ok()) *why = written.ToString();
   }
   PassContext passes{.opt_level = absl::GetFlag(FLAGS_opt_level), .check = true};
+  if (absl::GetFlag(FLAGS_integer)) passes.precision = Precision::kInteger;
   if (const std::string disabled = absl::GetFlag(FLAGS_disable); !disabled.empty()) passes.disabled = {disabled};
   const auto executor = Machine(absl::GetFlag(FLAGS_target));
   if (!executor.ok()) {

@@ -17,6 +17,10 @@ DataType TypeOf(int32_t type) {
       return DataType::Int(32);
     case onnx::TensorProto::BOOL:
       return DataType::Bool();
+    case onnx::TensorProto::INT8:
+      return DataType::Int(8);
+    case onnx::TensorProto::UINT8:
+      return DataType::UInt(8);
     default:
       return DataType::Float(32);
   }
@@ -236,10 +240,10 @@ RandomModel MakeRandomModel(uint64_t seed, int nodes) {
   }
   if (g.Chance(30)) g.Input(g.Shape(g.Pick(0, 3)), onnx::TensorProto::INT64);
   const std::vector<const std::vector<NodeMaker>*> kinds = {&ElementwiseMakers(), &MovementMakers(), &ReductionMakers(),
-                                                            &ProductMakers()};
+                                                            &ProductMakers(), &QuantizedMakers()};
   for (int made = 0, tries = 0; made < nodes && tries < nodes * 20; ++tries) {
-    const int64_t weight = g.Pick(1, 10);
-    const size_t of = weight <= 4 ? 0 : weight <= 7 ? 1 : weight == 8 ? 2 : 3;
+    const int64_t weight = g.Pick(1, 11);
+    const size_t of = weight <= 4 ? 0 : weight <= 7 ? 1 : weight == 8 ? 2 : weight <= 10 ? 3 : 4;
     made += g.OneOf(*kinds[of])(g) ? 1 : 0;
   }
   return g.Finish();

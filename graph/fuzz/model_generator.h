@@ -83,5 +83,6 @@ const std::vector<NodeMaker>& ElementwiseMakers();
 const std::vector<NodeMaker>& MovementMakers();
 const std::vector<NodeMaker>& ReductionMakers();
 const std::vector<NodeMaker>& ProductMakers();
+const std::vector<NodeMaker>& QuantizedMakers();
 
 }  // namespace tilewright::graph
