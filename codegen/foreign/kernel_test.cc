@@ -172,6 +172,50 @@ __global__ void kernel(float* x, int n) {
   EXPECT_EQ(text.x[1], 2.0f);
 }
 
+TEST(ForeignKernelTest, TheLastBlockAddsWhatTheOthersFound) {
+  Text text(R"(
+__device__ unsigned count = 0;
+template <typename T>
+__global__ void kernel(T* x, int n) {
+  __shared__ bool last;
+  if (threadIdx.x == 0) {
+    x[blockIdx.x] = blockIdx.x + 1;
+    __threadfence();
+    last = atomicInc(&count, gridDim.x) == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (last && threadIdx.x == 0) {
+    float sum = 0;
+    for (unsigned i = 0; i < gridDim.x; ++i) sum += x[i];
+    x[100] = sum;
+  }
+}
+template __global__ void kernel<float>(float*, int);
+template __global__ void kernel<volatile float>(volatile float*, int);
+)");
+  const ForeignLaunch launch = {.grid = {4}, .block = {64}};
+  EXPECT_EQ(text.Run(launch, "kernel<float>"), "");
+  EXPECT_EQ(text.x[100], 10.0f);
+  EXPECT_EQ(text.Run(launch, "kernel<float volatile>"), "");
+}
+
+TEST(ForeignKernelTest, AThreadWaitsForAVolatileFlag) {
+  Text text(R"(
+__global__ void kernel(float* x, int n) {
+  volatile float* flag = x + 200;
+  if (threadIdx.x == 0) {
+    while (*flag != 7.0f) {
+    }
+    x[0] = 3;
+  } else if (threadIdx.x == 40) {
+    *flag = 7.0f;
+  }
+}
+)");
+  EXPECT_EQ(text.Run(), "");
+  EXPECT_EQ(text.x[0], 3.0f);
+}
+
 TEST(ForeignKernelTest, InlinePtx) {
   Text text(R"(
 __global__ void kernel(float* x, int n) {

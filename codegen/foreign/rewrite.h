@@ -45,7 +45,7 @@ class Rewriter {
   uint64_t CountOf(const llvm::AllocaInst& variable) const;  // of its registers
   llvm::Value* StateOf(const llvm::AllocaInst* variable);
   absl::Status Refuse(const llvm::Instruction& instruction, const std::string& what);
-  llvm::Value* Checked(llvm::Instruction& at, llvm::Value* pointer, llvm::Value* bytes, uint64_t alignment, bool write);
+  llvm::Value* Checked(llvm::Instruction& at, llvm::Value* pointer, llvm::Value* bytes, uint64_t alignment, int flags);
   llvm::ConstantInt* PlaceAt(llvm::IRBuilder<>& builder, const llvm::Instruction& at) {
     return builder.getInt32(places_.Of(at));
   }

@@ -40,14 +40,14 @@ std::vector<llvm::Instruction*> InstructionsOf(llvm::Function& function) {
 }  // namespace
 
 llvm::Value* Rewriter::Checked(llvm::Instruction& at, llvm::Value* pointer, llvm::Value* bytes, uint64_t alignment,
-                               bool write) {
+                               int access) {
   llvm::IRBuilder<> builder(&at);
   llvm::Type *const p = builder.getPtrTy(), *const i32 = builder.getInt32Ty(), *const i64 = builder.getInt64Ty();
   llvm::Value* generic =
       pointer->getType()->getPointerAddressSpace() == 0 ? pointer : builder.CreateAddrSpaceCast(pointer, p);
   const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(bytes);
   const uint64_t size = constant == nullptr ? 0 : constant->getZExtValue();
-  llvm::Value* const flags = builder.getInt32(write ? 1 : 0);
+  llvm::Value* const flags = builder.getInt32(static_cast<uint32_t>(access));
   llvm::Value* const place = PlaceAt(builder, at);
   if (size != 0 && size <= emulator::kMostAccess && (size & (size - 1)) == 0 && alignment >= size) {
     const auto callee = module_.getOrInsertFunction(kAccess, p, p, i64, i32, i32);
@@ -67,9 +67,9 @@ void Rewriter::Copies(llvm::Function& function) {
     // Both sides are moved by the instruction of the narrower one.
     const uint64_t from = transfer == nullptr ? to : transfer->getSourceAlign().valueOrOne().value();
     if (transfer != nullptr && !IsSafe(transfer->getRawSource())) {
-      transfer->setSource(Checked(*copy, transfer->getRawSource(), copy->getLength(), from, false));
+      transfer->setSource(Checked(*copy, transfer->getRawSource(), copy->getLength(), from, 0));
     }
-    if (!IsSafe(copy->getRawDest())) copy->setDest(Checked(*copy, copy->getRawDest(), copy->getLength(), to, true));
+    if (!IsSafe(copy->getRawDest())) copy->setDest(Checked(*copy, copy->getRawDest(), copy->getLength(), to, kWrites));
   }
 }
 
@@ -84,7 +84,9 @@ void Rewriter::Accesses(llvm::Function& function) {
     llvm::IRBuilder<> builder(instruction);
     const uint64_t bytes = layout.getTypeStoreSize(llvm::getLoadStoreType(instruction));
     const uint64_t alignment = llvm::getLoadStoreAlignment(instruction).value();
-    llvm::Value* checked = Checked(*instruction, pointer, builder.getInt64(bytes), alignment, store != nullptr);
+    const bool is_volatile = load != nullptr ? load->isVolatile() : store->isVolatile();
+    const int access = (store != nullptr ? kWrites : 0) | (is_volatile ? kIsVolatile : 0);
+    llvm::Value* checked = Checked(*instruction, pointer, builder.getInt64(bytes), alignment, access);
     instruction->setOperand(store != nullptr ? 1 : 0, checked);
     if (load == nullptr || !load->isVolatile()) continue;
     builder.SetInsertPoint(instruction->getNextNode());

@@ -24,14 +24,14 @@ using emulator::Space;
 
 uint32_t current_place = 0;
 
-void* AccessOf(void* pointer, uint64_t bytes, int write, uint32_t place) {
+void* AccessOf(void* pointer, uint64_t bytes, int flags, uint32_t place) {
   current_place = place;
-  return emulator::Access(pointer, static_cast<uint32_t>(bytes), write != 0);
+  return emulator::Access(pointer, static_cast<uint32_t>(bytes), (flags & kWrites) != 0, (flags & kIsVolatile) != 0);
 }
 
-void* AccessRunOf(void* pointer, uint64_t bytes, uint32_t alignment, int write, uint32_t place) {
+void* AccessRunOf(void* pointer, uint64_t bytes, uint32_t alignment, int flags, uint32_t place) {
   current_place = place;
-  return emulator::AccessRun(pointer, bytes, alignment, write != 0);
+  return emulator::AccessRun(pointer, bytes, alignment, (flags & kWrites) != 0);
 }
 
 void SetPlace(uint32_t place) { current_place = place; }

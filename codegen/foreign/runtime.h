@@ -10,7 +10,7 @@
 
 namespace tilewright::foreign {
 
-inline constexpr char kAccess[] = "tw_foreign_access";            // void*(void*, i64 bytes, i32 write, i32 place)
+inline constexpr char kAccess[] = "tw_foreign_access";            // void*(void*, i64 bytes, i32 flags, i32 place)
 inline constexpr char kAccessRun[] = "tw_foreign_access_run";     // void*(void*, i64, i32 alignment, i32, i32)
 inline constexpr char kLetOthersRun[] = "tw_foreign_yield";       // void()
 inline constexpr char kTurnOfLoop[] = "tw_foreign_turn";          // void(i32 place)
@@ -23,6 +23,9 @@ inline constexpr char kSetPlace[] = "tw_foreign_place";  // void(i32 place)
 inline constexpr char kRunPtx[] = "tw_foreign_ptx";      // void(const Program*, i64* operands)
 inline constexpr char kBlockBarrier[] = "__tw_syncthreads";  // void()
 inline constexpr char kTrap[] = "__tw_trap";                 // void()
+
+// Flags of an access.
+inline constexpr int kWrites = 1, kIsVolatile = 2;
 
 struct RuntimeFunction {
   std::string name;

@@ -92,18 +92,19 @@ GenericPlace Resolve(const void* pointer, uint32_t bytes) {
   return {};
 }
 
-void* Access(const void* pointer, uint32_t bytes, bool write) {
+void* Access(const void* pointer, uint32_t bytes, bool write, bool is_volatile) {
   Machine& machine = Machine::Current();
   if (machine.IsLocal(pointer)) return const_cast<void*>(pointer);
-  machine.Begin(write ? "store" : "load");
+  const Op op = is_volatile ? (write ? Op::kVolatileStore : Op::kVolatileLoad) : write ? Op::kStore : Op::kLoad;
+  machine.Begin(is_volatile ? (write ? "volatile store" : "volatile load") : write ? "store" : "load");
   const GenericPlace place = Resolve(pointer, bytes);
   void* at = nullptr;
   switch (place.space) {
     case Space::kShared:
-      at = tw::emu::AccessShared(place.shared, bytes, write);
+      at = tw::emu::AccessSharedBy(place.shared, bytes, op, write);
       break;
     case Space::kGlobal:
-      if (tw::emu::MayAccess(pointer, place.array, bytes, write)) at = const_cast<void*>(pointer);
+      if (tw::emu::MayAccessBy(pointer, place.array, bytes, op, write)) at = const_cast<void*>(pointer);
       break;
     default:
       break;

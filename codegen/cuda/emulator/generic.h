@@ -44,9 +44,9 @@ void* NearestArray(const void* pointer);
 Space SpaceOf(const void* pointer);
 
 // Checks an access of one instruction. Never null: the bytes behind the pointer or, where the access is faulty, zeros
-// to read or room to write. At most kMostAccess bytes.
+// to read or room to write. At most kMostAccess bytes. Volatile accesses race with ordinary ones only.
 inline constexpr uint32_t kMostAccess = 16;
-void* Access(const void* pointer, uint32_t bytes, bool write);
+void* Access(const void* pointer, uint32_t bytes, bool write, bool is_volatile = false);
 // The same for a copy of any length, in accesses of `alignment` bytes (at most 16).
 void* AccessRun(const void* pointer, uint64_t bytes, uint32_t alignment, bool write);
 

@@ -27,12 +27,12 @@ struct OperationFacts {
 };
 // By Op. An mbarrier orders its own uses, so these conflict with its initialization only.
 constexpr OperationFacts kOperations[] = {
-    {"load", false, false},       {"store", false, false},     {"atomic", true, false},
-    {"ldmatrix", false, false},   {"stmatrix", false, false},  {"wmma load", false, false},
-    {"wmma store", false, false}, {"cp.async", false, false},  {"bulk load", false, true},
-    {"bulk store", false, true},  {"bulk reduce", true, true}, {"bulk copy", false, true},
-    {"st.async", false, false},   {"wgmma", false, true},      {"mbarrier.init", false, false},
-    {"mbarrier", true, false},
+    {"load", false, false},       {"store", false, false},        {"atomic", true, false},
+    {"ldmatrix", false, false},   {"stmatrix", false, false},     {"wmma load", false, false},
+    {"wmma store", false, false}, {"cp.async", false, false},     {"bulk load", false, true},
+    {"bulk store", false, true},  {"bulk reduce", true, true},    {"bulk copy", false, true},
+    {"st.async", false, false},   {"wgmma", false, true},         {"mbarrier.init", false, false},
+    {"mbarrier", true, false},    {"volatile load", true, false}, {"volatile store", true, false},
 };
 
 thread_local Machine* current = nullptr;

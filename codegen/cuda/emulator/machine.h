@@ -39,6 +39,8 @@ enum class Op : uint8_t {
   kWgmma,
   kMbarrierInit,
   kMbarrierUse,
+  kVolatileLoad,
+  kVolatileStore,
 };
 
 class Machine {
@@ -200,3 +202,11 @@ void Machine::MeetWarpgroup(int instruction, const char* name, void* argument, c
 }
 
 }  // namespace tilewright::emulator
+
+namespace tw::emu {
+
+// The same as AccessShared and MayAccess of device/emulated_memory.h for an operation of any kind.
+void* AccessSharedBy(uint32_t address, uint32_t bytes, tilewright::emulator::Op op, bool write);
+bool MayAccessBy(const void* at, void* array, uint32_t bytes, tilewright::emulator::Op op, bool write);
+
+}  // namespace tw::emu

@@ -56,6 +56,8 @@ void Order(Machine& machine, uint64_t word, bool reads, bool writes) {
   Thread& self = machine.self();
   Knowledge& released = machine.released()[word];
   if (reads) machine.domain().Join(self.pending_device, released);
+  // Kernels that people write have no fence on the side that reads, as the last block of a reduction.
+  if (reads && machine.options().places.now != nullptr) self.clock.Acquire(self.pending_device);
   if (writes) machine.domain().Join(released, self.fenced_device);
 }
 
@@ -107,15 +109,22 @@ void StoreGlobal(void* to, void* array, const void* from, uint32_t bytes) {
   if (MayAccessGlobal(machine, to, array, bytes, Op::kStore, true)) std::memcpy(to, from, bytes);
 }
 
-void* AccessShared(uint32_t address, uint32_t bytes, bool write) {
+void* AccessSharedBy(uint32_t address, uint32_t bytes, Op op, bool write) {
   Machine& machine = Machine::Current();
-  const Op op = write ? Op::kStore : Op::kLoad;
   return SharedBytes(machine, address, bytes, op, write,
                      reinterpret_cast<const void*>(uintptr_t{machine.self().place}));
 }
 
+bool MayAccessBy(const void* at, void* array, uint32_t bytes, Op op, bool write) {
+  return MayAccessGlobal(Machine::Current(), at, array, bytes, op, write);
+}
+
+void* AccessShared(uint32_t address, uint32_t bytes, bool write) {
+  return AccessSharedBy(address, bytes, write ? Op::kStore : Op::kLoad, write);
+}
+
 bool MayAccess(const void* at, void* array, uint32_t bytes, bool write) {
-  return MayAccessGlobal(Machine::Current(), at, array, bytes, write ? Op::kStore : Op::kLoad, write);
+  return MayAccessBy(at, array, bytes, write ? Op::kStore : Op::kLoad, write);
 }
 
 void* FindArray(const void* address) { return Machine::Current().memory().Find(address); }

@@ -22,6 +22,9 @@ bool IsShared(const Instruction& instruction) {
   return false;
 }
 
+// Accesses that do not race with each other.
+bool IsStrong(const Instruction& instruction) { return instruction.Has("volatile") || instruction.Has("relaxed"); }
+
 // The address as a generic pointer.
 void* PointerOf(const Instruction& instruction, Frame& frame, const Operand& address) {
   const uint64_t at = frame.Address(address);
@@ -55,9 +58,9 @@ void Load(const Instruction& instruction, Frame& frame) {
     const emulator::GenericPlace place = emulator::Resolve(pointer, bytes);
     if (place.space == emulator::Space::kGlobal) values[0] = emu::LoadAcquire(pointer, place.array, bytes);
   } else {
-    std::memcpy(values, emulator::Access(pointer, bytes, false), bytes);
+    std::memcpy(values, emulator::Access(pointer, bytes, false, IsStrong(instruction)), bytes);
   }
-  if (instruction.Has("volatile") || instruction.Has("relaxed")) emulator::LetOthersRun();
+  if (IsStrong(instruction)) emulator::LetOthersRun();
   const auto width = static_cast<size_t>(instruction.type.bytes());
   const auto part = [&](size_t i) {
     uint64_t value = 0;
@@ -91,7 +94,7 @@ void Store(const Instruction& instruction, Frame& frame) {
     if (place.space == emulator::Space::kGlobal) emu::StoreRelease(pointer, place.array, value, bytes);
     return;
   }
-  std::memcpy(emulator::Access(pointer, bytes, true), values, bytes);
+  std::memcpy(emulator::Access(pointer, bytes, true, IsStrong(instruction)), values, bytes);
 }
 
 int OperationOf(const Instruction& instruction) {
