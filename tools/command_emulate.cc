@@ -97,6 +97,11 @@ std::optional<int> Prepare(const CommandArguments& args, Emulation& emulation) {
     return kRefused;
   }
   emulation.kernel = *std::move(kernel);
+  const std::vector<int64_t>& cluster = emulation.kernel->cluster();
+  if (!cluster.empty() && emulation.file.cluster.empty()) emulation.launch.cluster = DimOf(cluster);
+  if (!cluster.empty() && emulation.launch.cluster != DimOf(cluster)) {
+    return refuse(absl::InvalidArgumentError("cluster is not what __cluster_dims__ of the kernel says"));
+  }
   auto arguments = MakeLaunchArguments(emulation.file, *emulation.kernel, folder);
   if (!arguments.ok()) return refuse(arguments.status());
   emulation.arguments = *std::move(arguments);

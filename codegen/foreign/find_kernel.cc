@@ -118,6 +118,27 @@ absl::StatusOr<llvm::Function*> FindKernel(llvm::Module& module, const std::stri
   return absl::NotFoundError(absl::StrCat("which kernel? There are: ", list));
 }
 
+// The front end lists annotated functions: {function, text, file, line, the other arguments}.
+std::vector<int64_t> TakeClusterDims(const llvm::Function& kernel) {
+  std::vector<int64_t> cluster;
+  llvm::GlobalVariable* list = kernel.getParent()->getGlobalVariable("llvm.global.annotations");
+  if (list == nullptr) return cluster;
+  for (const llvm::Use& use : list->getInitializer()->operands()) {
+    const auto* row = llvm::dyn_cast<llvm::ConstantStruct>(use.get());
+    if (row == nullptr || row->getOperand(0)->stripPointerCasts() != &kernel || row->getNumOperands() < 5) continue;
+    const auto* text = llvm::dyn_cast<llvm::GlobalVariable>(row->getOperand(1)->stripPointerCasts());
+    const auto* name = text == nullptr ? nullptr : llvm::dyn_cast<llvm::ConstantDataArray>(text->getInitializer());
+    if (name == nullptr || !name->isCString() || name->getAsCString() != "tilewright.cluster") continue;
+    const auto* arguments = llvm::dyn_cast<llvm::GlobalVariable>(row->getOperand(4)->stripPointerCasts());
+    if (arguments == nullptr || !arguments->hasInitializer()) continue;
+    for (const llvm::Use& number : arguments->getInitializer()->operands()) {
+      if (const auto* value = llvm::dyn_cast<llvm::ConstantInt>(number.get())) cluster.push_back(value->getSExtValue());
+    }
+  }
+  list->eraseFromParent();
+  return cluster;
+}
+
 absl::StatusOr<std::vector<KernelParameter>> ParametersOf(const llvm::Function& kernel) {
   const llvm::DataLayout& layout = kernel.getParent()->getDataLayout();
   std::vector<KernelParameter> parameters;

@@ -15,6 +15,9 @@ std::string NameOfFunction(const std::string& symbol);
 
 absl::StatusOr<llvm::Function*> FindKernel(llvm::Module& module, const std::string& kernel);
 
+// The numbers of __cluster_dims__; none where the kernel does not have it. Removes what says so.
+std::vector<int64_t> TakeClusterDims(const llvm::Function& kernel);
+
 // What the kernel's parameters are; an error for those that a GPU would not take from a host.
 absl::StatusOr<std::vector<KernelParameter>> ParametersOf(const llvm::Function& kernel);
 

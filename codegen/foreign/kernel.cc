@@ -77,6 +77,7 @@ class LoadedKernel : public ForeignKernel {
   const std::string& name() const override { return prepared_.name; }
   const std::vector<ForeignParameter>& parameters() const override { return prepared_.parameters; }
   uint64_t argument_bytes() const override { return prepared_.argument_bytes; }
+  const std::vector<int64_t>& cluster() const override { return prepared_.cluster; }
   bool uses_dynamic_shared() const override { return prepared_.uses_dynamic; }
   LaunchResult Launch(const ForeignLaunch& launch, const std::vector<ForeignArray>& arrays,
                       const std::byte* arguments) override;

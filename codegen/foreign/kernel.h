@@ -68,6 +68,8 @@ class ForeignKernel {
   virtual const std::string& name() const = 0;
   virtual const std::vector<ForeignParameter>& parameters() const = 0;
   virtual uint64_t argument_bytes() const = 0;
+  // What __cluster_dims__ says; empty where the text does not have it.
+  virtual const std::vector<int64_t>& cluster() const = 0;
   // Whether the kernel has an `extern __shared__` array.
   virtual bool uses_dynamic_shared() const = 0;
 

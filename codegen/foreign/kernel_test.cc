@@ -38,6 +38,8 @@ class Text {
     return Plain(ToString(result.faults[0]));
   }
 
+  absl::StatusOr<std::unique_ptr<ForeignKernel>> Load() const { return ForeignKernel::Load(path_, {}); }
+
   std::vector<float> x;
 
  private:
@@ -197,6 +199,17 @@ template __global__ void kernel<volatile float>(volatile float*, int);
   EXPECT_EQ(text.Run(launch, "kernel<float>"), "");
   EXPECT_EQ(text.x[100], 10.0f);
   EXPECT_EQ(text.Run(launch, "kernel<float volatile>"), "");
+}
+
+TEST(ForeignKernelTest, ClusterOfTheText) {
+  Text text(R"(
+template <int kBlocks>
+__global__ void __cluster_dims__(kBlocks, 1, 1) kernel(float* x, int n) {}
+template __global__ void kernel<2>(float*, int);
+)");
+  const auto kernel = text.Load();
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  EXPECT_EQ((*kernel)->cluster(), (std::vector<int64_t>{2, 1, 1}));
 }
 
 TEST(ForeignKernelTest, AThreadWaitsForAVolatileFlag) {

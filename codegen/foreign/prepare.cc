@@ -177,6 +177,7 @@ absl::StatusOr<PreparedKernel> PrepareKernel(llvm::Module& module, const std::st
   for (const KernelParameter& parameter : prepared.parameters) {
     prepared.argument_bytes = std::max(prepared.argument_bytes, parameter.offset + parameter.bytes);
   }
+  prepared.cluster = TakeClusterDims(*function);
   MakeEntry(*function, prepared.parameters);
   MakeHostFunctions(module);
   Passes passes;

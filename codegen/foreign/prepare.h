@@ -45,6 +45,7 @@ struct PreparedKernel {
   uint64_t argument_bytes = 0;
   std::vector<DeviceVariable> variables;
   std::vector<emulator::SharedVariable> shared;  // static ones; the dynamic part follows at `dynamic_begin`
+  std::vector<int64_t> cluster;                  // of __cluster_dims__
   bool uses_dynamic = false;
   std::string dynamic_name;
   uint32_t static_bytes = 0;      // as a GPU would count them

@@ -19,7 +19,7 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
-#define __cluster_dims__(...)
+#define __cluster_dims__(...) __attribute__((annotate("tilewright.cluster", __VA_ARGS__)))
 #define __maxnreg__(...)
 #define __grid_constant__
 #define __restrict__ __restrict
