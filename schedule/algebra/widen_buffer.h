@@ -1,4 +1,4 @@
-// widen_buffer: a buffer that a block writes holds its elements in a wider floating-point type.
+// widen_buffer: a buffer that a block writes holds its elements in a wider type.
 //
 //   B = T.alloc_buffer((16,), "float16")                 B = T.alloc_buffer((16,))
 //   B[vi] = A[vi]                                  ->    B[vi] = T.Cast("float32", A[vi])
@@ -11,8 +11,8 @@
 // used in the narrower type it is converted back, which rounds nothing.
 //
 // Conditions: a block allocates the buffer; it holds floating-point numbers, of fewer bits than the type, which is
-// float32 or float64; no block takes the address of the buffer or of a part of it, and no access is a vector's. Parts
-// that blocks match change with it.
+// float32 or float64, or integers of fewer bits than the type, which holds all of them; no block takes the address of
+// the buffer or of a part of it, and no access is a vector's. Parts that blocks match change with it.
 //
 // Ids: all survive.
 #pragma once

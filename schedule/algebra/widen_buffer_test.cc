@@ -46,6 +46,41 @@ TEST(WidenBuffer, ConvertsWhereItIsWritten) {
   testing::ExpectEquivalent(before, *after);
 }
 
+constexpr const char* kBytes = R"(
+@T.prim_func
+def main(A: T.Buffer((16,), "uint8"), C: T.Buffer((16,), "int32"), D: T.Buffer((16,), "uint8")):
+    B = T.alloc_buffer((16,), "uint8")
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            B[vi] = A[vi] + T.uint8(3)
+    for i in range(16):
+        with T.block("C"):
+            vi = T.axis.spatial(16, i)
+            C[vi] = T.Cast("int32", B[vi]) * 2
+    for i in range(16):
+        with T.block("D"):
+            vi = T.axis.spatial(16, i)
+            D[vi] = B[vi] + T.uint8(1)
+)";
+
+TEST(WidenBuffer, HoldsIntegers) {
+  const Function before = ParseFunctionOrDie(kBytes);
+  const uint32_t block = testing::BlockNamed(before, "B");
+  const Outcome<Function> after = WidenBuffer(before, block, 0, "int16");
+  ASSERT_TRUE(after.ok());
+  // The sum wraps around in the narrow type as before.
+  testing::ExpectContains(*after, "B[vi] = T.Cast(\"int16\", A[vi] + T.uint8(3))");
+  testing::ExpectContains(*after, "C[vi] = T.Cast(\"int32\", B[vi]) * 2");
+  testing::ExpectContains(*after, "D[vi] = T.Cast(\"uint8\", B[vi]) + T.uint8(1)");
+  testing::ExpectEquivalent(before, *after);
+  const auto refused = [&](std::string_view dtype) {
+    return testing::ReasonOf(WidenBuffer(before, block, 0, dtype), before);
+  };
+  EXPECT_EQ(refused("int8"), "B, which B writes, does not hold integers of fewer bits, all of which \"int8\" holds");
+  for (const char* type : {"uint8", "float32", "int"}) EXPECT_NE(refused(type), "") << type;
+}
+
 TEST(WidenBuffer, Refuses) {
   EXPECT_EQ(Refused("B", "float16"), "\"float16\" is not float32 or float64");
   EXPECT_EQ(Refused("C", "float32"), "C, which C writes, does not hold floating-point numbers narrower than float32");

@@ -322,7 +322,10 @@ constexpr Move kMoves[] = {
     {"storage_align", [](Drawer& d) { return d.Try("storage_align", {d.block(), 0, Small(d), d.Factor(), Small(d)}); }},
     {"set_layout", [](Drawer& d) { return d.Try("set_layout", {d.block(), 0, "swizzle_32B"}); }},
     {"flip_sign_bit", FlipSignBit, "quantized matmul"},
-    {"widen_buffer", [](Drawer& d) { return d.Try("widen_buffer", {d.block(), 0, d.Coin() ? "float32" : "float64"}); }},
+    {"widen_buffer",
+     [](Drawer& d) {
+       return d.Try("widen_buffer", {d.block(), 0, d.Coin() ? "float32" : d.Coin() ? "float64" : "int64"});
+     }},
     // A wider type: no value changes.
     {"unsafe_set_dtype", [](Drawer& d) { return d.Try("unsafe_set_dtype", {d.block(), 0, "float64"}); }},
     {"annotate_buffer_access",

@@ -71,7 +71,7 @@ std::vector<Primitive> BufferPrimitives() {
                         UnsafeSetDtype(call.function(), call.Id(0), static_cast<int>(call.Int(1)), call.String(2)));
        }},
       {"widen_buffer",
-       "A buffer that a block writes holds its elements in a wider floating-point type.",
+       "A buffer that a block writes holds its elements in a wider type.",
        {{"block", ArgKind::kBlock}, {"buffer_index", ArgKind::kInt}, {"dtype", ArgKind::kString}},
        ResultKind::kNone,
        Role::kTransform,
