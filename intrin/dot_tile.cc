@@ -142,7 +142,7 @@ IntrinFamily DotTileFamily() {
   return {.prefix = "dot_",
           .description =
               "dot_{bf16|u8s8|s8s8|u8u8|s8u8|s16s16}_{MR}x{NR}x{KR}_"
-              "{avx512bf16|avx512vnni|avxvnni|avxvnniint8|bf16|dotprod|i8mm}: "
+              "{avx512bf16|avx512vnni|avxvnni|avxvnniint8|avx512bw|avx2|bf16|dotprod|i8mm}: "
               "C[MR, NR] += A[MR, KR] * B[KR / V, NR, V] in registers, V = 2 (bf16, s16) or 4",
           .make = Make,
           .examples = {"dot_bf16_12x32x2_avx512bf16", "dot_bf16_14x32x4_avx512bf16",   "dot_bf16_6x64x2_avx512bf16",
@@ -150,9 +150,9 @@ IntrinFamily DotTileFamily() {
                        "dot_u8s8_14x32x8_avx512vnni", "dot_u8s8_1x64x4_avx512vnni",    "dot_u8s8_6x16x4_avxvnni",
                        "dot_s8s8_4x24x4_avxvnniint8", "dot_s8s8_12x32x16_avx512vnni",  "dot_s8s8_1x16x4_avx512vnni",
                        "dot_s8s8_4x16x8_avxvnni",     "dot_s16s16_12x32x2_avx512vnni", "dot_s16s16_2x16x8_avx512vnni",
-                       "dot_s16s16_4x16x4_avxvnni",   "dot_bf16_8x8x4_bf16",           "dot_u8s8_6x12x8_i8mm",
-                       "dot_s8s8_8x8x16_dotprod",     "dot_u8u8_4x16x4_dotprod",       "dot_u8s8_6x8x16_dotprod",
-                       "dot_s8u8_1x12x8_dotprod"}};
+                       "dot_s16s16_4x16x4_avxvnni",   "dot_s16s16_4x16x4_avx2",        "dot_s16s16_12x32x2_avx512bw",
+                       "dot_bf16_8x8x4_bf16",         "dot_u8s8_6x12x8_i8mm",          "dot_s8s8_8x8x16_dotprod",
+                       "dot_u8u8_4x16x4_dotprod",     "dot_u8s8_6x8x16_dotprod",       "dot_s8u8_1x12x8_dotprod"}};
 }
 
 IntrinFamily MmlaTileFamily() {

@@ -81,6 +81,15 @@ constexpr MachineInstruction Dot(std::string_view name, std::string_view types, 
           .llvm = llvm};
 }
 
+// The LLVM intrinsic takes A and B alone and gives the sum of the products, modulo 2^32, which an addition adds to C. One
+// register holds it.
+constexpr MachineInstruction DotOfTwo(std::string_view name, std::string_view types, DataType a, DataType b, DataType c,
+                                      int lanes, std::string_view feature, std::string_view llvm) {
+  MachineInstruction row = Dot(name, types, a, b, c, lanes, feature, llvm);
+  --row.registers;
+  return row;
+}
+
 // Adds to a vector of two rows by two columns the products of 8 bytes of each row and column.
 constexpr MachineInstruction Mmla(std::string_view name, std::string_view types, DataType a, DataType b, DataType c,
                                   std::string_view feature, std::string_view llvm) {
@@ -250,6 +259,8 @@ constexpr MachineInstruction kRows[] = {
     Dot("vpdpbusd", "s8s8", kS8, kS8, kS32, 8, "avxvnni", "", kFlips),
     Dot("vpdpwssd", "s16s16", kS16, kS16, kS32, 16, "avx512vnni", "llvm.x86.avx512.vpdpwssd.512"),
     Dot("vpdpwssd", "s16s16", kS16, kS16, kS32, 8, "avxvnni", "llvm.x86.avx512.vpdpwssd.256"),
+    DotOfTwo("vpmaddwd", "s16s16", kS16, kS16, kS32, 16, "avx512bw", "llvm.x86.avx512.pmaddw.d.512"),
+    DotOfTwo("vpmaddwd", "s16s16", kS16, kS16, kS32, 8, "avx2", "llvm.x86.avx2.pmadd.wd"),
     Dot("bfdot", "bf16", kBF16, kBF16, kF32, 4, "bf16", "llvm.aarch64.neon.bfdot"),
     Dot("usdot", "u8s8", kU8, kS8, kS32, 4, "i8mm", "llvm.aarch64.neon.usdot"),
     Dot("sdot", "s8s8", kS8, kS8, kS32, 4, "dotprod", "llvm.aarch64.neon.sdot"),

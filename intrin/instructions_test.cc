@@ -42,6 +42,9 @@ TEST(Instructions, TheBestOfATargetIsFound) {
   EXPECT_EQ(Found("x86-znver4", "dot", kU8, kS8, kS32), "vpdpbusd 16");
   EXPECT_EQ(Found("x86-znver4", "dot", kS8, kS8, kS32), "vpdpbusd flipped 16");
   EXPECT_EQ(Found("x86-znver4", "dot", kS16, kS16, kS32), "vpdpwssd 16");
+  EXPECT_EQ(Found("x86-znver3", "dot", kS16, kS16, kS32), "vpmaddwd 8");
+  EXPECT_EQ(Found("x86-skylake-avx512", "dot", kS16, kS16, kS32), "vpmaddwd 16");
+  EXPECT_EQ(Found("x86-znver3", "dot", kU8, kS8, kS32), "none");
   EXPECT_EQ(Found("x86-znver4", "amx", kS8, kS8, kS32), "none");
   EXPECT_EQ(Found("x86-sapphirerapids", "amx", kS8, kS8, kS32), "tdpbssd 16");
   EXPECT_EQ(Found("arm-neoverse-n1", "fma", kF32, kF32, kF32), "fmla 4");
@@ -83,6 +86,7 @@ TEST(Instructions, RatesAreThoseOfTheUnit) {
   EXPECT_EQ(StartsPerCycle(*InstructionNamed("fma", "f32", "avx512"), zen4), 1);
   EXPECT_EQ(StartsPerCycle(*InstructionNamed("dot", "u8s8", "avx512vnni"), zen4), 1);
   EXPECT_EQ(StartsPerCycle(*InstructionNamed("dot", "s16s16", "avx512vnni"), zen4), 1);
+  EXPECT_EQ(StartsPerCycle(*InstructionNamed("dot", "s16s16", "avx2"), *NamedTarget("x86-znver3")), 2);
   // The unit of tiles is faster than two vectors per cycle.
   EXPECT_EQ(StartsPerCycle(*InstructionNamed("dot", "u8s8", "avx512vnni"), amx), 2);
   EXPECT_EQ(StartsPerCycle(*InstructionNamed("amx", "u8s8"), amx), 1.0 / 16);

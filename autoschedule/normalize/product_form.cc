@@ -113,18 +113,30 @@ int64_t LeastUses(const BlockNode& block, const Contraction& contraction) {
   return std::min(rows, columns);
 }
 
-// Lets a contraction read copies of operands that it converts from narrower floating-point types, in the type of the
-// sum. Whether it is one that the target has a tile for then.
+// The type that factors of such types are converted to, where the target has a tile for it: that of the sum for
+// floating-point numbers, 16 bits for bytes.
+std::optional<DataType> ConvertedType(const Contraction& contraction, const Target& target) {
+  const DataType sum = contraction.product_type, s16 = DataType::Int(16);
+  if (sum.is_float()) return sum;
+  for (const Buffer& operand : {contraction.row_operand, contraction.column_operand}) {
+    if (!operand->dtype.is_integer() || operand->dtype.bits() != 8) return std::nullopt;
+  }
+  return FindTileInstruction(target, s16, s16, sum) ? std::optional(s16) : std::nullopt;
+}
+
+// Lets a contraction read copies of operands that it converts from narrower types. Whether it is one that the target
+// has a tile for then.
 bool ConvertOperands(Schedule& sch, BlockRv block, const Target& target) {
   const auto contraction = MatchContraction(RealizeOf(sch, block));
   if (!contraction.ok() || LeastUses(*RealizeOf(sch, block).block, *contraction) < kLeastUses) return false;
-  const DataType type = contraction->product_type;
+  const std::optional<DataType> type = ConvertedType(*contraction, target);
+  if (!type) return false;
   const size_t operands = RealizeOf(sch, block).block->reads.size();
   for (size_t i = 0; i < operands; ++i) {
     const DataType narrow = RealizeOf(sch, block).block->reads[i].buffer->dtype;
-    if (!narrow.is_float() || !type.is_float() || narrow.bits() >= type.bits()) continue;
+    if (narrow.is_float() != type->is_float() || narrow.bits() >= type->bits()) continue;
     const Outcome<BlockRv> copy = sch.CacheRead(block, static_cast<int>(i), "global");
-    if (!copy.ok() || !sch.WidenBuffer(*copy, 0, type.ToString()).ok()) return false;
+    if (!copy.ok() || !sch.WidenBuffer(*copy, 0, type->ToString()).ok()) return false;
   }
   return IsTiledContraction(RealizeOf(sch, block), target);
 }

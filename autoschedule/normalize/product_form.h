@@ -18,7 +18,7 @@
 // computes it again as it reads its operands.
 //
 // Copies of floating-point operands are converted where the target has a tile for the type that they are converted to,
-// and none for their own:
+// and none for their own; bytes likewise, to 16 bits:
 //
 //   C[vi, vj] += float32(A[vi, vk]) * float32(B[vk, vj])      A_global[v0, v1] = float32(A[v0, v1]), of B likewise
 //                                                         ->  C[vi, vj] += A_global[vi, vk] * B_global[vk, vj]

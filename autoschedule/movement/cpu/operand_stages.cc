@@ -181,13 +181,16 @@ Outcome<std::monostate> PackPanelsInParallel(Schedule& sch, BlockRv stage, const
   return sch.Parallel(panels[0]);
 }
 
-// Whether the block converts elements of floating-point types below float32: vectors of them take few instructions, one
-// element takes as many.
-bool ConvertsFloats(const BlockNode& block) {
+// Whether the block converts elements of floating-point types below float32, or bytes to 16 bits: vectors of them take
+// few instructions, one element takes as many.
+bool ConvertsNarrow(const BlockNode& block) {
   bool converts = false;
   PreOrderExprs(block.body, [&](const Expr& e) {
     const auto* op = dyn_cast<CastNode>(e);
-    converts |= op != nullptr && op->value.dtype().is_float() && op->value.dtype().bits() < 32;
+    if (op == nullptr) return true;
+    const DataType from = op->value.dtype(), to = op->dtype();
+    const bool to_words = from.is_integer() && from.bits() == 8 && to.is_integer() && to.bits() == 16;
+    converts |= to_words || (from.is_float() && from.bits() < 32);
     return !converts;
   });
   return converts;
@@ -230,7 +233,7 @@ void InlineProducers(Schedule& sch, BlockRv stage, bool dear) {
     if (!producers.ok()) return;
     for (const BlockRv& producer : *producers) {
       const BlockNode& block = *RealizeOf(sch, producer).block;
-      if (!dear && (IsDear(block) || CombinesElements(block) || ConvertsFloats(block) || IsScheduled(sch, producer))) {
+      if (!dear && (IsDear(block) || CombinesElements(block) || ConvertsNarrow(block) || IsScheduled(sch, producer))) {
         continue;
       }
       if (GrowsTooLong(block, *RealizeOf(sch, stage).block, /*ahead_of_time=*/dear)) continue;

@@ -22,7 +22,7 @@ Outcome<BlockRv> ReindexRead(Schedule& sch, BlockRv block, const Buffer& buffer,
 bool FuseCopiedDimensions(Schedule& sch, BlockRv copy, size_t inner);
 
 // Computes the elementwise producers of what `stage` copies (padding, transposing, casting) in the stage itself, as far
-// as compute_inline accepts it; `dear`: those that take many cycles or elements, convert floating-point numbers to wider
+// as compute_inline accepts it; `dear`: those that take many cycles or elements, convert narrow numbers to wider
 // types, or were scheduled, too.
 void InlineProducers(Schedule& sch, BlockRv stage, bool dear);
 
