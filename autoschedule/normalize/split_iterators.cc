@@ -1,6 +1,7 @@
 #include "autoschedule/normalize/split_iterators.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -87,7 +88,8 @@ std::optional<Division> FindDivision(const BlockNode& block) {
   return found;
 }
 
-// Iterators that take part, with the coefficient 1, in an `e % s == 0`, with the period s.
+// Iterators that take part in an `e % s == 0`, with the period after which it repeats: s by the greatest common divisor
+// of s and their coefficient in e.
 std::vector<Division> FindPeriods(const BlockNode& block) {
   std::vector<Division> found;
   arith::Analyzer analyzer;
@@ -97,20 +99,26 @@ std::vector<Division> FindPeriods(const BlockNode& block) {
     const auto* modulo = dyn_cast<BinaryNode>(equal->a);
     const auto period = modulo != nullptr && modulo->op == BinaryOp::kFloorMod ? AsInt(modulo->b) : std::nullopt;
     for (size_t i = 0; period && i < block.iter_vars.size(); ++i) {
-      if (!ExtentOf(block.iter_vars[i])) continue;
       const auto linear = arith::DetectLinear(modulo->a, {block.iter_vars[i].var}, &analyzer);
-      if (linear && AsInt(linear->coefficients[0]) == 1) found.push_back({i, *period});
+      const auto coefficient = linear ? AsInt(linear->coefficients[0]) : std::nullopt;
+      const int64_t own = coefficient ? *period / std::gcd(*coefficient, *period) : 1;
+      if (own > 1) found.push_back({i, own});
     }
     return true;
   });
   return found;
 }
 
+// Whether the iterator runs over whole periods.
+bool IsWhole(const IterVar& iter, int64_t period) {
+  return arith::Analyzer().CanProveDivisible(iter.domain.extent, Const(iter.domain.extent.dtype(), period));
+}
+
 // The first of them that has more than one period, and nothing but whole ones.
 std::optional<Division> FindPeriod(const BlockNode& block) {
   for (const Division& period : FindPeriods(block)) {
-    const int64_t extent = *ExtentOf(block.iter_vars[period.iterator]);
-    if (extent > period.divisor && extent % period.divisor == 0) return period;
+    const IterVar& iter = block.iter_vars[period.iterator];
+    if (ExtentOf(iter) != period.divisor && IsWhole(iter, period.divisor)) return period;
   }
   return std::nullopt;
 }
@@ -126,7 +134,12 @@ bool FillPeriods(Schedule& sch, BlockRv block) {
   const std::optional<SumForm> sum = AsSum(*kept);
   if (!sum || !kept->init) return false;
   Value::List padding(kept->iter_vars.size(), Value(1));
-  for (const Division& period : FindPeriods(*kept)) padding[period.iterator] = Value(period.divisor);
+  std::vector<int64_t> wholes(kept->iter_vars.size(), 1);
+  for (const Division& period : FindPeriods(*kept)) {
+    int64_t& whole = wholes[period.iterator];
+    whole = std::lcm(whole, period.divisor);
+    padding[period.iterator] = Value(whole);
+  }
   // The operands and the output get buffers that can be filled up.
   const std::vector<Expr> factors = FactorsOf(sum->term);
   if (factors.size() != 2) return false;
@@ -158,9 +171,8 @@ void SkipZeroTerms(Schedule& sch, BlockRv block) {
   const Block kept = RealizeOf(sch, block).block;
   const std::vector<Division> periods = FindPeriods(*kept);
   if (periods.empty()) return;
-  const bool whole = std::ranges::all_of(periods, [&](const Division& period) {
-    return *ExtentOf(kept->iter_vars[period.iterator]) % period.divisor == 0;
-  });
+  const bool whole = std::ranges::all_of(
+      periods, [&](const Division& period) { return IsWhole(kept->iter_vars[period.iterator], period.divisor); });
   Schedule attempt = sch;
   if (!whole && !FillPeriods(attempt, block)) return;
   while (Split(attempt, block, FindPeriod(*RealizeOf(attempt, block).block))) {

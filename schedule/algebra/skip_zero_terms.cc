@@ -1,10 +1,13 @@
 #include "schedule/algebra/skip_zero_terms.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
+#include <utility>
 
 #include "base/status_macros.h"
 #include "ir/analysis.h"
+#include "ir/arith/bounds.h"
 #include "ir/arith/linear.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
@@ -56,6 +59,18 @@ class ReplaceNode : public Mutator {
   const Expr to_;
 };
 
+// x with x * a % modulus == 1, for an `a` of [1, modulus) that has no divisor in common with it.
+int64_t InverseModulo(int64_t a, int64_t modulus) {
+  // Of each pair, coefficient * a % modulus == remainder.
+  int64_t remainder = modulus, next_remainder = a, coefficient = 0, next_coefficient = 1;
+  while (next_remainder != 0) {
+    const int64_t quotient = remainder / next_remainder;
+    std::swap(remainder -= quotient * next_remainder, next_remainder);
+    std::swap(coefficient -= quotient * next_coefficient, next_coefficient);
+  }
+  return arith::FloorModInt(coefficient, modulus);
+}
+
 class Skipper {
  public:
   explicit Skipper(const BlockNode& block) : block_(block) { BindIterators(block.iter_vars, &analyzer_); }
@@ -72,10 +87,13 @@ class Skipper {
     const auto* modulo = is_equality ? dyn_cast<BinaryNode>(both->a) : nullptr;
     const auto period = modulo != nullptr && modulo->op == BinaryOp::kFloorMod ? AsInt(modulo->b) : std::nullopt;
     if (!period) {
-      rest_ = rest_ ? And(rest_, condition) : condition;
+      Keep(condition);
       return std::nullopt;
     }
-    if (*period < 2 || !SolvePeriodic(modulo->a, *period)) return condition;
+    if (*period < 2 || !SolvePeriodic(modulo->a, *period)) {
+      if (UsesReduceIterator(condition)) return condition;
+      Keep(condition);
+    }
     return std::nullopt;
   }
 
@@ -84,19 +102,29 @@ class Skipper {
   arith::Analyzer* analyzer() { return &analyzer_; }
 
  private:
+  void Keep(const Expr& condition) { rest_ = rest_ ? And(rest_, condition) : condition; }
+
+  bool UsesReduceIterator(const Expr& e) const {
+    return std::ranges::any_of(
+        block_.iter_vars, [&](const IterVar& iter) { return iter.kind == IterKind::kReduce && UsesVar(e, iter.var); });
+  }
+
+  // c * r + base is divisible by the period for one r of [0, period / g), where g is the greatest common divisor of c
+  // and the period, if g divides the base; for none otherwise.
   bool SolvePeriodic(const Expr& e, int64_t period) {
     for (const IterVar& iter : block_.iter_vars) {
-      const bool one_period = IsInt(iter.domain.min, 0) && IsInt(iter.domain.extent, period);
-      if (iter.kind != IterKind::kReduce || !one_period || values_.contains(iter.var)) continue;
+      if (iter.kind != IterKind::kReduce || values_.contains(iter.var)) continue;
       const auto linear = arith::DetectLinear(e, {iter.var}, &analyzer_);
-      if (!linear || !IsInt(linear->coefficients[0], 1)) continue;
-      // -rest, as a sum without negative terms.
-      const Expr times = Const(e.dtype(), period - 1), by = Const(e.dtype(), period);
-      const Expr value = analyzer_.Simplify(FloorMod(analyzer_.Simplify(linear->base) * times, by));
-      const bool depends = std::any_of(block_.iter_vars.begin(), block_.iter_vars.end(), [&](const IterVar& other) {
-        return other.kind == IterKind::kReduce && UsesVar(value, other.var);
-      });
-      if (depends) continue;
+      const auto coefficient = linear ? AsInt(linear->coefficients[0]) : std::nullopt;
+      if (!coefficient) continue;
+      const int64_t common = std::gcd(*coefficient, period), own = period / common;
+      if (own < 2 || !IsInt(iter.domain.min, 0) || !IsInt(iter.domain.extent, own)) continue;
+      // -base / coefficient, as a sum without negative terms.
+      const Expr base = analyzer_.Simplify(linear->base);
+      const int64_t times = own - InverseModulo(arith::FloorModInt(*coefficient / common, own), own);
+      const Expr value = analyzer_.Simplify(FloorMod(FloorDiv(base, common) * times, Const(e.dtype(), own)));
+      if (UsesReduceIterator(value)) continue;
+      if (common > 1) Keep(analyzer_.Simplify(FloorMod(base, common) == Const(e.dtype(), 0)));
       values_[iter.var] = value;
       return true;
     }

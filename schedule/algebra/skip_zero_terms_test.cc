@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
 #include "ir/script/parse_or_die.h"
 #include "schedule/recorder/schedule.h"
 #include "schedule/testing/equivalence.h"
@@ -51,6 +56,33 @@ def main(X: T.Buffer((3,), "float32"), W: T.Buffer((4,), "float32"), Y: T.Buffer
   ASSERT_TRUE(sch.Apply("skip_zero_terms", {*sch.GetBlock("Y")}).ok());
   EXPECT_EQ(sch.GetLoops(*sch.GetBlock("Y"))->size(), 3u);
   testing::ExpectEquivalent(before.Main(), sch.module().Main());
+}
+
+// A window whose elements lie apart, from the front or the back: an element is met by those outputs alone that lie a
+// multiple of the common divisor of stride and distance before or behind it.
+TEST(SkipZeroTerms, SolvesAnyCoefficient) {
+  for (int stride = 2; stride <= 6; ++stride) {
+    for (int distance = -5; distance <= 7; ++distance) {
+      const int period = stride / std::gcd(stride, distance);
+      const std::string place = absl::StrCat("vh + (vr0 * ", period, " + vr1) * ", distance, " + 60");
+      const std::string text = absl::Substitute(R"(
+@T.prim_func
+def main(X: T.Buffer((80,), "float32"), W: T.Buffer(($1,), "float32"), Y: T.Buffer(($2,), "float32")):
+    for h, r0, r1 in T.grid($2, 2, $0):
+        with T.block("Y"):
+            vh, vr0, vr1 = T.axis.remap("SRR", [h, r0, r1])
+            with T.init():
+                Y[vh] = T.float32(0)
+            Y[vh] = Y[vh] + T.if_then_else(($3) % $4 == 0, X[($3) // $4], T.float32(0)) * W[vr0 * $0 + vr1]
+)",
+                                                period, 2 * period, 2 * stride, place, stride);
+      Schedule sch{Module(ParseOrDie(text))};
+      const Module before = sch.module();
+      const bool skipped = sch.Apply("skip_zero_terms", {*sch.GetBlock("Y")}).ok();
+      EXPECT_EQ(skipped, period > 1) << text;
+      testing::ExpectEquivalent(before.Main(), sch.module().Main());
+    }
+  }
 }
 
 TEST(SkipZeroTerms, RefusesOtherForms) {
