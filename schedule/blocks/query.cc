@@ -37,6 +37,10 @@ Outcome<uint32_t> GetBlock(const Function& function, std::string_view name) {
     const std::string near = DidYouMean(name, BlockNames(function));
     return Refusal{"get_block", "there is no block named {text0}{text1}", {}, {}, {std::string(name), near}};
   }
+  // Nothing else leads to the root; what a graph's operator calls "root" stands below it.
+  if (const auto* root = dyn_cast<BlockRealizeNode>(function->body); root != nullptr && root->block->name == name) {
+    return root->block->id;
+  }
   std::vector<uint32_t> ids;
   for (const BlockRealizeNode* block : blocks) ids.push_back(block->block->id);
   return Refusal{"get_block", "{num0} blocks are named {text0}", ids, {}, {std::string(name)}, {std::ssize(blocks)}};

@@ -10,7 +10,7 @@
 
 namespace tilewright {
 
-// The only block of that name; refused when there is none or more than one.
+// The block of that name, the root where it is one of several; refused when there is none, or more than one below it.
 Outcome<uint32_t> GetBlock(const Function& function, std::string_view name);
 // The loops between the block and its scope, outermost first.
 Outcome<std::vector<uint32_t>> GetLoops(const Function& function, uint32_t block);

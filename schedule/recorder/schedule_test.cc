@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ir/script/parse_or_die.h"
 #include "ir/structural.h"
 #include "schedule/recorder/shared_steps.h"
 #include "schedule/script/schedule_script.h"
@@ -32,6 +33,23 @@ void Tile(Schedule& sch) {
   ASSERT_TRUE(sch.Reorder({i[0], j[0], loops[2], i[1], j[1]}).ok());
   ASSERT_TRUE(sch.Parallel(i[0]).ok());
   ASSERT_TRUE(sch.Annotate(block, "hint", Value::List{1, 0.5, "text", true}).ok());
+}
+
+// What a graph's operator calls its block does not hide the root.
+TEST(Schedule, TheRootIsFoundAmongBlocksOfItsName) {
+  Schedule sch(Module(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.block("root"):
+            v = T.axis.spatial(8, i)
+            B[v] = T.sqrt(A[v])
+)")));
+  const auto root = sch.GetBlock("root");
+  ASSERT_TRUE(root.ok()) << Line(root, sch);
+  const auto children = sch.GetChildBlocks(*root);
+  ASSERT_TRUE(children.ok()) << Line(children, sch);
+  EXPECT_EQ(children->size(), 1u);
 }
 
 TEST(Schedule, RecordsAndReplays) {
