@@ -1,5 +1,8 @@
 // Signals: windows, Fourier transforms, mel filters.
+#include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "base/status_macros.h"
 #include "graph/onnx/model_file.h"
@@ -37,15 +40,58 @@ absl::Status ImportHann(OnnxNode& n) { return ImportWindow(n, 0.5, 0.5, 0); }
 absl::Status ImportHamming(OnnxNode& n) { return ImportWindow(n, 25.0 / 46, 21.0 / 46, 0); }
 absl::Status ImportBlackman(OnnxNode& n) { return ImportWindow(n, 0.42, 0.5, 0.08); }
 
-// The real or imaginary part (`part` 0 or 1, an index) of x[i] exp(-2 pi sqrt(-1) k i / length); `real` and `imaginary`
-// are those of x. The product k i is taken modulo the length first, so that large angles lose nothing.
-Expr Rotated(const Expr& part, const Expr& real, const Expr& imaginary, const Expr& k, const Expr& i,
-             const Expr& length, bool inverse) {
+// Cosine and sine of -2 pi k i / length, or of the other sign. The product k i is taken modulo the length first, so that
+// large angles lose nothing.
+std::pair<Expr, Expr> Turned(const Expr& k, const Expr& i, const Expr& length, bool inverse) {
   const Expr turns = FloorMod(CastTo(kInt64, k) * CastTo(kInt64, i), CastTo(kInt64, length));
   const Expr angle = Div(CastTo(kF64, turns) * Real(inverse ? 2 * M_PI : -2 * M_PI), CastTo(kF64, length));
-  const Expr c = ops::Unary("cos", angle), s = ops::Unary("sin", angle);
-  const Expr re = CastTo(kF64, real), im = CastTo(kF64, imaginary);
-  return Select(part == Const(part.dtype(), 0), re * c - im * s, re * s + im * c);
+  return {ops::Unary("cos", angle), ops::Unary("sin", angle)};
+}
+
+// A sum over x[i] exp(-2 pi sqrt(-1) k i / length) for each k. Factors that depend on i and k alone are a table.
+struct Transform {
+  Expr length, used, bins;  // of k i, of i, of k
+  int parts = 1;            // of x: 2 where it is complex
+  int results = 2;          // 1: the real part alone
+  bool inverse = false;
+  bool doubled = false;  // each i stands for its conjugate too, but for the first and the one at half of an even length
+
+  // What part `from` of x[i] adds to part `to` of the sum at k. `from` and `to` are indices.
+  Expr Factor(const Expr& i, const Expr& from, const Expr& k, const Expr& to) const {
+    const auto [c, s] = Turned(k, i, length, inverse);
+    const Expr real = from == Const(from.dtype(), 0), same = CastTo(kInt64, from) == CastTo(kInt64, to);
+    Expr factor = Select(same, c, Select(real, s, -s));
+    if (doubled) {
+      const Expr alone = Or(i < Const(i.dtype(), 1), i * Const(i.dtype(), 2) == CastTo(i.dtype(), length));
+      factor = Select(alone, factor, factor + factor);
+    }
+    return inverse ? Div(factor, CastTo(kF64, length)) : factor;
+  }
+};
+
+// Elements of a table that is made when a model is loaded.
+constexpr int64_t kMostFactors = int64_t{1} << 20;
+
+// The table [i, from, k, to], with `window` by i (or an absent item) in it: a program of its own, so that one of known
+// operands becomes a constant. Absent where its size is not known, or large: the factors are computed in place then.
+absl::StatusOr<Item> TableOf(OnnxNode& n, const Transform& transform, const Item& window) {
+  int64_t size = transform.parts * transform.results;
+  for (const Expr& extent : {transform.used, transform.bins}) {
+    const std::optional<int64_t> value = AsInt(n.emit().Simplify(extent));
+    if (!value || *value > kMostFactors || (size *= std::max<int64_t>(*value, 1)) > kMostFactors) return Item();
+  }
+  Items inputs;
+  if (window.present()) inputs.push_back(window);
+  TW_ASSIGN_OR_RETURN(const Items table, n.Program("fourier_table", inputs, [&](ProgramParts& p) {
+    return Buffers{p.f.Compute("fourier_table",
+                               {n.emit().Simplify(transform.used), Expr(transform.parts),
+                                n.emit().Simplify(transform.bins), Expr(transform.results)},
+                               [&](Symbol i, Symbol from, Symbol k, Symbol to) {
+                                 const Expr factor = transform.Factor(i, from, k, to);
+                                 return p.in.empty() ? factor : factor * CastTo(kF64, p.in[0](i));
+                               })};
+  }));
+  return table[0];
 }
 
 absl::Status ImportDft(OnnxNode& n) {
@@ -74,32 +120,33 @@ absl::Status ImportDft(OnnxNode& n) {
   const bool complex = IsInt(x.shape[last], 2);
   if (!complex && !IsInt(x.shape[last], 1)) return n.Error("its last extent is neither 1 nor 2");
   const DataType type = x.dtype;
-  return n.Out(n.Program("dft", {x}, [&](ProgramParts& p) {
+  const Expr half = n.emit().Simplify(FloorDiv(length, Const(length.dtype(), 2)) + Const(length.dtype(), 1));
+  // A shorter signal is padded with zeros, a longer one is cut off.
+  Transform transform{.length = length,
+                      .used = n.emit().Simplify(Min(CastTo(length.dtype(), x.shape[a]), to_real ? half : length)),
+                      .bins = onesided && !inverse ? half : length,
+                      .parts = complex ? 2 : 1,
+                      .results = to_real ? 1 : 2,
+                      .inverse = inverse,
+                      .doubled = to_real};
+  TW_ASSIGN_OR_RETURN(const Item table, TableOf(n, transform, {}));
+  Items inputs = {x};
+  if (table.present()) inputs.push_back(table);
+  return n.Out(n.Program("dft", inputs, [&](ProgramParts& p) {
     const Buffer& in = p.in[0];
-    const Expr m = p.local(length);
+    transform.length = p.local(transform.length);
     std::vector<Expr> shape = in->shape;
-    const Expr half = tilewright::arith::Simplify(FloorDiv(m, Const(m.dtype(), 2)) + Const(m.dtype(), 1));
-    shape[a] = onesided && !inverse ? half : m;
-    shape[last] = to_real ? 1 : 2;
-    // A shorter signal is padded with zeros, a longer one is cut off.
-    const Expr used = tilewright::arith::Simplify(Min(in->shape[a], to_real ? half : m));
-    tilewright::ReduceAxis i("i", used);
+    shape[a] = p.local(transform.bins);
+    shape[last] = transform.results;
+    tilewright::ReduceAxis i("i", p.local(transform.used)), from("from", Expr(transform.parts));
     Buffer sums = p.f.Compute("dft_sum", shape, [&](const std::vector<Symbol>& v) {
       ops::Indices at(v.begin(), v.end());
       at[a] = i;
-      at[last] = 0;
-      const Expr real = in.Load(at);
-      at[last] = complex ? 1 : 0;
-      const Expr imaginary = complex ? in.Load(at) : Const(type, 0);
-      const Expr term = Rotated(v[last], real, imaginary, v[a], i, m, inverse);
-      if (!to_real) return tilewright::Sum(term, i);
-      // Each element stands for its conjugate too, but for the first and the one at half of an even length.
-      const Expr one = Const(i.dtype(), 1), two = Const(i.dtype(), 2);
-      const Expr alone = Or(i < one, i * two == CastTo(i.dtype(), m));
-      return tilewright::Sum(Select(alone, term, term + term), i);
+      at[last] = from;
+      const Expr factor = p.in.size() > 1 ? p.in[1](i, from, v[a], v[last]) : transform.Factor(i, from, v[a], v[last]);
+      return tilewright::Sum(CastTo(kF64, in.Load(at)) * factor, {i, from});
     });
-    return Buffers{ops::Map(p.f, "dft", {sums},
-                            [&](const Exprs& e) { return CastTo(type, inverse ? Div(e[0], CastTo(kF64, m)) : e[0]); })};
+    return Buffers{ops::Map(p.f, "dft", {sums}, [&](const Exprs& e) { return CastTo(type, e[0]); })};
   }));
 }
 
@@ -119,21 +166,25 @@ absl::Status ImportStft(OnnxNode& n) {
   if (!length || step < 1) return n.Error("it has no frame length, or a step below 1");
   const bool onesided = n.Int("onesided", 1) != 0, complex = IsInt(x.shape[2], 2), windowed = n.Has(2);
   const DataType type = x.dtype;
+  const Expr half = n.emit().Simplify(FloorDiv(length, Const(length.dtype(), 2)) + Const(length.dtype(), 1));
+  Transform transform{.length = length, .used = length, .bins = onesided ? half : length, .parts = complex ? 2 : 1};
+  TW_ASSIGN_OR_RETURN(const Item table, TableOf(n, transform, n.In(2)));
   Items inputs = {x};
-  if (windowed) inputs.push_back(n.In(2));
+  if (table.present()) inputs.push_back(table);
+  if (!table.present() && windowed) inputs.push_back(n.In(2));
   return n.Out(n.Program("stft", inputs, [&](ProgramParts& p) {
     const Buffer& in = p.in[0];
+    transform.length = p.local(transform.length);
     const Expr m = p.local(length), one = Const(m.dtype(), 1), by = Const(m.dtype(), step);
     const Expr frames = tilewright::arith::Simplify(FloorDiv(in->shape[1] - m, by) + one);
-    const Expr bins = onesided ? tilewright::arith::Simplify(FloorDiv(m, Const(m.dtype(), 2)) + one) : m;
-    tilewright::ReduceAxis i("i", m);
-    Buffer sums = p.f.Compute("stft_sum", {in->shape[0], frames, bins, Expr(2)},
-                              [&](Symbol b, Symbol frame, Symbol k, Symbol part) {
-                                const Expr at = frame * by + i;
-                                const Expr w = windowed ? p.in[1](i) : Const(type, 1);
-                                const Expr real = in(b, at, Expr(0)) * w;
-                                const Expr imaginary = complex ? in(b, at, Expr(1)) * w : Const(type, 0);
-                                return tilewright::Sum(Rotated(part, real, imaginary, k, i, m, false), i);
+    tilewright::ReduceAxis i("i", p.local(transform.used)), from("from", Expr(transform.parts));
+    Buffer sums = p.f.Compute("stft_sum", {in->shape[0], frames, p.local(transform.bins), Expr(2)},
+                              [&](Symbol b, Symbol frame, Symbol k, Symbol to) {
+                                const Expr x_at = CastTo(kF64, in(b, frame * by + i, from));
+                                if (table.present()) return tilewright::Sum(x_at * p.in[1](i, from, k, to), {i, from});
+                                const Expr factor = transform.Factor(i, from, k, to);
+                                const Expr weight = windowed ? factor * CastTo(kF64, p.in[1](i)) : factor;
+                                return tilewright::Sum(x_at * weight, {i, from});
                               });
     return Buffers{ops::Map(p.f, "stft", {sums}, [&](const Exprs& e) { return CastTo(type, e[0]); })};
   }));
