@@ -81,8 +81,8 @@ constexpr MachineInstruction Dot(std::string_view name, std::string_view types, 
           .llvm = llvm};
 }
 
-// The LLVM intrinsic takes A and B alone and gives the sum of the products, modulo 2^32, which an addition adds to C. One
-// register holds it.
+// The LLVM intrinsic takes A and B alone. It gives the sum of the products, modulo 2^32, in one register; an addition
+// adds it to C.
 constexpr MachineInstruction DotOfTwo(std::string_view name, std::string_view types, DataType a, DataType b, DataType c,
                                       int lanes, std::string_view feature, std::string_view llvm) {
   MachineInstruction row = Dot(name, types, a, b, c, lanes, feature, llvm);

@@ -3,7 +3,7 @@
 #include "target/target.h"
 #include "tools/commands.h"
 #include "tools/graph_file.h"
-#include "tools/onnx_file.h"
+#include "tools/models/onnx_file.h"
 #include "tools/program_file.h"
 #include "tools/programs/verification.h"
 #include "tools/scheduled_program.h"

@@ -8,8 +8,8 @@
 #include "autoschedule/cost/speed_of_light.h"
 #include "intrin/registry.h"
 #include "tools/commands.h"
-#include "tools/onnx_file.h"
-#include "tools/onnx_plan.h"
+#include "tools/models/onnx_file.h"
+#include "tools/models/onnx_plan.h"
 #include "tools/program_file.h"
 #include "tools/scheduled_program.h"
 

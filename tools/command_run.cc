@@ -13,7 +13,7 @@
 #include "tools/command_line/flag_value.h"
 #include "tools/commands.h"
 #include "tools/graph_file.h"
-#include "tools/onnx_run.h"
+#include "tools/models/onnx_run.h"
 #include "tools/profile/timing_flags.h"
 #include "tools/program_file.h"
 #include "tools/programs/execute_program.h"

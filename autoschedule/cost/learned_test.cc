@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "autoschedule/cost/projected.h"
-#include "autoschedule/cost/rank_correlation.h"
 #include "autoschedule/cost/tiled_matmul.h"
+#include "base/rank_correlation.h"
 
 namespace tilewright {
 namespace {

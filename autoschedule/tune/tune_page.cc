@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "autoschedule/cost/rank_correlation.h"
 #include "autoschedule/tune/html.h"
+#include "base/rank_correlation.h"
 
 namespace tilewright {
 namespace {

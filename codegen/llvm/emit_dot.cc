@@ -189,7 +189,7 @@ llvm::Value* FunctionEmitter::EmitDotInstruction(const MachineInstruction& instr
   }
   llvm::Function* function = llvm::Intrinsic::getDeclaration(&context_.module, id, types);
   llvm::FunctionType* signature = function->getFunctionType();
-  // Where there is no operand for the sum, it is added afterwards.
+  // Instructions without an operand for the sum: it is added afterwards.
   const unsigned first = signature->getNumParams() == 2 ? 0 : 1;
   for (unsigned i = 0; i < 2; ++i) factors[i] = builder_.CreateBitCast(factors[i], signature->getParamType(i + first));
   if (first == 0) return builder_.CreateAdd(sum, builder_.CreateCall(function, {factors[0], factors[1]}));

@@ -5,13 +5,13 @@
 //   C[i, j] += x_deq[i, k] * w_deq[k, j]                        offsets[j] = -7 * (w[0, j] + w[1, j] + ...)
 //
 // An operand is *quantized* where each element is `(int32(byte) - zero) * scale`, or zero beyond the border of an
-// image; zero point and scale may be absent, and neither depends on what is summed over. Constant weights become signed bytes
-// without a zero point, images are padded with their zero point, and the zero point times the sums of the weights is
-// added afterwards: an image that is padded so contributes nothing beyond its border, as before. Where neither operand
-// is constant, zero points stay in the factors (schedule/algebra/split_offset.h takes them out).
+// image; zero point and scale may be absent, and neither depends on what is summed over. Constant weights become signed
+// bytes without a zero point, images are padded with their zero point, and the zero point times the sums of the weights
+// is added afterwards: an image that is padded so contributes nothing beyond its border, as before. Where neither
+// operand is constant, zero points stay in the factors (schedule/algebra/split_offset.h takes them out).
 //
-// Where no number of x meets several columns of weights (depthwise convolutions), instructions for bytes have nothing
-// to add up: factors are the whole numbers that bytes stand for, in f32, which holds their sums.
+// Depthwise convolutions, in which no number of x meets several columns of weights, have nothing for instructions for
+// bytes to add up: factors are the whole numbers that bytes stand for, in f32, which holds their sums.
 //
 // Integer sums of integer factors stay the same. Sums of floats become exact where they were rounded: the result is
 // rounded when it is converted to f32, when scales are multiplied, and when it is multiplied by them.

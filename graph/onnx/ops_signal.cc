@@ -40,8 +40,8 @@ absl::Status ImportHann(OnnxNode& n) { return ImportWindow(n, 0.5, 0.5, 0); }
 absl::Status ImportHamming(OnnxNode& n) { return ImportWindow(n, 25.0 / 46, 21.0 / 46, 0); }
 absl::Status ImportBlackman(OnnxNode& n) { return ImportWindow(n, 0.42, 0.5, 0.08); }
 
-// Cosine and sine of -2 pi k i / length, or of the other sign. The product k i is taken modulo the length first, so that
-// large angles lose nothing.
+// Cosine and sine of -2 pi k i / length, or of the other sign. The product k i is taken modulo the length first: large
+// angles lose nothing.
 std::pair<Expr, Expr> Turned(const Expr& k, const Expr& i, const Expr& length, bool inverse) {
   const Expr turns = FloorMod(CastTo(kInt64, k) * CastTo(kInt64, i), CastTo(kInt64, length));
   const Expr angle = Div(CastTo(kF64, turns) * Real(inverse ? 2 * M_PI : -2 * M_PI), CastTo(kF64, length));

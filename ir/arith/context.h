@@ -145,7 +145,7 @@ class Context {
   // The terms with positive scales on the left, the negative ones on the right, the constant where it is positive or
   // alone. False when a constant does not fit, or a side may overflow.
   bool Sides(const Sum& sum, Expr* left, Expr* right);
-  // sum <= 0 in the form people write; `strict` chooses between `x < 4` and `x <= 3`. Null when there are no such sides.
+  // sum <= 0 in the form people write; `strict` chooses between `x < 4` and `x <= 3`. Null where Sides gives none.
   Expr InequalityToExpr(Sum sum, bool strict);
   Expr EqualityToExpr(Sum sum, bool negated);
 

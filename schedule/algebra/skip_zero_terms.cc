@@ -61,7 +61,7 @@ class ReplaceNode : public Mutator {
 
 // x with x * a % modulus == 1, for an `a` of [1, modulus) that has no divisor in common with it.
 int64_t InverseModulo(int64_t a, int64_t modulus) {
-  // Of each pair, coefficient * a % modulus == remainder.
+  // In each pair, coefficient * a % modulus == remainder.
   int64_t remainder = modulus, next_remainder = a, coefficient = 0, next_coefficient = 1;
   while (next_remainder != 0) {
     const int64_t quotient = remainder / next_remainder;

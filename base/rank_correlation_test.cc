@@ -1,4 +1,4 @@
-#include "autoschedule/cost/rank_correlation.h"
+#include "base/rank_correlation.h"
 
 #include <gtest/gtest.h>
 

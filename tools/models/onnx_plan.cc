@@ -1,4 +1,4 @@
-#include "tools/onnx_plan.h"
+#include "tools/models/onnx_plan.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -22,7 +22,7 @@
 #include "nlohmann/json.hpp"
 #include "schedule/layout/hoist_prepack.h"
 #include "target/target.h"
-#include "tools/onnx_file.h"
+#include "tools/models/onnx_file.h"
 #include "tools/timings/load_report.h"
 
 namespace tilewright {

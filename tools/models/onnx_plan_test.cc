@@ -1,5 +1,5 @@
 // compile and explain with ONNX models: what they write, and what is refused.
-#include "tools/onnx_plan.h"
+#include "tools/models/onnx_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

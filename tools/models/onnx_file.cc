@@ -1,4 +1,4 @@
-#include "tools/onnx_file.h"
+#include "tools/models/onnx_file.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "tools/onnx_run.h"
+#include "tools/models/onnx_run.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -22,7 +22,7 @@
 #include "target/target.h"
 #include "tools/arrays/array_summary.h"
 #include "tools/arrays/run_arguments.h"
-#include "tools/onnx_file.h"
+#include "tools/models/onnx_file.h"
 #include "tools/profile/timing_flags.h"
 #include "tools/timings/load_report.h"
 
