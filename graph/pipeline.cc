@@ -4,6 +4,7 @@
 #include "graph/fusion/integer_products.h"
 #include "graph/fusion/kernel_cost.h"
 #include "graph/fusion/layout.h"
+#include "graph/fusion/mixed_precision.h"
 #include "graph/fusion/share_kernels.h"
 #include "graph/fusion/sink_dequantization.h"
 #include "graph/fusion/specialize.h"
@@ -26,6 +27,11 @@ std::vector<Pass> GraphPasses(const PassEnvironment& environment) {
   const auto scales = [e](const GraphModule& m) { return FoldScales(m, *e.ops); };
   const auto layouts = [e](const GraphModule& m) { return AssignLayouts(m, *e.ops); };
   const auto specialize = [e](const GraphModule& m) { return SpecializePrograms(m, *e.ops); };
+  const auto narrow = [e](const GraphModule& m) -> absl::StatusOr<GraphModule> {
+    if (e.precision == Precision::kFloat16) return MixedPrecision(m, *e.ops, DataType::Float(16));
+    if (e.precision == Precision::kBFloat16) return MixedPrecision(m, *e.ops, DataType::BFloat16());
+    return m;
+  };
   const auto fuse = [e](const GraphModule& m) {
     KernelCosts costs(e.target);
     return FuseKernels(m, *e.ops, costs, e.report, e.kept);
@@ -45,6 +51,8 @@ std::vector<Pass> GraphPasses(const PassEnvironment& environment) {
       {.name = "AssignLayouts", .opt_level = 2, .run = layouts},
       {.name = "SpecializePrograms", .opt_level = 2, .run = specialize},
       {.name = "EliminateDeadCode", .opt_level = 1, .run = dce},  // what is dead is no reader that fusion has to serve
+      // After weights got their scales and their order; fusion sees what will run.
+      {.name = "MixedPrecision", .opt_level = 2, .run = narrow},
       {.name = "FuseKernels", .opt_level = 2, .run = fuse},
       {.name = "ShareKernels", .opt_level = 2, .run = share},
       {.name = "EliminateDeadCode", .opt_level = 1, .run = dce},

@@ -17,6 +17,7 @@
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/status_macros.h"
 #include "graph/device/device.h"
 #include "graph/executor/onnx_model.h"
@@ -28,7 +29,7 @@ ABSL_FLAG(uint64_t, count, 100, "how many seeds");
 ABSL_FLAG(double, seconds, 1e9, "ends after that time");
 ABSL_FLAG(int, nodes, 12, "about as many nodes a model");
 ABSL_FLAG(int, opt_level, 2, "what is compared with opt_level 0");
-ABSL_FLAG(bool, integer, false, "dequantized integers are multiplied as integers: --precision=integer of run");
+ABSL_FLAG(std::string, precision, "f32", "f32, integer, f16 or bf16: as of run");
 ABSL_FLAG(bool, interpret, false, "optimized models are interpreted too: the passes alone are tested");
 ABSL_FLAG(bool, quick, false, "LLVM optimizes kernels little: two and a half times as many models a second");
 ABSL_FLAG(std::string, write, "", "a folder to write every model to, with its inputs and its outputs at opt_level 0");
@@ -80,7 +81,9 @@ std::string Difference(const NDArray& expected, const NDArray& actual) {
     largest = std::max(largest, std::abs(a));
     error = std::max(error, std::abs(a - b));
   }
-  const double tolerance = expected.dtype().is_float() ? 2e-3 : 0;
+  const std::string precision = absl::GetFlag(FLAGS_precision);
+  const double of_floats = precision == "bf16" ? 3e-2 : precision == "f16" ? 5e-3 : 2e-3;
+  const double tolerance = expected.dtype().is_float() ? of_floats : 0;
   return error > tolerance * largest ? absl::StrCat("error ", error, ", largest ", largest) : "";
 }
 
@@ -116,11 +119,25 @@ absl::StatusOr<ExecutorOptions> Machine(const std::string& name) {
   return executor;
 }
 
+// What is expected: the model as it stands; where floats have 16 bits, the same floats without what joins kernels and
+// moves elements.
+PassContext Expected(Precision precision) {
+  const bool narrow = precision == Precision::kFloat16 || precision == Precision::kBFloat16;
+  if (!narrow) return {.opt_level = 0};
+  return {.disabled = {"FuseKernels", "AssignLayouts", "ShareKernels"}, .precision = precision, .check = true};
+}
+
 enum class Verdict { kSame, kDifferent, kRefused };
 
 Verdict Check(uint64_t seed, std::string* why) {
   const RandomModel random = MakeRandomModel(seed, absl::GetFlag(FLAGS_nodes));
-  const auto expected = Run(random, {.interpret = true}, {.opt_level = 0});
+  const std::map<std::string, Precision> precisions = {{"f32", Precision::kExact},
+                                                       {"integer", Precision::kInteger},
+                                                       {"f16", Precision::kFloat16},
+                                                       {"bf16", Precision::kBFloat16}};
+  const auto precision = precisions.find(absl::GetFlag(FLAGS_precision));
+  TW_CHECK(precision != precisions.end()) << "--precision: f32, integer, f16 or bf16";
+  const auto expected = Run(random, {.interpret = true}, Expected(precision->second));
   if (!expected.ok()) {
     *why = expected.status().ToString();
     return Verdict::kRefused;
@@ -128,8 +145,7 @@ Verdict Check(uint64_t seed, std::string* why) {
   if (const std::string folder = absl::GetFlag(FLAGS_write); !folder.empty()) {
     if (const absl::Status written = Write(folder, seed, random, *expected); !written.ok()) *why = written.ToString();
   }
-  PassContext passes{.opt_level = absl::GetFlag(FLAGS_opt_level), .check = true};
-  if (absl::GetFlag(FLAGS_integer)) passes.precision = Precision::kInteger;
+  PassContext passes{.opt_level = absl::GetFlag(FLAGS_opt_level), .precision = precision->second, .check = true};
   if (const std::string disabled = absl::GetFlag(FLAGS_disable); !disabled.empty()) passes.disabled = {disabled};
   const auto executor = Machine(absl::GetFlag(FLAGS_target));
   if (!executor.ok()) {

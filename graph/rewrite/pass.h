@@ -40,6 +40,8 @@ class PassInstrument {
 enum class Precision : uint8_t {
   kExact,    // nothing
   kInteger,  // products of dequantized integers are products of integers
+  kFloat16,  // products multiply float16 and add up in float32
+  kBFloat16,
 };
 
 struct PassContext {

@@ -15,9 +15,11 @@ constexpr std::string_view kModelDimHelp = "value of a symbolic dimension";
 constexpr std::string_view kLevelHelp =
     "how far the graph is optimized: 0 not, 1 what keeps every bit, 2 (the default) and 3 all";
 constexpr std::string_view kDisableHelp = "a pass that the graph does not go through";
-constexpr std::string_view kPrecisions = "f32|integer";
+constexpr std::string_view kPrecisions = "f32|integer|f16|bf16";
 constexpr std::string_view kPrecisionHelp =
-    "f32: as the model says (the default); integer: dequantized integers are multiplied as integers";
+    "f32: as the model says (the default); integer: dequantized integers are multiplied as integers; f16, bf16: "
+    "products "
+    "multiply floats of 16 bits";
 constexpr std::string_view kAsIsHelp = "the program as it stands, with no schedule applied";
 constexpr std::string_view kUnverifiedHelp = "leaves out the verification of the scheduled program, and says so";
 constexpr std::string_view kCompiled = "--engine=llvm|cuda-emulation|cuda";

@@ -153,7 +153,7 @@ TEST(Flags, ModelsRefuseWhatTheyDoNotUse) {
   refuses({"run", model, "--dim=n=4", "--precision=integer", "--opt-level=1"}, "has no effect with --opt-level=1");
   refuses({"run", model, "--dim=n=4", "--precision=integer", "--disable=IntegerProducts"},
           "has no effect with --disable=IntegerProducts");
-  refuses({"explain", model, "--precision=half"}, "--precision must be one of f32, integer");
+  refuses({"explain", model, "--precision=half"}, "--precision must be one of f32, integer, f16, bf16");
   refuses({"run", model, "--inputs=" + Files().misnamed_inputs}, "Z.npy names no input of the model; did you mean X");
   refuses({"run", model, "--target=nonsense"}, "--target=nonsense: there is no such target");
   refuses({"compile", model, "--script=s.py", "-o", "m.so"}, "--script of compile is for a program, and FILE is");

@@ -44,6 +44,23 @@ std::string Describe(const onnx::ValueInfoProto& value) {
                       type.has_shape() ? absl::StrJoin(extents, ", ") : "?", "]");
 }
 
+// Values of --precision, and the pass that each of them is for.
+struct PrecisionRow {
+  absl::string_view name;
+  graph::Precision precision;
+  absl::string_view pass;  // empty: none
+};
+constexpr PrecisionRow kPrecisionRows[] = {
+    {"f32", graph::Precision::kExact, ""},
+    {"integer", graph::Precision::kInteger, "IntegerProducts"},
+    {"f16", graph::Precision::kFloat16, "MixedPrecision"},
+    {"bf16", graph::Precision::kBFloat16, "MixedPrecision"},
+};
+const PrecisionRow& RowOf(graph::Precision precision) {
+  return *std::find_if(std::begin(kPrecisionRows), std::end(kPrecisionRows),
+                       [&](const PrecisionRow& row) { return row.precision == precision; });
+}
+
 // A pass of --disable that there is not, or that does not run at this opt_level; a precision that no pass uses.
 std::optional<std::string> UnusedPass(const graph::PassContext& context) {
   graph::OpTable ops;
@@ -55,14 +72,12 @@ std::optional<std::string> UnusedPass(const graph::PassContext& context) {
     if (is_new) names.push_back(pass.name);
     known->second = std::min(known->second, pass.opt_level);
   }
-  const std::string precise = "IntegerProducts";
-  if (context.precision == graph::Precision::kInteger) {
-    if (context.opt_level < levels.at(precise)) {
-      return absl::StrCat("--precision=integer has no effect with --opt-level=", context.opt_level);
+  if (const PrecisionRow& row = RowOf(context.precision); !row.pass.empty()) {
+    const std::string flag = absl::StrCat("--precision=", row.name), pass(row.pass);
+    if (context.opt_level < levels.at(pass)) {
+      return absl::StrCat(flag, " has no effect with --opt-level=", context.opt_level);
     }
-    if (context.disabled.contains(precise)) {
-      return absl::StrCat("--precision=integer has no effect with --disable=", precise);
-    }
+    if (context.disabled.contains(pass)) return absl::StrCat(flag, " has no effect with --disable=", pass);
   }
   for (const std::string& name : context.disabled) {
     const auto known = levels.find(name);
@@ -98,7 +113,9 @@ graph::PassContext PassesOf(const CommandArguments& args) {
   graph::PassContext context;
   if (const auto level = args.Get("--opt-level")) (void)absl::SimpleAtoi(*level, &context.opt_level);
   for (const std::string& name : args.GetAll("--disable")) context.disabled.insert(name);
-  if (args.Get("--precision") == "integer") context.precision = graph::Precision::kInteger;
+  for (const PrecisionRow& row : kPrecisionRows) {
+    if (args.Get("--precision") == row.name) context.precision = row.precision;
+  }
   return context;
 }
 

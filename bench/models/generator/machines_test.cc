@@ -1,4 +1,6 @@
 // Small versions of the generated models on emulated machines compute what the interpreter does at opt_level 0.
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "bench/models/generator/testing.h"
 #include "codegen/remote/launcher.h"
@@ -12,8 +14,9 @@ using graph::OnnxModel;
 
 constexpr int64_t kTokens = 5;
 
-// Two runs on the machine against one of the interpreter.
-void Compare(const std::string& name, const graph::ExecutorOptions& machine) {
+// Two runs on the machine against one of the interpreter. `tolerance`: beside the largest number of an output.
+void Compare(const std::string& name, const graph::ExecutorOptions& machine, const graph::PassContext& passes = {},
+             double tolerance = 1e-4) {
   const auto model = GenerateModel(name, {.seed = 7, .sequence = kTokens, .tiny = true});
   ASSERT_TRUE(model.ok()) << model.status();
   const OnnxModel::Inputs inputs = InputsOf(*model, 1, kTokens);
@@ -22,14 +25,16 @@ void Compare(const std::string& name, const graph::ExecutorOptions& machine) {
   ASSERT_TRUE(plain.ok()) << plain.status();
   const auto want = (*plain)->Run(inputs);
   ASSERT_TRUE(want.ok()) << want.status();
-  const auto loaded = OnnxModel::Load(FileOf(model->proto), {.executor = machine});
+  const auto loaded = OnnxModel::Load(FileOf(model->proto), {.executor = machine, .passes = passes});
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   for (int run = 0; run < 2; ++run) {
     const auto got = (*loaded)->Run(inputs);
     ASSERT_TRUE(got.ok()) << got.status();
     ASSERT_EQ(got->size(), want->size());
     for (size_t i = 0; i < got->size(); ++i) {
-      EXPECT_LT(MaxError((*got)[i].arrays[0], (*want)[i].arrays[0]).max_abs, 1e-4) << "output " << i;
+      const NDArray& expected = (*want)[i].arrays[0];
+      const double largest = std::max(1.0, MaxError(expected, NDArray(expected.dtype(), expected.shape())).max_abs);
+      EXPECT_LT(MaxError((*got)[i].arrays[0], expected).max_abs, tolerance * largest) << "output " << i;
     }
   }
 }
@@ -43,6 +48,19 @@ TEST_P(MachinesTest, EmulatedGpu) {
           {.kernels = {.target = *NamedTarget("cuda-sm90a"), .use = graph::KernelUse::kDevice, .emulate = true},
            .device = *device});
   EXPECT_EQ((*device)->counts().runs, 2);
+}
+
+TEST_P(MachinesTest, HalfPrecisionOnAnEmulatedGpu) {
+  const auto device = graph::EmulatedGpu();
+  ASSERT_TRUE(device.ok()) << device.status();
+  Compare(GetParam(),
+          {.kernels = {.target = *NamedTarget("cuda-sm90a"), .use = graph::KernelUse::kDevice, .emulate = true},
+           .device = *device},
+          {.precision = graph::Precision::kFloat16}, 1e-2);
+}
+
+TEST_P(MachinesTest, BFloat16Here) {
+  Compare(GetParam(), {.num_threads = 2}, {.precision = graph::Precision::kBFloat16}, 4e-2);
 }
 
 TEST_P(MachinesTest, EmulatedArm) {
