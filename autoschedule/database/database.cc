@@ -383,11 +383,16 @@ absl::Status Database::VisitFeatures(
   return code == SQLITE_DONE ? absl::OkStatus() : Error(code, "the database cannot be read");
 }
 
-absl::StatusOr<int64_t> Database::Merge(const Database& other) {
+absl::StatusOr<int64_t> Database::Merge(const Database& other, const std::set<std::string>& targets,
+                                        std::map<std::string, int64_t>* refused) {
   TW_ASSIGN_OR_RETURN(const auto records, other.All());
   int64_t added = 0;
   absl::Status status = Transaction([&]() -> absl::Status {
     for (const TuningRecord& record : records) {
+      if (refused != nullptr && !targets.contains(record.target)) {
+        ++(*refused)[record.target];
+        continue;
+      }
       TW_ASSIGN_OR_RETURN(const auto inserted, Insert(record));
       added += inserted ? 1 : 0;
     }

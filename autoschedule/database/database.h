@@ -68,7 +68,10 @@ class Database {
   absl::StatusOr<std::vector<TuningRecord>> All() const;
 
   // Copies the records of another database that are not here yet; returns how many.
-  absl::StatusOr<int64_t> Merge(const Database& other);
+  absl::StatusOr<int64_t> Merge(const Database& other) { return Merge(other, {}, nullptr); }
+  // Those of these targets only; `refused` receives how many there are of each other target. Null: any target.
+  absl::StatusOr<int64_t> Merge(const Database& other, const std::set<std::string>& targets,
+                                std::map<std::string, int64_t>* refused);
   // Keeps the `keep` best records of each task, and no failures; returns how many were deleted.
   absl::StatusOr<int64_t> Prune(int64_t keep);
   // Every record as a line of JSON (record.h).

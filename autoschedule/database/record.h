@@ -1,9 +1,10 @@
 // What a tuning database remembers of one candidate: what was scheduled, how, and how long it took.
 //
 // Terms:
-//   workload   a program that nobody scheduled, named by its structural hash (constants and extents included)
+//   workload   a program that nobody scheduled, known by what it computes: the structural hash, constants and extents
+//              included, of the program with canonical names (canonical_names.h)
 //   target     the processor and its features, as TargetKey writes them: times on another one say nothing
-//   scheduled  the structural hash of the program that the trace led to. A trace that now leads to another one is
+//   scheduled  the program that the trace led to, known in the same way. A trace that now leads to another one is
 //              *stale*: its times are about a program that can no longer be made.
 #pragma once
 
@@ -19,7 +20,7 @@
 namespace tilewright {
 
 // Goes into every record that this version of the compiler makes.
-inline constexpr char kTunerVersion[] = "2";
+inline constexpr char kTunerVersion[] = "3";
 
 // The values of a symbolic extent for which a record holds, both ends included.
 struct DimensionRange {
@@ -29,13 +30,13 @@ struct DimensionRange {
 
 struct TuningRecord {
   std::string uid;        // names the record in whatever database it is copied to; Put chooses it when empty
-  uint64_t workload = 0;  // StructuralHash of the program before scheduling
-  std::string program;    // its text
+  uint64_t workload = 0;  // WorkloadOf the program before scheduling
+  std::string program;    // its text, with canonical names
   std::string target;     // TargetKey
   int threads = 1;        // that it could use when it was measured
   std::vector<DimensionRange> dimensions;
-  std::string trace;            // JSON, as schedule/script/trace_text.h writes it
-  uint64_t scheduled = 0;       // StructuralHash of the result
+  std::string trace;            // of that text: JSON, as schedule/script/trace_text.h writes it
+  uint64_t scheduled = 0;       // WorkloadOf the result
   std::string features;         // of it, for cost models: bytes of cost/features.h; empty where they are not known
   std::vector<double> seconds;  // every measured time; empty for a candidate that failed
   Caches caches = Caches::kRotating;

@@ -155,7 +155,7 @@ TEST(Runner, MeasuresWhatPacksItsConstantsAheadOfTime) {
   auto database = Database::Open(path);
   ASSERT_TRUE(database.ok()) << database.status();
   const Target target = HostTarget();
-  ASSERT_TRUE(database->Put(RecordOf(program, target, target.cores, schedule, results[1])).ok());
+  ASSERT_TRUE(database->Put(RecordOf(program, target, target.cores, schedule, results[1], nullptr)).ok());
   const auto best = ApplyBest(program, target, *database, nullptr);
   ASSERT_TRUE(best.ok()) << best.status();
   EXPECT_TRUE(StructuralEqual(best->module(), schedule.module()));

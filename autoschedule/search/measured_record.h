@@ -9,9 +9,11 @@
 
 namespace tilewright {
 
+class IntrinRegistry;
+
 // What is to be remembered of a candidate: `schedule` of `program`, which has one function or one named main, measured
-// with `threads` threads.
+// with `threads` threads. The record holds for any program that computes the same. `intrins`: those of the schedule.
 TuningRecord RecordOf(const Module& program, const Target& target, int threads, const Schedule& schedule,
-                      const Measurement& measurement);
+                      const Measurement& measurement, IntrinRegistry* intrins);
 
 }  // namespace tilewright

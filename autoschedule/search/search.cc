@@ -8,8 +8,8 @@
 #include <numeric>
 #include <utility>
 
+#include "autoschedule/database/canonical_names.h"
 #include "autoschedule/search/evolution.h"
-#include "ir/structural.h"
 
 namespace tilewright {
 namespace {
@@ -85,7 +85,7 @@ class Searcher {
       : model_(model),
         runner_(runner),
         options_(options),
-        task_(StructuralHash(space.module())),
+        task_(WorkloadOf(space.module())),
         evolution_(space, options.seed, options.evolve),
         random_(options.seed ^ 0x5eed) {}
 

@@ -13,7 +13,7 @@
 namespace tilewright {
 
 // The best choices of the workload in `query`, which is `program`, and the best of each of the latest other workloads
-// whose blocks have the same names: programs of a kind.
+// that are programs of its kind: the same but for names and extents. By the names of `program`.
 absl::StatusOr<std::vector<Choices>> GoodChoices(const Database& database, const RecordQuery& query,
                                                  const Module& program);
 

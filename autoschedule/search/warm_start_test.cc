@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <string>
 
+#include "autoschedule/database/canonical_names.h"
 #include "autoschedule/search/measured_record.h"
 #include "autoschedule/sketch/auto_schedule.h"
+#include "autoschedule/sketch/space.h"
 #include "intrin/registry.h"
 #include "ir/ops/matmul.h"
 #include "ir/ops/normalization.h"
-#include "ir/structural.h"
 
 namespace tilewright {
 namespace {
@@ -27,10 +28,11 @@ struct Tuned {
           return AutoSchedule(module, kTarget, &intrins).schedule;
         }()) {}
   RecordQuery Query() const {
-    return {.workload = StructuralHash(module), .target = TargetKey(kTarget), .threads = kTarget.cores};
+    return {.workload = WorkloadOf(module), .target = TargetKey(kTarget), .threads = kTarget.cores};
   }
   TuningRecord Record(double seconds) const {
-    return RecordOf(module, kTarget, kTarget.cores, schedule, {.seconds = {seconds}});
+    IntrinRegistry intrins = IntrinRegistry::Builtin();
+    return RecordOf(module, kTarget, kTarget.cores, schedule, {.seconds = {seconds}}, &intrins);
   }
 };
 
@@ -58,6 +60,26 @@ TEST_F(WarmStart, TakesChoicesOfProgramsOfAKind) {
   RecordQuery cold = small.Query();
   cold.caches = Caches::kCold;
   EXPECT_EQ(count(small, cold), 0u);
+}
+
+// What was drawn under other names is made again.
+TEST_F(WarmStart, GivesChoicesByTheNamesOfTheProgram) {
+  const Module module(ops::Matmul(96, 64, 128)), renamed = CanonicalNames(module);
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const Space space(module, kTarget, &intrins), other(renamed, kTarget, &intrins);
+  for (uint64_t seed = 1; seed < 20; ++seed) {
+    const Outcome<Candidate> candidate = space.Make(Choices::Drawn(seed));
+    if (!candidate.ok()) continue;
+    absl::StatusOr<Database> database = Database::Open(":memory:");
+    ASSERT_TRUE(
+        database->Put(RecordOf(module, kTarget, kTarget.cores, candidate->schedule, {.seconds = {1}}, &intrins)).ok());
+    const auto good = GoodChoices(
+        *database, {.workload = WorkloadOf(renamed), .target = TargetKey(kTarget), .threads = kTarget.cores}, renamed);
+    ASSERT_TRUE(good.ok() && good->size() == 1u);
+    const Outcome<Candidate> again = other.Make(good->front());
+    ASSERT_TRUE(again.ok());
+    EXPECT_EQ(WorkloadOf(again->schedule.module()), WorkloadOf(candidate->schedule.module())) << seed;
+  }
 }
 
 TEST_F(WarmStart, TrainsWithWhatWasMeasured) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "autoschedule/cost/learned.h"
 #include "autoschedule/cost/projected.h"
+#include "autoschedule/database/canonical_names.h"
 #include "autoschedule/measure/executor/machine_load.h"
 #include "autoschedule/measure/executor/machine_lock.h"
 #include "autoschedule/measure/runner.h"
@@ -20,7 +21,6 @@
 #include "autoschedule/sketch/space.h"
 #include "base/status_macros.h"
 #include "ir/functor.h"
-#include "ir/structural.h"
 #include "verify/verify.h"
 
 namespace tilewright {
@@ -132,7 +132,7 @@ absl::StatusOr<TuneResult> Tune(const Module& program, const Target& given, Intr
   TW_ASSIGN_OR_RETURN(MachineLock lock, MachineLock::Open());
   SharingRunner sharing(*runner, std::move(lock), caches, options.seconds - SecondsSince(start));
 
-  const RecordQuery query{.workload = StructuralHash(module),
+  const RecordQuery query{.workload = WorkloadOf(module),
                           .target = TargetKey(target, emulated),
                           .threads = target.cores,
                           .caches = caches};
@@ -153,7 +153,7 @@ absl::StatusOr<TuneResult> Tune(const Module& program, const Target& given, Intr
   }
   const auto put = [&](const Candidate& candidate, const Measurement& measurement, bool final) {
     if (options.database == nullptr || !stored.ok() || measurement.failure == MeasureFailure::kBusy) return;
-    TuningRecord record = RecordOf(module, target, query.threads, candidate.schedule, measurement);
+    TuningRecord record = RecordOf(module, target, query.threads, candidate.schedule, measurement, intrins);
     record.final = final;
     record.target = query.target;
     record.caches = query.caches;

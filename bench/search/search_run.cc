@@ -8,6 +8,7 @@
 #include "autoschedule/cost/learned.h"
 #include "autoschedule/cost/projected.h"
 #include "autoschedule/cost/speed_of_light.h"
+#include "autoschedule/database/canonical_names.h"
 #include "autoschedule/measure/runner.h"
 #include "autoschedule/search/measured_record.h"
 #include "autoschedule/search/search.h"
@@ -18,7 +19,6 @@
 #include "bench/operators/program.h"
 #include "codegen/runtime/timer.h"
 #include "intrin/registry.h"
-#include "ir/structural.h"
 #include "target/target.h"
 
 namespace tilewright::bench {
@@ -82,7 +82,7 @@ class Group {
   Group(const Workload& workload, uint64_t seed, double seconds, Database& database)
       : module_(MakeProgram(workload).function),
         target_(HostTarget()),
-        query_{.workload = StructuralHash(module_), .target = TargetKey(target_), .threads = target_.cores},
+        query_{.workload = WorkloadOf(module_), .target = TargetKey(target_), .threads = target_.cores},
         database_(database),
         group_{TaskName(workload), seed, seconds} {}
 
@@ -147,7 +147,7 @@ class Group {
         measured_.programs.push_back(candidate.schedule.module().Find("main"));
         measured_.seconds.push_back(measurement.MedianSeconds());
       } else if (&variant == &kVariants[0]) {
-        records_.push_back(RecordOf(module_, target_, target_.cores, candidate.schedule, measurement));
+        records_.push_back(RecordOf(module_, target_, target_.cores, candidate.schedule, measurement, &intrins));
       }
     };
     options.seconds = group_.seconds - spent();
