@@ -87,7 +87,9 @@ std::string FileIdentity(const std::string& path) {
   std::error_code error;
   const auto size = fs::file_size(path, error);
   const auto time = fs::last_write_time(path, error).time_since_epoch().count();
-  return absl::StrCat(path, " ", size, " ", time);
+  // What was written to a database last may be in its log.
+  const auto log = fs::file_size(path + "-wal", error);
+  return absl::StrCat(path, " ", size, " ", time, error ? "" : absl::StrCat(" ", log));
 }
 
 // Under another name first, so that nobody sees a part of it.
