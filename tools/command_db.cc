@@ -2,15 +2,21 @@
 #include <map>
 #include <optional>
 #include <ostream>
+#include <set>
 #include <tuple>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "autoschedule/database/apply_best.h"
+#include "autoschedule/database/canonical_names.h"
 #include "autoschedule/database/database.h"
 #include "base/nearest_names.h"
+#include "intrin/registry.h"
 #include "ir/structural.h"
 #include "schedule/script/trace_text.h"
+#include "target/target.h"
 #include "tools/commands.h"
 #include "tools/program_file.h"
 
@@ -73,30 +79,45 @@ int List(const CommandArguments& args, const Database& database) {
   return kDone;
 }
 
+// The schedule of a record, by the names of `program` where it is given.
+absl::StatusOr<Trace> TraceOf(const TuningRecord& record, const std::optional<Module>& program) {
+  if (!program) {
+    auto trace = TraceFromJson(record.trace);
+    if (trace.ok()) return trace;
+    return absl::FailedPreconditionError(
+        absl::StrCat("record ", record.uid, " has no trace that can be read: ", std::string(trace.status().message())));
+  }
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const auto schedule = ReplayRecord(*program, record, &intrins);
+  if (!schedule.ok()) return schedule.status();
+  return schedule->trace();
+}
+
 // The best record of every group, or of one program's: a comment that says what it is, and the schedule.
 int Best(const CommandArguments& args, const Database& database) {
-  std::optional<uint64_t> wanted;
+  std::optional<std::pair<uint64_t, uint64_t>> wanted;  // as it is known now, and as it was by its names
+  std::optional<Module> module;
   if (args.operands().size() > 1) {
-    const std::optional<Module> module = ReadProgram(args, args.operands()[1]);
+    module = ReadProgram(args, args.operands()[1]);
     if (!module) return kRefused;
-    wanted = StructuralHash(*module);
+    wanted = {WorkloadOf(*module), StructuralHash(*module)};
   }
   const auto groups = GroupRecords(database);
   if (!groups.ok()) return Refuse(args, groups.status());
   bool found = false;
   for (const auto& [key, group] : *groups) {
-    if (!group.best || (wanted && std::get<0>(key) != *wanted)) continue;
+    const uint64_t workload = std::get<0>(key);
+    if (!group.best || (wanted && workload != wanted->first && workload != wanted->second)) continue;
     found = true;
     const TuningRecord& record = *group.best;
     args.out() << "# workload " << HashText(record.workload) << ", " << Milliseconds(record) << " ms (median of "
                << record.seconds.size() << "), " << record.threads << " threads, " << record.target
                << KindOfTimes(record.caches) << "\n";
-    const auto trace = TraceFromJson(record.trace);
+    const auto trace = TraceOf(record, module);
     if (trace.ok()) {
       args.out() << ToText(*trace);
     } else {
-      args.err() << database.path() << ": record " << record.uid
-                 << " has no trace that can be read: " << std::string(trace.status().message()) << "\n";
+      args.err() << database.path() << ": " << std::string(trace.status().message()) << "\n";
     }
   }
   if (found) return kDone;
@@ -115,15 +136,25 @@ int Export(const CommandArguments& args, const Database& database) {
   return WriteText(args, *path, *lines) ? kDone : kRefused;
 }
 
+// Times of another processor say nothing of this one.
 int Merge(const CommandArguments& args, Database& database) {
   if (args.operands().size() < 2) return UsageError(args, "db", "merge needs the database to take records from");
+  const auto target = NamedTarget(args.Get("--target").value_or("host"));
+  if (!target.ok()) return Refuse(args, target.status());
   const auto other = Database::Open(args.operands()[1], Database::Mode::kExisting);
   if (!other.ok()) return Refuse(args, other.status());
-  const auto added = database.Merge(*other);
+  const std::set<std::string> keys = {TargetKey(*target), TargetKey(*target, /*emulated=*/true)};
+  std::map<std::string, int64_t> refused;  // by target
+  const auto added = database.Merge(*other, keys, &refused);
   NameDamaged(args, *other);
   if (!added.ok()) return Refuse(args, added.status());
   args.out() << "added " << *added << " records\n";
-  return kDone;
+  for (const auto& [key, count] : refused) {
+    args.err() << other->path() << ": " << count << (count == 1 ? " record is" : " records are")
+               << " of another target, " << key << ", not of " << TargetKey(*target)
+               << "; --target=NAME takes those of another machine\n";
+  }
+  return refused.empty() ? kDone : kRefused;
 }
 
 int Prune(const CommandArguments& args, Database& database) {
@@ -165,17 +196,20 @@ int RunDb(const CommandArguments& args) {
 }  // namespace
 
 Command DbCommand() {
-  return {.name = "db",
-          .operands = "ACTION [FILE]",
-          .summary = "looks into and maintains a tuning database",
-          .details =
-              "ACTION is one of\n"
-              "  list          every tuned program: records, best time, failures by reason\n"
-              "  best [FILE]   the best schedule of each, or of the program in FILE, as text\n"
-              "  export        every record as a line of JSON\n"
-              "  merge FILE    adds the records of another database that are not there yet\n"
-              "  prune         deletes failures and all but the best records of each program",
-          .run = RunDb};
+  return {
+      .name = "db",
+      .operands = "ACTION [FILE]",
+      .summary = "looks into and maintains a tuning database",
+      .details =
+          "ACTION is one of\n"
+          "  list          every tuned program: records, best time, failures by reason\n"
+          "  best [FILE]   the best schedule of each, by canonical names, or of the program in FILE, by its own, as "
+          "text\n"
+          "  export        every record as a line of JSON\n"
+          "  merge FILE    adds the records of another database that are not there yet; those of another target than\n"
+          "                this machine or --target are refused and named\n"
+          "  prune         deletes failures and all but the best records of each program",
+      .run = RunDb};
 }
 
 }  // namespace tilewright

@@ -7,6 +7,8 @@
 #include <sstream>
 
 #include "autoschedule/database/database.h"
+#include "autoschedule/search/measured_record.h"
+#include "intrin/registry.h"
 #include "ir/script/parse_or_die.h"
 #include "ir/structural.h"
 #include "schedule/recorder/schedule.h"
@@ -105,6 +107,39 @@ TEST(Db, ExportsMergesAndPrunes) {
   EXPECT_EQ(text.str(), lines);
   EXPECT_EQ(RunTool({"db", "prune", "--keep=1", "--db=" + a}).out, "deleted 1 records\n");
   EXPECT_THAT(RunTool({"db", "best", "--db=" + a}).out, HasSubstr("factors=[None, 8]"));
+}
+
+// Times of another processor say nothing of this one.
+TEST(Db, RefusesRecordsOfAnotherProcessor) {
+  TuningRecord other = Record(8, 0.001);
+  const Target arm = *NamedTarget("arm-neoverse-n1");
+  other.target = TargetKey(arm);
+  const std::string a = MakeDatabase("here", {}), b = MakeDatabase("there", {Record(4, 0.002), other});
+  const Result merged = RunTool({"db", "merge", b, "--db=" + a});
+  EXPECT_EQ(merged.status, kRefused);
+  EXPECT_EQ(merged.out, "added 1 records\n");
+  EXPECT_EQ(merged.err, b + ": 1 record is of another target, " + other.target + ", not of " + TargetKey(HostTarget()) +
+                            "; --target=NAME takes those of another machine\n");
+  const Result taken = RunTool({"db", "merge", b, "--db=" + a, "--target=arm-neoverse-n1"});
+  EXPECT_EQ(taken.out, "added 1 records\n");
+  EXPECT_EQ(RunTool({"db", "list", "--db=" + a, "--target=host"}).status, kUsage);
+}
+
+// The record holds whatever the program's names are, and its schedule is printed by those.
+TEST(Db, KnowsAProgramWhateverItsNames) {
+  const Module module = ParseOrDie(kAddOne);
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  Schedule schedule(module);
+  ASSERT_TRUE(schedule.Split((*schedule.GetLoops(*schedule.GetBlock("B")))[0], {Value(), 8}).ok());
+  const Target target = HostTarget();
+  const std::string path =
+      MakeDatabase("names", {RecordOf(module, target, target.cores, schedule, {.seconds = {1}}, &intrins)});
+  std::string other = kAddOne;
+  other.replace(other.find("block(\"B\")"), 10, "block(\"sum\")");
+  other.replace(other.find("def main"), 8, "def plus");
+  const Result best = RunTool({"db", "best", "-", "--db=" + path}, other);
+  EXPECT_EQ(best.status, kDone) << best.err;
+  EXPECT_THAT(best.out, HasSubstr("get_block(name=\"sum\", func_name=\"plus\")"));
 }
 
 TEST(Db, NamesDamagedTraces) {

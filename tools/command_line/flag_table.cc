@@ -149,6 +149,8 @@ constexpr FlagRow kRows[] = {
     {"tune", "-o", "OUT", kOut, kPrograms, "writes the scheduled program there"},
 
     {"db", "--db", "PATH", kFile, 0, "the database"},
+    {"db", "--target", "NAME", kTarget, 0, "whose records are taken; those of this machine by default",
+     Actions("merge")},
     {"db", "--keep", "N", kNatural, 0, "how many records of each task (program, target, threads, caches) stay",
      Actions("prune")},
     {"db", "-o", "FILE", kOut, 0, "where the lines go; standard output by default", Actions("export")},
