@@ -113,7 +113,11 @@ class Searcher {
   double BestSeconds() const { return best_.empty() ? std::numeric_limits<double>::infinity() : best_.front().seconds; }
   double FinalSeconds() const { return std::min(kMostFinalSeconds, kFinalPart * options_.seconds); }
   double SecondsLeft() const { return options_.seconds - FinalSeconds() - clock_.Seconds(); }
+  bool Stopped() const { return options_.stop && options_.stop(); }
+  // What is no time of a candidate, nor a failure of its own.
+  bool Counts(const Measurement& measurement) const { return !IsBusy(measurement) && (measurement.ok() || !Stopped()); }
   bool Done() const {
+    if (Stopped()) return true;
     // No time for one more. The last batch may have met a slow moment; the fastest one says what is possible.
     if (SecondsLeft() <= least_candidate_seconds_) return true;
     return options_.trials > 0 && result_.statistics.measured >= options_.trials;
@@ -228,14 +232,14 @@ class Searcher {
     const std::vector<Measurement> measurements = Run(modules, run);
     double spent = run_seconds_;
     result_.statistics.measured += std::ranges::count_if(measurements.begin(), measurements.begin() + std::ssize(batch),
-                                                         [](const Measurement& m) { return !IsBusy(m); });
+                                                         [&](const Measurement& m) { return Counts(m); });
 
     if (!best_.empty() && measurements.back().ok()) Correct(measurements.back().MedianSeconds());
     std::vector<Function> learned;
     std::vector<double> seconds;
     for (size_t i = 0; i < batch.size(); ++i) {
       const Measurement& measurement = measurements[i];
-      if (IsBusy(measurement)) continue;
+      if (!Counts(measurement)) continue;
       if (options_.on_measured) options_.on_measured(batch[i], measurement);
       learned.push_back(MainOf(batch[i]));
       seconds.push_back(measurement.ok() ? measurement.MedianSeconds() : std::numeric_limits<double>::infinity());
@@ -271,7 +275,7 @@ class Searcher {
 
   // Who seems as fast as the champion is measured in turn with it, once, and may take its place. Whether anybody was.
   bool Challenge() {
-    if (best_.empty()) return false;
+    if (best_.empty() || Stopped()) return false;
     std::vector<size_t> places = {0};
     for (size_t i = 1; i < best_.size() && places.size() <= kMostRivals; ++i) {
       if (!best_[i].challenged && best_[i].seconds < kRival * BestSeconds()) places.push_back(i);
@@ -303,10 +307,15 @@ class Searcher {
 
   // The preferred schedule takes part to the end: nothing that is slower in turn with it is found.
   void Finish() {
+    if (Stopped()) return TakeBest();
     if (preferred_) best_.push_back(*std::move(preferred_));
     const double middle = options_.seconds - FinalSeconds() / 2;
     if (clock_.Seconds() < middle) MeasureBest(kParents + 1, kFirstRounds, middle);
     MeasureBest(kFinalists, kFinalRounds, options_.seconds, options_.on_final);
+    TakeBest();
+  }
+
+  void TakeBest() {
     if (!best_.empty() && std::isfinite(best_[0].seconds)) {
       result_.best_seconds = best_[0].seconds;
       result_.best = std::move(best_[0].candidate);
@@ -372,7 +381,7 @@ class Searcher {
   }
 
   void NoteFailure(const Measurement& measurement) {
-    if (measurement.ok() || IsBusy(measurement)) return;
+    if (measurement.ok() || !Counts(measurement)) return;
     const std::string name(FailureName(measurement.failure));
     if (++result_.statistics.failed[name] == 1) result_.failures.push_back(name + ": " + measurement.message);
   }

@@ -62,6 +62,8 @@ struct SearchOptions {
   bool start_preferred = true;  // the schedule of the rules is measured first
   double bound_seconds =
       0;  // no schedule is faster: the search ends within 1% of it, unless it was passed; 0: not known
+  // Asked now and then: whether the search is to end with what it has. What fails after that counts for nothing.
+  std::function<bool()> stop = {};
   // Choices that were good for this or similar programs: measured first, after the preferred ones.
   std::vector<Choices> warm_starts = {};
   // Called once before the model is used, when the first candidates were measured: what it learns before may take time.

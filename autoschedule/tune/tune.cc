@@ -132,15 +132,14 @@ absl::StatusOr<TuneResult> Tune(const Module& program, const Target& given, Intr
   TW_ASSIGN_OR_RETURN(MachineLock lock, MachineLock::Open());
   SharingRunner sharing(*runner, std::move(lock), caches, options.seconds - SecondsSince(start));
 
-  const RecordQuery query{.workload = WorkloadOf(module),
-                          .target = TargetKey(target, emulated),
-                          .threads = target.cores,
-                          .caches = caches};
+  const RecordQuery query{
+      .workload = WorkloadOf(module), .target = TargetKey(target, emulated), .threads = target.cores, .caches = caches};
   const Schedule preferred = AutoSchedule(module, target, intrins).schedule;
   SearchOptions search{.trials = options.trials,
                        .seed = options.seed,
                        // Times at several sizes have no bound that one of them has.
                        .bound_seconds = sizes.size() > 1 ? 0 : BoundSeconds(main, preferred.module().Main(), target),
+                       .stop = options.stop,
                        .on_progress = options.on_progress};
   absl::Status stored;
   const ProjectedModel projected(target);
@@ -152,12 +151,15 @@ absl::StatusOr<TuneResult> Tune(const Module& program, const Target& given, Intr
     search.prepare_model = [&learned, before = std::move(measured)] { learned.LearnPrior(before); };
   }
   const auto put = [&](const Candidate& candidate, const Measurement& measurement, bool final) {
-    if (options.database == nullptr || !stored.ok() || measurement.failure == MeasureFailure::kBusy) return;
+    if ((options.database == nullptr && !options.on_record) || !stored.ok() ||
+        measurement.failure == MeasureFailure::kBusy)
+      return;
     TuningRecord record = RecordOf(module, target, query.threads, candidate.schedule, measurement, intrins);
     record.final = final;
     record.target = query.target;
     record.caches = query.caches;
-    stored = options.database->Put(std::move(record));
+    if (options.on_record) options.on_record(record);
+    if (options.database != nullptr) stored = options.database->Put(std::move(record));
   };
   search.on_measured = [&](const Candidate& candidate, const Measurement& measurement) {
     if (options.on_measured) {

@@ -45,8 +45,11 @@ struct TuneOptions {
   Database* database = nullptr;             // receives every measurement; may be null
   std::vector<std::string> libraries = {};  // of functions that intrinsics call by name
   std::string launcher = {};                // of RunnerOptions
+  std::function<bool()> stop = {};          // of SearchOptions
   std::function<void(const SearchProgress&)> on_progress = {};
   std::function<void(const TuneMeasurement&)> on_measured = {};
+  // Receives each record as it is stored, with or without a database.
+  std::function<void(const TuningRecord&)> on_record = {};
 };
 
 struct TuneResult {

@@ -48,7 +48,16 @@ std::string WorkerPool::Start(Worker& worker) {
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   if (worker.error_fd >= 0) posix_spawn_file_actions_adddup2(&actions, worker.error_fd, STDERR_FILENO);
-  const int failed = posix_spawn(&worker.pid, argv[0], &actions, nullptr, argv.data(), environ);
+  // Ctrl-C is for the process that measures: it ends its workers when it is ready.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t blocked;
+  pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+  sigaddset(&blocked, SIGINT);
+  posix_spawnattr_setsigmask(&attributes, &blocked);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  const int failed = posix_spawn(&worker.pid, argv[0], &actions, &attributes, argv.data(), environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   worker.fd = ends[0];
