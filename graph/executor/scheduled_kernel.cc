@@ -186,7 +186,10 @@ absl::StatusOr<ScheduledKernel> ScheduleKernel(const PrimFunc& canonical, const 
     TW_ASSIGN_OR_RETURN(const auto opened, Database::Open(database));
     const auto best = ApplyBest(Module(marked), target, opened, &intrins);
     if (best.ok()) {
-      if (auto kernel = kernels.Of(best->module())) return WithPace(*std::move(kernel), canonical, target, {});
+      if (auto kernel = kernels.Of(best->module())) {
+        kernel->by_record = true;
+        return WithPace(*std::move(kernel), canonical, target, {});
+      }
     }
   }
   const AutoScheduled scheduled = AutoSchedule(Module(marked), target, &intrins);

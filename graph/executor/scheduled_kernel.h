@@ -22,6 +22,7 @@ struct ScheduledKernel {
   std::vector<KernelTensor> packed;
   std::string pack;  // the packing function, or empty
   KernelPace pace;
+  bool by_record = false;  // of the database; else by rules, or as written
 };
 
 // The program under the name kKernelMain, with parameters of distinct names: equal programs become equal.
