@@ -20,6 +20,8 @@
 #include "tools/arrays/run_arguments.h"
 #include "tools/command_line/flag_value.h"
 #include "tools/commands.h"
+#include "tools/interrupt.h"
+#include "tools/models/onnx_tune.h"
 #include "tools/program_file.h"
 #include "tools/scheduled_program.h"
 #include "tools/tune_report.h"
@@ -114,6 +116,8 @@ SizesByName TypicalWhereNoneIsNamed(const CommandArguments& args, const Function
 }
 
 int RunTune(const CommandArguments& args) {
+  if (args.kind() == FileKind::kModel) return TuneOnnx(args);
+  const Interrupt interrupt;
   double seconds = 60;
   int64_t trials = 0;
   uint64_t seed = 0;
@@ -168,6 +172,7 @@ int RunTune(const CommandArguments& args) {
                             .database = database ? &*database : nullptr,
                             .libraries = ExternLibraries(args),
                             .launcher = launcher,
+                            .stop = Interrupt::Asked,
                             .on_progress = [&](const SearchProgress& now) { progress.Show(now); },
                             .on_measured = [&](const TuneMeasurement& m) { measurements.push_back(m); }});
   progress.End();
@@ -176,6 +181,10 @@ int RunTune(const CommandArguments& args) {
   }
   if (!result.ok()) return refuse(result.status());
   PrintStatistics(*result, args.err());
+  if (Interrupt::Asked()) {
+    args.err() << "interrupted: this is the best that was found so far"
+               << (database ? "; what was measured is in " + database->path() : "") << "\n";
+  }
   args.err() << BusyLine(*result) << NotBesideRulesLine(*result);
   if (!result->caution.empty()) args.err() << "caution: " << result->caution << "\n";
   if (const auto plain = BlocksWithoutIntrinsic(module, *target, &intrins); !plain.empty()) {
@@ -215,13 +224,20 @@ Command TuneCommand() {
   return {
       .name = "tune",
       .operands = "FILE",
-      .summary = "searches for the fastest schedule of a program",
+      .summary = "searches for the fastest schedule of a program, or of each kernel of a model",
       .details =
           "Prints the best time: that of this machine, of the one that --launcher reaches, or, for a target of another "
           "architecture, a projected one of emulated code, which is marked. OUT receives the scheduled program and "
           "OUT.trace the schedule, which "
-          "`schedule --script` and `compile --script` take.",
-      .takes = kPrograms,
+          "`schedule --script` and `compile --script` take.\n"
+          "A model's distinct kernels share the time: the next one is that from which most is expected, by its calls, "
+          "its "
+          "time and its bound. The table at the end has for each its calls, time before and after, percent of the "
+          "bound, "
+          "and whether a record is used. `run`, `explain` and `compile` take the records by --db. Ctrl-C ends the "
+          "search "
+          "with what there is; the same command goes on from the database.",
+      .takes = kPrograms | kModels,
       .run = RunTune};
 }
 

@@ -157,7 +157,7 @@ TEST(Flags, ModelsRefuseWhatTheyDoNotUse) {
   refuses({"run", model, "--inputs=" + Files().misnamed_inputs}, "Z.npy names no input of the model; did you mean X");
   refuses({"run", model, "--target=nonsense"}, "--target=nonsense: there is no such target");
   refuses({"compile", model, "--script=s.py", "-o", "m.so"}, "--script of compile is for a program, and FILE is");
-  refuses({"tune", model, "--seconds=5"}, "--seconds of tune is for a program, and FILE is an ONNX model");
+  refuses({"tune", model, "--html=x"}, "--html of tune is for a program, and FILE is an ONNX model");
 }
 
 TEST(Flags, ProgramsRefuseWhatTheyDoNotUse) {

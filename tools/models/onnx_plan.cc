@@ -71,6 +71,7 @@ struct KernelFacts {
   int nests = 0;
   double seconds = 0;
   std::string limiter;
+  bool by_record = false;
 };
 
 // What the cost model says about each kernel; extents that are symbols count as it takes them.
@@ -87,6 +88,7 @@ std::vector<KernelFacts> FactsOf(const PlannedFunction& function, const Target& 
     facts[i].nests = CountTopNests(runs);
     facts[i].seconds = projection.seconds;
     facts[i].limiter = projection.limiter;
+    facts[i].by_record = good && scheduled->by_record;
   }
   return facts;
 }
@@ -105,7 +107,9 @@ void PrintPlan(std::ostream& out, const PlannedFunction& function, const std::ve
     out << absl::StrFormat("%5d  k%-8d %5d %-32s %7.1f us  %-12s %s%s\n", s, kernel, facts[kernel].nests,
                            plan.steps[s].name, facts[kernel].seconds * 1e6, facts[kernel].limiter,
                            absl::StrJoin(results, ", "),
-                           function.kernels()[kernel].scheduled ? "" : "  (as written: its schedule does not compile)");
+                           !function.kernels()[kernel].scheduled ? "  (as written: its schedule does not compile)"
+                           : facts[kernel].by_record             ? "  (record)"
+                                                                 : "");
   }
 }
 
@@ -183,6 +187,7 @@ nlohmann::json ToJson(const graph::Executor& executor, const std::vector<KernelF
     json["calls"].push_back({{"value", step.name},
                              {"kernel", step.program},
                              {"nests", kernel.nests},
+                             {"record", kernel.by_record},
                              {"projected_seconds", kernel.seconds},
                              {"limiter", kernel.limiter}});
   }
@@ -253,6 +258,10 @@ int ExplainOnnx(const CommandArguments& args) {
     return kDone;
   }
   PrintSummary(*planned, Summarize(facts), facts.size(), *target, args.out());
+  if (const auto database = args.Get("--db")) {
+    args.out() << std::ranges::count(facts, true, &KernelFacts::by_record) << " of " << facts.size()
+               << " kernels by records of " << *database << "\n";
+  }
   PrintSlowKernels(model->executor(), args.out());
   if (args.Has("--plan")) {
     PrintPlan(args.out(), *planned, facts);

@@ -72,14 +72,21 @@ std::string PlaceOf(const graph::ExecutablePlan& plan, const graph::PlanStep& st
   return absl::StrCat("k", step.program, " ", plan.programs[static_cast<size_t>(step.program)].program->name);
 }
 
-// What the calls of a model's kernels cannot take less than, by step of its plan.
-std::vector<double> BoundsOf(const graph::PlannedFunction& function, const Arrays& arguments, const Target& target,
-                             const std::string& database) {
+// What a call of a model's kernel cannot take less than, and whether a record of the database schedules the kernel.
+struct StepFacts {
+  double bound_seconds = 0;
+  bool by_record = false;
+};
+
+// By step of the plan.
+std::vector<StepFacts> FactsOf(const graph::PlannedFunction& function, const Arrays& arguments, const Target& target,
+                               const std::string& database) {
   const graph::ExecutablePlan& plan = function.plan();
   const auto shapes = function.ShapesOf(arguments, {});
-  if (!shapes.ok()) return std::vector<double>(plan.steps.size(), 0);
+  if (!shapes.ok()) return std::vector<StepFacts>(plan.steps.size());
   std::map<int, graph::PrimFunc> scheduled;  // by program
-  std::vector<double> bounds;
+  std::set<int> by_record;
+  std::vector<StepFacts> facts;
   for (const graph::PlanStep& step : plan.steps) {
     const graph::KernelSource& source = plan.programs[static_cast<size_t>(step.program)];
     const graph::PrimFunc program = graph::CanonicalProgram(source.program);
@@ -87,6 +94,7 @@ std::vector<double> BoundsOf(const graph::PlannedFunction& function, const Array
     if (is_new && function.kernels()[static_cast<size_t>(step.program)].scheduled) {
       const auto kernel = graph::ScheduleKernel(program, source.constant, target, database);
       if (kernel.ok()) runs->second = kernel->module.Find(graph::kKernelMain);
+      if (kernel.ok() && kernel->by_record) by_record.insert(step.program);
     }
     std::map<std::string, int64_t> sizes;
     for (size_t i = 0; i < step.tensors.size(); ++i) {
@@ -96,9 +104,10 @@ std::vector<double> BoundsOf(const graph::PlannedFunction& function, const Array
         if (const auto* symbol = dyn_cast<VarNode>(buffer->shape[d])) sizes.emplace(symbol->name, shape[d]);
       }
     }
-    bounds.push_back(BoundSeconds(AtSizes(program, sizes), AtSizes(runs->second, sizes), target));
+    facts.push_back({BoundSeconds(AtSizes(program, sizes), AtSizes(runs->second, sizes), target),
+                     by_record.contains(step.program)});
   }
-  return bounds;
+  return facts;
 }
 
 // Runs the model as often as is asked for, into `results`, and takes the time of each call and, with --profile, of its
@@ -113,12 +122,14 @@ absl::Status TimeModel(const CommandArguments& args, const graph::Executor& exec
     }
     Target bounded = target;
     bounded.cores = std::min(bounded.cores, executor.num_threads());
-    const std::vector<double> bounds = BoundsOf(*planned, arguments, bounded, args.Get("--db").value_or(""));
-    for (size_t s = 0; s < bounds.size(); ++s) {
+    const std::vector<StepFacts> facts = FactsOf(*planned, arguments, bounded, args.Get("--db").value_or(""));
+    for (size_t s = 0; s < facts.size(); ++s) {
       const graph::PlanStep& step = planned->plan().steps[s];
       profile->parts.push_back(
-          {.name = step.name, .place = PlaceOf(planned->plan(), step), .bound_seconds = bounds[s]});
-      profile->bound_seconds += bounds[s];
+          {.name = step.name,
+           .place = absl::StrCat(PlaceOf(planned->plan(), step), facts[s].by_record ? ", by a record" : ""),
+           .bound_seconds = facts[s].bound_seconds});
+      profile->bound_seconds += facts[s].bound_seconds;
     }
   }
   for (size_t i = Repetitions(args); i > 0; --i) {

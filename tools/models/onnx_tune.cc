@@ -1,0 +1,134 @@
+#include "tools/models/onnx_tune.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "autoschedule/database/database.h"
+#include "autoschedule/measure/runner.h"
+#include "base/status_macros.h"
+#include "graph/executor/onnx_model.h"
+#include "graph/tune/model_tasks.h"
+#include "graph/tune/tune_model.h"
+#include "target/target.h"
+#include "tools/command_line/flag_value.h"
+#include "tools/interrupt.h"
+#include "tools/models/onnx_file.h"
+
+namespace tilewright {
+namespace {
+
+using graph::ExecutablePlan;
+using graph::ModelTask;
+using graph::OnnxModel;
+
+// A value for each dimension that --dim names; where these have several, the first of each together, then the second.
+absl::StatusOr<std::vector<std::map<std::string, int64_t>>> DimsToTune(const CommandArguments& args) {
+  std::map<std::string, std::vector<int64_t>> named;
+  size_t count = 1;
+  for (const std::string& text : args.GetAll("--dim")) {
+    const auto dim = ReadDim(text);
+    const size_t sizes = dim->second.size();
+    if (sizes > 1 && count > 1 && sizes != count) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--dim ", text, " has ", sizes, " sizes, and another dimension ", count));
+    }
+    count = std::max(count, sizes);
+    named.emplace(dim->first, dim->second);
+  }
+  std::vector<std::map<std::string, int64_t>> result(count);
+  for (size_t i = 0; i < count; ++i) {
+    for (const auto& [name, sizes] : named) result[i][name] = sizes[sizes.size() == 1 ? 0 : i];
+  }
+  return result;
+}
+
+// The model's plan for some sizes; nothing of it is compiled.
+absl::StatusOr<std::unique_ptr<OnnxModel>> PlanFor(const CommandArguments& args,
+                                                   const std::map<std::string, int64_t>& dims, const Target& target) {
+  TW_ASSIGN_OR_RETURN(auto file, graph::ModelFile::Open(args.operands()[0]));
+  graph::ExecutorOptions executor;
+  executor.kernels.target = target;
+  executor.kernels.use = graph::KernelUse::kExplain;
+  executor.kernels.schedule = false;
+  TW_ASSIGN_OR_RETURN(auto model,
+                      OnnxModel::Load(std::move(file), {.dims = dims, .executor = executor, .passes = PassesOf(args)}));
+  if (model->executor().planned() == nullptr) {
+    return absl::UnimplementedError(
+        "the order of its calls depends on data (If, Loop, or operators whose results' extents do): it has no plan "
+        "whose kernels could be tuned");
+  }
+  return model;
+}
+
+absl::StatusOr<std::vector<ModelTask>> TasksFor(const CommandArguments& args, const Target& target) {
+  TW_ASSIGN_OR_RETURN(const auto sizes, DimsToTune(args));
+  std::vector<std::unique_ptr<OnnxModel>> models;
+  std::vector<const ExecutablePlan*> plans;
+  for (const auto& dims : sizes) {
+    TW_ASSIGN_OR_RETURN(auto model, PlanFor(args, dims, target));
+    plans.push_back(&model->executor().planned()->plan());
+    models.push_back(std::move(model));
+  }
+  // Tasks are measured, or projected, as their candidates are.
+  return graph::TasksOf(plans, MeasuredTarget(target, args.Get("--launcher").value_or("")));
+}
+
+graph::ModelTuneOptions OptionsOf(const CommandArguments& args) {
+  graph::ModelTuneOptions options{.launcher = args.Get("--launcher").value_or(""), .stop = Interrupt::Asked};
+  if (const auto text = args.Get("--seconds")) (void)absl::SimpleAtod(*text, &options.seconds);
+  if (const auto text = args.Get("--trials")) (void)absl::SimpleAtoi(*text, &options.trials);
+  if (const auto text = args.Get("--seed")) (void)absl::SimpleAtoi(*text, &options.seed);
+  if (args.Has("--cold-cache")) options.caches = Caches::kCold;
+  if (args.Has("--warm-cache")) options.caches = Caches::kWarm;
+  options.on_progress = [&args, seconds = options.seconds](const graph::ModelTuneProgress& now) {
+    args.err() << absl::StrFormat("%4.0f s of %.0f: %s (%s), %.4g ms, was %.4g ms; all calls %.4g ms\n", now.seconds,
+                                  seconds, now.task->name, now.task->kernels.front(), now.after * 1e3, now.before * 1e3,
+                                  now.model_seconds * 1e3)
+               << std::flush;
+  };
+  return options;
+}
+
+}  // namespace
+
+int TuneOnnx(const CommandArguments& args) {
+  const Interrupt interrupt;
+  const auto target = NamedTarget(args.Get("--target").value_or("host"));
+  if (!target.ok()) return RefuseOnnx(args, target.status().message());
+  int status = kDone;
+  if (OpenModel(args, &status) == nullptr) return status;
+  const std::string path = args.Get("--db").value_or(":memory:");
+  auto database = Database::Open(path);
+  if (!database.ok()) return RefuseOnnx(args, database.status().message());
+  if (!args.Has("--db")) args.err() << "what is measured is not kept: --db=PATH names a database\n";
+  const auto tasks = TasksFor(args, *target);
+  if (!tasks.ok()) return RefuseOnnx(args, tasks.status().message());
+  const graph::ModelTuneOptions options = OptionsOf(args);
+  const Target measured = MeasuredTarget(*target, options.launcher);
+  args.err() << tasks->size() << " kernels to tune\n";
+  const auto tuning = graph::TuneModel(*tasks, measured, *database, options);
+  for (const std::string& record : database->damaged()) args.err() << record << "\n";
+  if (!tuning.ok()) return RefuseOnnx(args, tuning.status().message());
+  for (const std::string& failure : tuning->failures) args.err() << "not tuned: " << failure << "\n";
+  if (tuning->stopped) {
+    args.err() << "interrupted: "
+               << (args.Has("--db")
+                       ? absl::StrCat("what was measured is in ", path, ", and the same command goes on from there")
+                       : "this is what was found so far")
+               << "\n";
+  }
+  if (IsEmulated(measured, options.launcher))
+    args.err() << "times are projected: no code ran on " << target->name << "\n";
+  args.out() << ToString(*tuning, *tasks);
+  return kDone;
+}
+
+}  // namespace tilewright
