@@ -1,8 +1,10 @@
 #include "base/status_macros.h"
+#include "schedule/algebra/hoist_factor.h"
 #include "schedule/recorder/primitive_lists.h"
 #include "schedule/reduction/compose_reduction.h"
 #include "schedule/reduction/decompose_reduction.h"
 #include "schedule/reduction/fuse_reduction_epilogue.h"
+#include "schedule/reduction/rescale_reduction.h"
 #include "schedule/reduction/rfactor.h"
 #include "schedule/reduction/widen_sum.h"
 
@@ -46,6 +48,26 @@ std::vector<Primitive> ReductionPrimitives() {
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
          TW_ASSIGN_OR_RETURN(RfactorResult result, Rfactor(call.function(), call.Id(0), static_cast<int>(call.Int(1))));
+         return call.WithBlock(result.function, result.block);
+       }},
+      {"rescale_reduction",
+       "Reductions that read what another one gives run in its loop: they read its running value, and rescale their "
+       "sums.",
+       {{"loops", ArgKind::kLoops, std::nullopt, true}},
+       ResultKind::kBlocks,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         TW_ASSIGN_OR_RETURN(RescaleReductionResult result, RescaleReduction(call.function(), call.Ids(0)));
+         return call.WithBlocks(result.function, result.parts);
+       }},
+      {"hoist_factor",
+       "A factor that all terms of a sum have is multiplied with the sum, or divides it.",
+       {{"block", ArgKind::kBlock}, {"read_buffer_index", ArgKind::kInt}},
+       ResultKind::kBlock,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         TW_ASSIGN_OR_RETURN(HoistFactorResult result,
+                             HoistFactor(call.function(), call.Id(0), static_cast<int>(call.Int(1))));
          return call.WithBlock(result.function, result.block);
        }},
       {"widen_sum",

@@ -452,6 +452,12 @@ Outcome<std::monostate> Schedule::ComposeReduction(Value init_block, Value updat
 Outcome<std::monostate> Schedule::FuseReductionEpilogue(Value reduction_block, Value epilogue_block) {
   return None("fuse_reduction_epilogue", {reduction_block, epilogue_block});
 }
+Outcome<std::vector<BlockRv>> Schedule::RescaleReduction(const std::vector<LoopRv>& loops) {
+  return All<BlockRv>("rescale_reduction", {ListOf(loops)});
+}
+Outcome<BlockRv> Schedule::HoistFactor(Value block, int read_buffer_index) {
+  return One<BlockRv>("hoist_factor", {block, read_buffer_index});
+}
 Outcome<BlockRv> Schedule::Rfactor(LoopRv loop, int factor_axis) {
   return One<BlockRv>("rfactor", {Rv(loop), factor_axis});
 }

@@ -156,6 +156,9 @@ class Schedule {
   Outcome<std::monostate> ComposeReduction(Value init_block, Value update_block);
   Outcome<std::monostate> FuseReductionEpilogue(Value reduction_block, Value epilogue_block);
   Outcome<BlockRv> Rfactor(LoopRv loop, int factor_axis);
+  // The blocks of parts, that of the first loop and then those of the reductions among the others.
+  Outcome<std::vector<BlockRv>> RescaleReduction(const std::vector<LoopRv>& loops);
+  Outcome<BlockRv> HoistFactor(Value block, int read_buffer_index);
   // The block that rounds the sum.
   Outcome<BlockRv> WidenSum(Value block, int write_buffer_index, std::string dtype);
   Outcome<BlockRv> Blockize(Value target, bool preserve_unit_iters = true);

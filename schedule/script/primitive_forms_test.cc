@@ -190,6 +190,12 @@ std::map<std::string, std::function<void(Schedule&)>> Calls() {
       {"winograd", [](S& s) { Done(s.Winograd("Y", 0, 2, 2)); }},
       {"cache_factors", [](S& s) { Done(s.CacheFactors("Y", {0, 2})); }},
       {"decompose_accumulation", [](S& s) { Done(s.DecomposeAccumulation("A")); }},
+      {"rescale_reduction",
+       [=](S& s) {
+         const LoopRv m = s.Split(loops(s, "M")[1], {Value(), 4})->at(0);
+         Done(s.RescaleReduction({m, s.Split(loops(s, "S")[1], {Value(), 4})->at(0)}));
+       }},
+      {"hoist_factor", [](S& s) { Done(s.HoistFactor("O", 1)); }},
       {"widen_sum", [](S& s) { Done(s.WidenSum("C", 0, "float32")); }},
       {"split_offset", [](S& s) { Done(s.SplitOffset("C", 0)); }},
       {"cache_inplace", [](S& s) { Done(s.CacheInplace("B", 0, "local")); }},
