@@ -10,6 +10,7 @@
 #include "ir/ops/normalization.h"
 #include "ir/ops/pooling.h"
 #include "ir/script/parse_or_die.h"
+#include "schedule/fuzz/cascade_programs.h"
 #include "schedule/fuzz/index_programs.h"
 #include "schedule/fuzz/ordered_programs.h"
 #include "schedule/fuzz/script_programs.h"
@@ -56,6 +57,7 @@ std::vector<Family> Families() {
         script(kWindows)}},
       {"softmax", {ops::Softmax(4, 8)}, true, 3},
       {"layer norm", {ops::LayerNorm(4, 8), ops::RowNorm(4, 8)}, true},
+      {"cascades", {script(kLogSumExp), script(kCausalAttention), script(kNormOfRows), script(kTwoScales)}, true},
       {"argmax", {script(kArgMax)}},
       {"pooling", {ops::MaxPool(1, 6, 6, 2, strided), ops::AveragePool(1, 6, 4, 2, {.kernel = 2, .stride = 2})}},
       {"scan", {script(kScan), script(kOpaque), script(kAccumulation)}},

@@ -148,6 +148,37 @@ bool ComposeReduction(Drawer& d) {
   });
 }
 
+// A reduction follows one that it reads, with an elementwise block between them perhaps: parts of a loop of each, behind
+// the same outer loops.
+bool RescaleReduction(Drawer& d) {
+  return d.AllOrNothing([&] {
+    std::vector<Value> blocks = {d.block()};
+    for (int64_t length = 1 + d.Below(2); length > 0; --length) {
+      const auto producers = d.schedule().Apply("get_producers", {blocks.front()});
+      if (!producers.ok() || producers->empty()) break;
+      blocks.insert(blocks.begin(), Rv(d.Pick(*producers)));
+    }
+    if (blocks.size() < 2) return false;
+    const Value by = d.Factor();
+    Value::List shared;
+    size_t place = 0;
+    for (const Value& block : blocks) {
+      const auto loops = d.schedule().Apply("get_loops", {block});
+      if (!loops.ok() || loops->size() <= place) return false;
+      if (shared.empty()) place = loops->size() - 1;
+      const size_t which = shared.empty() ? place : place + static_cast<size_t>(d.Below(std::ssize(*loops) - place));
+      const auto parts = d.schedule().Apply("split", {(*loops)[which], Value::List{Value(), by}});
+      if (!parts.ok()) return false;
+      Value::List order;
+      for (size_t i = 0; i <= place; ++i) order.push_back(i < place ? (*loops)[i] : (*parts)[0]);
+      if (which > place) order.push_back((*loops)[place]);
+      if (order.size() > 1 && !d.schedule().Apply("reorder", {Value(order)}).ok()) return false;
+      shared.push_back((*parts)[0]);
+    }
+    return d.Try("rescale_reduction", {Value(shared)});
+  });
+}
+
 // The innermost loops of a product in tiles of 2 x 2 x 2.
 bool Tensorize(Drawer& d) {
   if (d.Try("tensorize", {d.AnyLoop(), "mac_2x2"})) return true;
@@ -296,6 +327,8 @@ constexpr Move kMoves[] = {
     {"rfactor", [](Drawer& d) { return d.Try("rfactor", {d.AnyLoop(), d.Below(4) - 2}); }},
     {"widen_sum", [](Drawer& d) { return d.Try("widen_sum", {d.block(), Small(d), d.Coin() ? "float32" : "float64"}); },
      "halves"},
+    {"rescale_reduction", RescaleReduction, "cascades"},
+    {"hoist_factor", [](Drawer& d) { return d.Try("hoist_factor", {d.block(), d.Below(3)}); }, "cascades"},
     {"blockize", [](Drawer& d) { return d.Try("blockize", {d.AnyLoop(), d.Coin()}); }},
     {"tensorize", Tensorize, "matmul"},
     {"reindex",
