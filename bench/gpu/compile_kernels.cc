@@ -1,7 +1,7 @@
 // Compiles the kernels of operators that nobody scheduled, as `bench/operators` names them, by NVRTC at their full
 // size, and refuses spills, stack frames and warnings of ptxas (C75xx). Needs no GPU.
 //
-//   compile_kernels --target=cuda-sm80,cuda-sm90a --ops=all --batch=1,16 --dtype=f16,f16f32,bf16,s8s8,int8,f32
+//   compile_kernels --target=cuda-sm80,cuda-sm90a --ops=all --batch=1,16 --dtype=f16,f16f32,f16h,bf16h,s8s8,int8,f32
 //
 // Prints each kernel that is refused, with its reason, and how many there were of each target.
 //

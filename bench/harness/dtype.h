@@ -7,6 +7,8 @@
 //   bf16   bf16        bf16    f32      f32
 //   f16    f16         f16     f16      f16
 //   f16f32 f16         f16     f32      f32
+//   f16h   f16         f16     f16      f32, then rounded
+//   bf16h  bf16        bf16    bf16     f32, then rounded
 //   e4m3   e4m3        e4m3    f32      f32
 //   int8   u8          s8      s32      s32, exactly
 //   s8s8   s8          s8      s32      s32, exactly
@@ -14,8 +16,10 @@
 //   s8s8q  s8          s8      s8       s32, exactly, then requantized
 //
 // CBR turns s32 sums into f32 and goes on there, so its output is f32 in int8 and s8s8. The row operators have no
-// products; they compute in f32, integers standing for themselves. Their output is bf16 in bf16, f16 in f16 and f16f32,
-// and f32 in e4m3, int8 and s8s8 (OutputType() in bench/operators/problem.h).
+// products; they compute in f32, integers standing for themselves. Their output is bf16 in bf16 and bf16h, f16 in f16,
+// f16f32 and f16h, and f32 in e4m3, int8 and s8s8 (OutputType() in bench/operators/problem.h).
+//
+// f16h and bf16h are what cuBLASLt, cuDNN and PyTorch give: the types to compare with on a GPU.
 //
 // To requantize is to multiply by a scale, round to the nearest integer and clamp to the range of the output's type
 // (bench/operators/requantization.h).
@@ -30,7 +34,7 @@
 
 namespace tilewright::bench {
 
-enum class DType { kF32, kBf16, kF16, kF16F32, kE4M3, kInt8, kS8S8, kInt8Q, kS8S8Q };
+enum class DType { kF32, kBf16, kF16, kF16F32, kF16H, kBf16H, kE4M3, kInt8, kS8S8, kInt8Q, kS8S8Q };
 
 // Whether products are summed exactly.
 inline bool IsInteger(DType dtype) { return dtype >= DType::kInt8; }
@@ -45,8 +49,10 @@ absl::StatusOr<std::vector<DType>> ParseDTypes(std::string_view text);
 
 TwDataType ActivationType(DType dtype);
 TwDataType WeightType(DType dtype);
-// The type of a sum of products.
-TwDataType ProductType(DType dtype);
+// The type that products are summed in.
+TwDataType SumType(DType dtype);
+// The type that sums of products are stored in.
+TwDataType ResultType(DType dtype);
 
 // What a tensor's type is called in a program.
 DataType ProgramType(TwDataType dtype);

@@ -267,9 +267,11 @@ double ArithmeticPeak(const Peak& peak, DType dtype) {
     case DType::kF32:
       return peak.f32_gflops;
     case DType::kBf16:
+    case DType::kBf16H:
       return peak.bf16_gflops;
     case DType::kF16:
     case DType::kF16F32:
+    case DType::kF16H:
       return peak.f16_gflops;
     case DType::kE4M3:
       return peak.fp8_gflops;

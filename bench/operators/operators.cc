@@ -48,9 +48,10 @@
 ABSL_FLAG(std::string, ops, "", "Operators, such as GMM,C2D, or all: each on its standard shapes.");
 ABSL_FLAG(std::string, shape, "",
           "Shapes, such as GMM:1,512,512,512; several separated by commas or semicolons, or by giving the flag again.");
-ABSL_FLAG(std::string, dtype, "f32",
-          "Data types: f32, bf16, f16 (summed in f16), f16f32 (summed in f32), e4m3, int8 (u8 by s8), s8s8, int8q and "
-          "s8s8q (requantized to 8 bits).");
+ABSL_FLAG(
+    std::string, dtype, "f32",
+    "Data types: f32, bf16, f16 (summed in f16), f16f32 (summed in f32), f16h and bf16h (summed in f32, stored in "
+    "16 bits), e4m3, int8 (u8 by s8), s8s8, int8q and s8s8q (requantized to 8 bits).");
 ABSL_FLAG(std::string, batch, "",
           "Sizes of batches, such as 1,16: each shape is measured with each of them as its first number.");
 ABSL_FLAG(std::string, peers, "default",

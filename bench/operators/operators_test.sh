@@ -49,14 +49,15 @@ expect 0 "DEP 1,7,6,19,3,2,1 s8s8q" --seconds=0 --notune --peers=onednn,xnnpack 
   --shape=T2D:1,3,4,5,6,4,2,1
 expect 0 "LN 5,37 s8s8q" --seconds=0 --notune --peers=onednn --dtype=bf16,int8,s8s8,int8q,s8s8q \
   --shape=CBR:1,6,5,4,9,3,1,1 --shape=SFM:5,37 --shape=NRM:5,37 --shape=LN:5,37
-expect 0 "GELU 5,37 e4m3" --seconds=0 --notune --peers= --dtype=f32,f16,f16f32,e4m3 --json="$TEST_TMPDIR/f16.json" \
+expect 0 "GELU 5,37 e4m3" --seconds=0 --notune --peers= --dtype=f32,f16,f16f32,f16h,bf16h,e4m3 --json="$TEST_TMPDIR/f16.json" \
   --shape=GMM:2,17,19,24 --shape=C2D:1,5,6,7,8,3,1,1 --shape=DEP:1,7,6,19,3,2,1 --shape=CBR:1,6,5,4,9,3,1,1 \
   --shape=T2D:1,3,4,5,6,4,2,1 --shape=TBG:2,7,3,5 --shape=SFM:5,37 --shape=NRM:5,37 --shape=LN:5,37 --shape=GELU:5,37
 if grep '"error"' "$TEST_TMPDIR/f16.json"; then
-  echo "FAILED: something has no result in f16, f16f32 or e4m3"
+  echo "FAILED: something has no result in f16, f16f32, f16h, bf16h or e4m3"
   failures=$((failures + 1))
 fi
 expect 0 "oneDNN has no GMM in f16" --seconds=0 --notune --peers=onednn --dtype=f16 --shape=GMM:1,8,8,8
+expect 0 "oneDNN has no GMM in f16h" --seconds=0 --notune --peers=onednn --dtype=f16h --shape=GMM:1,8,8,8
 expect 0 "oneDNN has no LN in int8" --seconds=0 --notune --peers=onednn --dtype=int8 --shape=LN:5,37
 expect 0 "XNNPACK has no bf16" --seconds=0 --notune --peers=xnnpack --dtype=bf16 --shape=GMM:1,8,8,8
 expect 0 "XNNPACK has no norms of rows" --seconds=0 --notune --peers=xnnpack --shape=LN:5,37

@@ -180,14 +180,14 @@ double Flops(const Problem& problem) {
 
 TwDataType OutputType(const Workload& workload) {
   const DType dtype = workload.dtype;
-  if (IsRequantized(dtype)) return ProductType(dtype);
+  if (IsRequantized(dtype)) return ResultType(dtype);
   const TwDataType activation = ActivationType(dtype);
   if (std::holds_alternative<RowProblem>(workload.problem)) {
     return activation.bits == 16 ? activation : runtime::kFloat32;
   }
   const auto* conv = std::get_if<ConvolutionProblem>(&workload.problem);
   const bool normalized = conv != nullptr && conv->normalized;
-  return normalized && IsInteger(dtype) ? runtime::kFloat32 : ProductType(dtype);
+  return normalized && IsInteger(dtype) ? runtime::kFloat32 : ResultType(dtype);
 }
 
 double Bytes(const Workload& workload) {

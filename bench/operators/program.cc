@@ -13,6 +13,7 @@
 #include "ir/ops/conv.h"
 #include "ir/ops/conv_bn_relu.h"
 #include "ir/ops/conv_transpose.h"
+#include "ir/ops/converted_output.h"
 #include "ir/ops/depthwise.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/matmul.h"
@@ -25,10 +26,9 @@ namespace {
 
 using runtime::Tensor;
 
-// Before anything is requantized.
+// Before anything is requantized or rounded to the type of the output.
 ops::OperandTypes TypesOf(DType dtype) {
-  return {ProgramType(ActivationType(dtype)), ProgramType(WeightType(dtype)),
-          IsInteger(dtype) ? DataType::Int(32) : ProgramType(ProductType(dtype))};
+  return {ProgramType(ActivationType(dtype)), ProgramType(WeightType(dtype)), ProgramType(SumType(dtype))};
 }
 
 Function MakeConvolution(const ConvolutionProblem& p, const ops::OperandTypes& types, ExtentExprs& extent) {
@@ -111,6 +111,9 @@ BenchProgram MakeProgram(const Workload& workload, const Extents& extents) {
   BenchProgram program{MakeFunction(workload, extents), matmul != nullptr && !matmul->b_constant};
   if (IsRequantized(workload.dtype)) {
     program.function = ops::WithRequantization(program.function, HowToRequantize(workload));
+  } else if (const DataType output = ProgramType(OutputType(workload));
+             program.function->params.back().buffer->dtype != output) {
+    program.function = ops::WithConvertedOutput(program.function, output);
   }
   if (extents.wide) program.function = graph::WithIndexType(program.function, DataType::Int(64));
   if (!program.weight_is_activation) {

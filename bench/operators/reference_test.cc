@@ -253,6 +253,30 @@ TEST(Check, SumsInFloat16) {
   }
 }
 
+// Sums in f32 that are rounded once are right, sums in f16 are not.
+TEST(Check, SumsInFloat32AreStoredInFloat16) {
+  constexpr DataType kHalf = DataType::Float(16);
+  const Workload workload = MakeWorkload("GMM:1,80,90,400", DType::kF16H);
+  const auto& p = std::get<MatmulProblem>(workload.problem);
+  const Operands operands = MakeOperands(workload).value();
+  const std::vector<double> a = ToDoubles(operands.activation), b = ToDoubles(operands.weight);
+  const Reference reference = ComputeReference(workload, operands).value();
+  for (const bool in_half : {false, true}) {
+    Tensor output = MakeOutput(workload).value();
+    for (int64_t m = 0; m < p.m; ++m)
+      for (int64_t n = 0; n < p.n; ++n) {
+        double sum = 0;
+        for (int64_t k = 0; k < p.k; ++k) {
+          sum += a[static_cast<size_t>(m * p.k + k)] * b[static_cast<size_t>(k * p.n + n)];
+          if (in_half) sum = RoundTo(kHalf, sum);
+        }
+        output.data<uint16_t>()[m * p.n + n] = static_cast<uint16_t>(ToBits(kHalf, sum));
+      }
+    const CheckResult result = Check(reference, output);
+    EXPECT_EQ(result.failure.empty(), !in_half) << result.failure;
+  }
+}
+
 TEST(Reference, Gelu) {
   // The root of 1/2 is a number of f32 in the program.
   const double phi1 = 0.8413447460685429, phi2 = 0.9772498680518208, phi3 = 0.9986501019683699;

@@ -116,6 +116,7 @@ TEST(Problem, BytesCountEveryTensorOnce) {
   };
   EXPECT_EQ(bytes("GMM:1,2,3,4", DType::kF32), 4 * (8 + 12 + 6));
   EXPECT_EQ(bytes("GMM:1,2,3,4", DType::kBf16), 2 * (8 + 12) + 4 * 6);
+  EXPECT_EQ(bytes("GMM:1,2,3,4", DType::kF16H), 2 * (8 + 12 + 6));
   EXPECT_EQ(bytes("GMM:1,2,3,4", DType::kInt8), 8 + 12 + 4 * 6);
   EXPECT_EQ(bytes("GMM:1,2,3,4", DType::kInt8Q), 8 + 12 + 6);
   EXPECT_EQ(bytes("CBR:1,2,2,3,5,1,1,0", DType::kInt8), 12 + 15 + 4 * 20);

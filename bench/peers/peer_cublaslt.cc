@@ -31,9 +31,9 @@ absl::Status LibraryStatus(int code, const char* what) {
   return absl::InternalError(absl::StrCat("cuBLASLt: ", what, " fails with status ", code));
 }
 
-// The types of a product: of both factors, of the sums, in which is computed, and of the factors alpha and beta.
+// The types of a product: of both factors, of the results, of the factors alpha and beta, and what sums are made in.
 struct Types {
-  Library::Type factor, sum, scale;
+  Library::Type factor, result, scale;
   Library::Compute compute;
 };
 
@@ -47,6 +47,10 @@ std::optional<Types> TypesOf(DType dtype) {
       return Types{Library::kF16, Library::kF16, Library::kF16, Library::kComputeF16};
     case DType::kF16F32:
       return Types{Library::kF16, Library::kF32, Library::kF32, Library::kComputeF32};
+    case DType::kF16H:
+      return Types{Library::kF16, Library::kF16, Library::kF32, Library::kComputeF32};
+    case DType::kBf16H:
+      return Types{Library::kBf16, Library::kBf16, Library::kF32, Library::kComputeF32};
     case DType::kE4M3:
       return Types{Library::kE4M3, Library::kF32, Library::kF32, Library::kComputeF32};
     case DType::kS8S8:
@@ -93,7 +97,7 @@ struct Matrices {
     if (code == 0) code = library.desc_set(desc, Library::kTransposeA, &transposed, sizeof(transposed));
     if (code == 0) code = layout(types.factor, b, &first);
     if (code == 0) code = layout(types.factor, a, &second);
-    if (code == 0) code = layout(types.sum, c, &sums);
+    if (code == 0) code = layout(types.result, c, &sums);
     if (code == 0) code = library.preference_create(&preference);
     if (code == 0) {
       code = library.preference_set(preference, Library::kWorkspaceBytes, &workspace, sizeof(workspace));

@@ -21,7 +21,7 @@ class Workload:
         folder = request["folder"]
         self.activation, self.weight, self.parameters = (
             np.load(os.path.join(folder, name + ".npy")) for name in ("activation", "weight", "parameters"))
-        if self.dtype == "bf16":
+        if self.dtype in ("bf16", "bf16h"):
             import ml_dtypes
             self.activation, self.weight = (a.view(ml_dtypes.bfloat16) for a in (self.activation, self.weight))
 
@@ -31,7 +31,7 @@ class Workload:
 
     @property
     def narrow_float(self):
-        return self.dtype in ("bf16", "f16", "f16f32", "e4m3")
+        return self.dtype in ("bf16", "bf16h", "f16", "f16f32", "f16h", "e4m3")
 
     @property
     def requantized(self):

@@ -3,10 +3,12 @@
 
 #include <cmath>
 
+#include "ir/float_format.h"
 #include "ir/interp/interp.h"
 #include "ir/ops/conv.h"
 #include "ir/ops/conv_bn_relu.h"
 #include "ir/ops/conv_transpose.h"
+#include "ir/ops/converted_output.h"
 #include "ir/ops/depthwise.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/matmul.h"
@@ -353,6 +355,16 @@ TEST(Values, WithRequantization) {
   ForEach(arrays[2], [&](const std::vector<int64_t>& v, double value) {
     const float scaled = static_cast<float>(At(exact[2], {v[0], v[1], v[2], v[3]})) * 0.37f;
     EXPECT_EQ(value, std::min(127.0f, std::max(-128.0f, std::nearbyint(scaled))));
+  });
+}
+
+TEST(Values, WithConvertedOutput) {
+  const Function sums = Matmul(5, 7, 9, *OperandTypes::Parse("f16f32"));
+  const auto exact = Results(sums), arrays = Results(WithConvertedOutput(sums, DataType::Float(16)));
+  ASSERT_EQ(arrays.size(), exact.size());
+  EXPECT_EQ(arrays[2].dtype(), DataType::Float(16));
+  ForEach(arrays[2], [&](const std::vector<int64_t>& v, double value) {
+    EXPECT_EQ(value, RoundTo(DataType::Float(16), At(exact[2], {v[0], v[1]})));
   });
 }
 

@@ -1,6 +1,7 @@
 #include "ir/ops/requantize.h"
 
 #include "base/check.h"
+#include "ir/ops/converted_output.h"
 #include "ir/ops/matmul.h"
 
 namespace tilewright::ops {
@@ -44,21 +45,7 @@ Function ConvRequantize(const ConvShape& shape, const OperandTypes& types, const
 }
 
 Function WithRequantization(const Function& function, const Requantization& how) {
-  const Buffer sums = function->params.back().buffer;
-  FunctionBuilder f;
-  Buffer output;
-  const Stmt requantize = f.Collect([&] {
-    output = f.Compute("requantize", sums->shape,
-                       [&](const std::vector<Var>& v) { return Requantize(sums.Load({v.begin(), v.end()}), how); });
-  });
-  const auto* root = cast<BlockRealizeNode>(function->body);
-  BlockNode::Fields block = root->block->fields();
-  block.alloc_buffers.push_back(sums);
-  block.body = Sequence({block.body, requantize});
-  FunctionNode::Fields fields = function->fields();
-  fields.body = Realize({}, True(), Block(std::move(block)));
-  fields.params.back() = {output->data, output};
-  return Function(std::move(fields));
+  return WithElementwiseOutput(function, "requantize", [&](const Expr& element) { return Requantize(element, how); });
 }
 
 }  // namespace tilewright::ops
