@@ -152,6 +152,15 @@ constexpr FlagRow kRows[] = {
     {"tune", "--html", "PATH", kOut, kPrograms,
      "writes a page about the run there: best over time, candidates, models, schedule"},
     {"tune", "-o", "OUT", kOut, kPrograms, "writes the scheduled program there"},
+    {"tune", "--submit", "TEMPLATE", kText, kModels,
+     "tunes in jobs that this command starts, {} in it being the quoted command of a job: \"sh -c {}\", \"ssh HOST "
+     "{}\", "
+     "\"srun -n1 sh -c {}\"; records return on its standard output. --seconds are those of a job",
+     Excludes("--records")},
+    {"tune", "--jobs", "N", kCount, kModels, "the most jobs; 4 by default", Needs("--submit")},
+    {"tune", "--tasks", "HASH,...", kText, kModels, "only the kernels of these workloads, as `db list` names them"},
+    {"tune", "--records", "", kSwitch, kModels,
+     "prints each record as a line of JSON as soon as there is one, and the table on standard error"},
     {"tune", "--opt-level", "N", kLevel, kModels, kLevelHelp},
     {"tune", "--disable", "PASS", kText, kModels, kDisableHelp, Repeated()},
     {"tune", "--precision", kPrecisions, kChoice, kModels, kPrecisionHelp},

@@ -99,7 +99,8 @@ TEST(Flags, EveryFlagWithEveryCommandAndKind) {
         if (row != nullptr && !row->rules.needs.empty()) {
           std::string needed(row->rules.needs.substr(0, row->rules.needs.find('|')));
           if (needed.find('=') == std::string::npos) needed += "=1";
-          if (((kPrograms | kKernels) & row->kinds & Bit(kind)) != 0) words.push_back(needed);
+          const bool alone = row->kinds == kModels;
+          if (((alone ? kModels : kPrograms | kKernels) & row->kinds & Bit(kind)) != 0) words.push_back(needed);
         }
         const auto [accepted, said] = Accepted(command, words);
         SCOPED_TRACE(command.name);

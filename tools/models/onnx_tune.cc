@@ -1,23 +1,31 @@
 #include "tools/models/onnx_tune.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <set>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "autoschedule/database/database.h"
 #include "autoschedule/measure/runner.h"
 #include "base/status_macros.h"
 #include "graph/executor/onnx_model.h"
 #include "graph/tune/model_tasks.h"
+#include "graph/tune/submit.h"
 #include "graph/tune/tune_model.h"
 #include "target/target.h"
+#include "tools/command_line/flag_table.h"
 #include "tools/command_line/flag_value.h"
 #include "tools/interrupt.h"
 #include "tools/models/onnx_file.h"
@@ -97,6 +105,70 @@ graph::ModelTuneOptions OptionsOf(const CommandArguments& args) {
   return options;
 }
 
+// Those of --tasks; an error names a workload that the model does not have.
+absl::Status KeepNamedTasks(const CommandArguments& args, std::vector<ModelTask>* tasks) {
+  const auto named = args.Get("--tasks");
+  if (!named) return absl::OkStatus();
+  std::set<uint64_t> kept;
+  for (const std::string& text : WordsOf(*named, ',')) {
+    TW_ASSIGN_OR_RETURN(const uint64_t workload, ParseHash(text));
+    if (std::ranges::find(*tasks, workload, &ModelTask::workload) == tasks->end()) {
+      return absl::InvalidArgumentError(absl::StrCat("the model has no kernel of workload ", text));
+    }
+    kept.insert(workload);
+  }
+  std::erase_if(*tasks, [&](const ModelTask& task) { return !kept.contains(task.workload); });
+  return absl::OkStatus();
+}
+
+// Flags of the command that submits, which jobs do not get.
+constexpr std::string_view kSubmitterFlags[] = {"--submit", "--jobs", "--db", "--tasks", "--records"};
+
+// This command for some of the tasks, as a job runs it. The model and this program are there under the same paths.
+std::string JobCommand(const CommandArguments& args, const std::vector<uint64_t>& workloads) {
+  std::error_code error;
+  std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe", error).string(), "tune",
+                                    std::filesystem::absolute(args.operands()[0], error).string(), "--records"};
+  std::vector<std::string> hashes;
+  for (const uint64_t workload : workloads) hashes.push_back(HashText(workload));
+  words.push_back(absl::StrCat("--tasks=", absl::StrJoin(hashes, ",")));
+  for (const FlagRow& row : FlagsOf("tune")) {
+    const std::string flag(row.flag);
+    if ((row.kinds & kModels) == 0 || std::ranges::find(kSubmitterFlags, flag) != std::end(kSubmitterFlags)) continue;
+    for (std::string value : args.GetAll(flag)) {
+      // A target may be the path of its description.
+      if (std::filesystem::exists(value, error)) value = std::filesystem::absolute(value, error).string();
+      words.push_back(row.form == ValueForm::kSwitch ? flag : absl::StrCat(flag, "=", value));
+    }
+  }
+  for (std::string& word : words) word = graph::ShellQuoted(word);
+  return absl::StrJoin(words, " ");
+}
+
+// The tasks as jobs of --submit. Lost jobs are named in the failures.
+absl::StatusOr<graph::ModelTuning> Submit(const CommandArguments& args, const std::vector<ModelTask>& tasks,
+                                          const Target& target, Database& database,
+                                          const graph::ModelTuneOptions& tune) {
+  const RecordQuery query = graph::QueryOf(target, tune);
+  graph::SubmitOptions options{
+      .submit = *args.Get("--submit"),
+      .command = [&](const std::vector<uint64_t>& workloads) { return JobCommand(args, workloads); },
+      .stop = tune.stop,
+      .on_event = [&](std::string_view event) { args.err() << event << "\n"
+                                                           << std::flush; }};
+  if (const auto text = args.Get("--jobs")) (void)absl::SimpleAtoi(*text, &options.jobs);
+  TW_ASSIGN_OR_RETURN(const graph::SubmitResult result, graph::SubmitTasks(tasks, query, database, options));
+  args.err() << result.records << " records of " << result.jobs << " jobs, " << result.requeued << " submitted again\n";
+  graph::ModelTuning tuning{.stopped = tune.stop()};
+  for (const std::string& refused : result.refused) tuning.failures.push_back(refused);
+  for (const std::string& lost : result.lost) tuning.failures.push_back(absl::StrCat("lost: ", lost));
+  for (const ModelTask& task : tasks) {
+    TW_ASSIGN_OR_RETURN(const graph::TaskTimes times, graph::TimesOf(task, query, database));
+    tuning.times.push_back(times);
+  }
+  return tuning;
+}
+
 }  // namespace
 
 int TuneOnnx(const CommandArguments& args) {
@@ -108,13 +180,23 @@ int TuneOnnx(const CommandArguments& args) {
   const std::string path = args.Get("--db").value_or(":memory:");
   auto database = Database::Open(path);
   if (!database.ok()) return RefuseOnnx(args, database.status().message());
-  if (!args.Has("--db")) args.err() << "what is measured is not kept: --db=PATH names a database\n";
-  const auto tasks = TasksFor(args, *target);
+  if (!args.Has("--db") && !args.Has("--records"))
+    args.err() << "what is measured is not kept: --db=PATH names a database\n";
+  auto tasks = TasksFor(args, *target);
   if (!tasks.ok()) return RefuseOnnx(args, tasks.status().message());
-  const graph::ModelTuneOptions options = OptionsOf(args);
+  if (absl::Status kept = KeepNamedTasks(args, &*tasks); !kept.ok()) return RefuseOnnx(args, kept.message());
+  graph::ModelTuneOptions options = OptionsOf(args);
+  int64_t records = 0;
+  if (args.Has("--records")) {
+    options.on_record = [&](const TuningRecord& record) {
+      args.out() << ToJson(record) << "\n" << std::flush;
+      ++records;
+    };
+  }
   const Target measured = MeasuredTarget(*target, options.launcher);
   args.err() << tasks->size() << " kernels to tune\n";
-  const auto tuning = graph::TuneModel(*tasks, measured, *database, options);
+  const auto tuning = args.Has("--submit") ? Submit(args, *tasks, measured, *database, options)
+                                           : graph::TuneModel(*tasks, measured, *database, options);
   for (const std::string& record : database->damaged()) args.err() << record << "\n";
   if (!tuning.ok()) return RefuseOnnx(args, tuning.status().message());
   for (const std::string& failure : tuning->failures) args.err() << "not tuned: " << failure << "\n";
@@ -127,8 +209,9 @@ int TuneOnnx(const CommandArguments& args) {
   }
   if (IsEmulated(measured, options.launcher))
     args.err() << "times are projected: no code ran on " << target->name << "\n";
-  args.out() << ToString(*tuning, *tasks);
-  return kDone;
+  (args.Has("--records") ? args.err() : args.out()) << ToString(*tuning, *tasks);
+  if (args.Has("--records")) args.out() << graph::EndOfRecords(records) << "\n" << std::flush;
+  return args.Has("--submit") && !tuning->failures.empty() ? kRefused : kDone;
 }
 
 }  // namespace tilewright

@@ -16,6 +16,7 @@
 #include <set>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -207,6 +208,58 @@ TEST_F(OnnxTune, CtrlCWritesWhatThereIs) {
   const std::vector<TuningRecord> records = Records(database);
   EXPECT_GT(records.size(), 4u);
   for (const TuningRecord& record : records) EXPECT_NE(record.failure, "crash") << record.message;
+}
+
+// What a `tilewright` process printed, and how it ended.
+std::pair<int, std::string> RunProcess(const std::string& name, const std::vector<std::string>& command) {
+  const Tuner tuner = Start(name, command);
+  const int status = Wait(tuner);
+  return {status, ReadText(tuner.output)};
+}
+
+TEST_F(OnnxTune, SubmitsItsKernelsAsJobs) {
+  const std::string database = FreshDatabase("submitted.db"), model = Layers();
+  const std::vector<std::string> command = {"tune",         model,      "--dim=n=24",      "--trials=6",
+                                            "--seconds=60", "--jobs=2", "--db=" + database};
+  const auto with = [&](const std::string& submit) {
+    std::vector<std::string> words = command;
+    words.push_back("--submit=" + submit);
+    return words;
+  };
+  const auto [status, output] = RunProcess("submit", with("sh -c {}"));
+  ASSERT_EQ(status, kDone) << output;
+  EXPECT_THAT(output, HasSubstr(" records of 2 jobs, 0 submitted again\n"));
+  EXPECT_THAT(output, Not(HasSubstr("~"))) << "both kernels were measured";
+  EXPECT_THAT(RunTool({"explain", model, "--dim=n=24", "--db=" + database}).out,
+              HasSubstr("2 of 2 kernels by records"));
+
+  // One job is lost, and comes again.
+  const std::string once = Path("once");
+  rmdir(once.c_str());
+  const auto [again, said] = RunProcess("again", with("if mkdir " + once + " 2>/dev/null; then exit 1; fi; sh -c {}"));
+  EXPECT_EQ(again, kDone) << said;
+  EXPECT_THAT(said, HasSubstr(" records of 2 jobs, 1 submitted again\n"));
+  // What is lost twice is named, and nothing that was there is lost.
+  const size_t records = Records(database).size();
+  const auto [refused, named] = RunProcess("lost", with("false {}"));
+  EXPECT_EQ(refused, kRefused);
+  EXPECT_THAT(named, HasSubstr("not tuned: lost: job 0 (k0): exit status 1\n"));
+  EXPECT_EQ(Records(database).size(), records);
+
+  EXPECT_THAT(RunProcess("brace", with("sh -c")).second, HasSubstr("\"sh -c\" has no {} in it"));
+  EXPECT_EQ(RunTool({"tune", model, "--jobs=2"}).status, kUsage);
+  EXPECT_EQ(RunTool({"tune", model, "--submit=sh -c {}", "--records"}).status, kUsage);
+  EXPECT_THAT(RunTool({"tune", model, "--dim=n=24", "--tasks=00000000000000ff"}).err,
+              HasSubstr("the model has no kernel of workload 00000000000000ff"));
+}
+
+TEST_F(OnnxTune, SubmitsToSlurm) {
+  if (std::system("srun -n1 true >/dev/null 2>&1") != 0) GTEST_SKIP() << "Slurm is not installed, or does not run";
+  const std::string database = FreshDatabase("slurm.db");
+  const auto [status, output] = RunProcess("slurm", {"tune", Layers(), "--dim=n=24", "--trials=6", "--seconds=60",
+                                                     "--jobs=2", "--db=" + database, "--submit=srun -n1 sh -c {}"});
+  EXPECT_EQ(status, kDone) << output;
+  EXPECT_THAT(output, HasSubstr(" records of 2 jobs, 0 submitted again\n"));
 }
 
 TEST_F(OnnxTune, IsKilledAndGoesOn) {
