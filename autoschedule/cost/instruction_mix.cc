@@ -6,6 +6,8 @@
 namespace tilewright {
 namespace {
 
+// Vectors of a few runs of neighbours are loaded by run (codegen/lower/cpu/load_runs.h).
+constexpr double kMostRuns = 4, kLeastOfRun = 4;
 // The most that one lane of 32 or 64 bits holds.
 constexpr double kBroadcastBits = 64;
 
@@ -194,8 +196,16 @@ class Counter {
     const int bits = buffer.buffer->dtype.bytes() * 8;
     const Shape shape = ShapeOf(access.loop, access.varies, access.lanes);
     InstructionCounts& counts = At(loop).counts;
-    if (shape.in_vector && !by_compiler_[static_cast<size_t>(loop + 1)] && !Contiguous(access)) {
-      counts.gathered += shape.copies * shape.elements * shape.outside * access.share;
+    const Runs runs = RunsOf(access);
+    if (shape.in_vector && !by_compiler_[static_cast<size_t>(loop + 1)] && runs.number > 1) {
+      const double times = shape.copies * shape.outside * access.share;
+      if (!access.write && runs.number <= kMostRuns && runs.length >= kLeastOfRun) {
+        const double vectors = std::ceil(runs.length / std::max(1, target_.lanes(bits)));
+        counts.loads += times * runs.number * vectors;
+        counts.arithmetic += times * runs.number * vectors;  // they are put together in registers
+      } else {
+        counts.gathered += times * shape.elements;
+      }
       return;
     }
     const bool narrow = !shape.in_vector || shape.outside < 1;
@@ -204,13 +214,23 @@ class Counter {
                   : counts.loads) += Vectors(shape, bits, loop) * access.share;
   }
 
-  // Whether the lanes of a vectorized loop lie side by side.
-  bool Contiguous(const AccessFacts& access) const {
+  // Lanes that lie side by side, and how many times there are as many.
+  struct Runs {
+    double length = 1, number = 1;
+  };
+  Runs RunsOf(const AccessFacts& access) const {
+    Runs runs{.length = static_cast<double>(access.lanes)};
+    std::vector<std::pair<int64_t, int64_t>> loops;  // stride and extent
     for (int loop = access.loop; loop >= 0 && IsStraight(LoopAt(facts_, loop)); loop = LoopAt(facts_, loop).parent) {
       if (LoopAt(facts_, loop).kind != ForKind::kVectorized || !VariesWith(facts_, access.varies, loop)) continue;
-      if (Stride(access, loop) != access.lanes) return false;
+      loops.emplace_back(std::abs(Stride(access, loop)), LoopAt(facts_, loop).extent);
     }
-    return true;
+    std::sort(loops.begin(), loops.end());
+    for (const auto& [stride, extent] : loops) {
+      const bool side_by_side = runs.number == 1 && static_cast<double>(stride) == runs.length;
+      (side_by_side ? runs.length : runs.number) *= static_cast<double>(extent);
+    }
+    return runs;
   }
 
   // Buffers in registers hold what one iteration touches. Of an operand, the vectors are live that are used together:

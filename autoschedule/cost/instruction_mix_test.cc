@@ -90,6 +90,27 @@ def main(A: T.Buffer((10, 256), "uint8"), B: T.Buffer((64, 32, 4), "int8"), C: T
   EXPECT_EQ(LongestRegion(RegionsOf(facts, kZen4, CoreIterations(facts, 1))).register_vectors, 20 + 2 + 1);
 }
 
+// Two rows of 16 bits whose elements alternate afterwards: two loads and a store, not 32 of each.
+TEST(InstructionMix, InterleavedRowsAreLoadedByRow) {
+  const Function f = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((64, 64), "bfloat16"), B: T.Buffer((32, 64, 2), "bfloat16")):
+    for k, jo in T.grid(32, 4):
+        for ji in T.vectorized(16):
+            for p in T.vectorized(2):
+                with T.block("B"):
+                    vk = T.axis.spatial(32, k)
+                    vj = T.axis.spatial(64, jo * 16 + ji)
+                    vp = T.axis.spatial(2, p)
+                    B[vk, vj, vp] = A[vk * 2 + vp, vj]
+)");
+  const ProgramFacts facts = GatherFacts(f);
+  const InstructionCounts counts = LongestRegion(RegionsOf(facts, kZen4, CoreIterations(facts, 1))).counts;
+  EXPECT_EQ(counts.gathered, 0);
+  EXPECT_EQ(counts.loads, 2);
+  EXPECT_EQ(counts.stores, 1);
+}
+
 TEST(InstructionMix, WhatTheCompilerVectorizes) {
   const auto region_of = [](const char* value) {
     const Function f = ParseFunctionOrDie(absl::Substitute(R"(
