@@ -1,5 +1,7 @@
 #include "graph/pipeline.h"
 
+#include <optional>
+
 #include "graph/fusion/fold_scales.h"
 #include "graph/fusion/integer_products.h"
 #include "graph/fusion/kernel_cost.h"
@@ -11,6 +13,16 @@
 #include "graph/rewrite/legalize.h"
 
 namespace tilewright::graph {
+namespace {
+
+// The type in which products multiply floats; nothing where it is that of the model.
+std::optional<DataType> NarrowType(Precision precision) {
+  if (precision == Precision::kFloat16) return DataType::Float(16);
+  if (precision == Precision::kBFloat16) return DataType::BFloat16();
+  return std::nullopt;
+}
+
+}  // namespace
 
 std::vector<Pass> GraphPasses(const PassEnvironment& environment) {
   const PassEnvironment e = environment;
@@ -27,10 +39,12 @@ std::vector<Pass> GraphPasses(const PassEnvironment& environment) {
   const auto scales = [e](const GraphModule& m) { return FoldScales(m, *e.ops); };
   const auto layouts = [e](const GraphModule& m) { return AssignLayouts(m, *e.ops); };
   const auto specialize = [e](const GraphModule& m) { return SpecializePrograms(m, *e.ops); };
-  const auto narrow = [e](const GraphModule& m) -> absl::StatusOr<GraphModule> {
-    if (e.precision == Precision::kFloat16) return MixedPrecision(m, *e.ops, DataType::Float(16));
-    if (e.precision == Precision::kBFloat16) return MixedPrecision(m, *e.ops, DataType::BFloat16());
-    return m;
+  const std::optional<DataType> narrow = NarrowType(e.precision);
+  const auto round = [e, narrow](const GraphModule& m) -> absl::StatusOr<GraphModule> {
+    return narrow ? MixedPrecision(m, *e.ops, *narrow) : m;
+  };
+  const auto unround = [e, narrow](const GraphModule& m) -> absl::StatusOr<GraphModule> {
+    return narrow ? DropRoundings(m, *e.ops, *narrow) : m;
   };
   const auto fuse = [e](const GraphModule& m) {
     KernelCosts costs(e.target);
@@ -52,8 +66,9 @@ std::vector<Pass> GraphPasses(const PassEnvironment& environment) {
       {.name = "SpecializePrograms", .opt_level = 2, .run = specialize},
       {.name = "EliminateDeadCode", .opt_level = 1, .run = dce},  // what is dead is no reader that fusion has to serve
       // After weights got their scales and their order; fusion sees what will run.
-      {.name = "MixedPrecision", .opt_level = 2, .run = narrow},
+      {.name = "MixedPrecision", .opt_level = 2, .run = round},
       {.name = "FuseKernels", .opt_level = 2, .run = fuse},
+      {.name = "DropRoundings", .opt_level = 2, .run = unround},
       {.name = "ShareKernels", .opt_level = 2, .run = share},
       {.name = "EliminateDeadCode", .opt_level = 1, .run = dce},
   };

@@ -215,6 +215,26 @@ class Converter : public Mutator {
   std::map<std::pair<std::string, std::vector<Narrowing>>, std::string> names_;
 };
 
+class RoundingRemover : public Mutator {
+ public:
+  RoundingRemover(BlockBuilder* builder, DataType type) : Mutator(builder), type_(type) {}
+
+ protected:
+  absl::StatusOr<Value> MutateCallTir(const CallTirNode* call, const Value& self) override {
+    const auto [it, is_new] = names_.try_emplace(call->function, call->function);
+    if (is_new) {
+      const PrimFunc old = builder().module().FindProgram(call->function), wide = WithoutRoundings(old, type_);
+      if (!wide.same_as(old)) it->second = builder().AddProgram(wide, call->function);
+    }
+    if (it->second == call->function) return self;
+    return Value(CallTir(it->second, call->args, call->out, call->symbols));
+  }
+
+ private:
+  const DataType type_;
+  std::map<std::string, std::string> names_;
+};
+
 }  // namespace
 
 absl::StatusOr<GraphModule> MixedPrecision(const GraphModule& module, const OpTable& ops, DataType type) {
@@ -226,6 +246,14 @@ absl::StatusOr<GraphModule> MixedPrecision(const GraphModule& module, const OpTa
     NarrowValues narrow(module, &roles, &constants);
     narrow.Decide(entry.function);
     TW_RETURN_IF_ERROR(Converter(&builder, type, &roles, &constants, &narrow).MutateFunction(entry.function).status());
+  }
+  return builder.module();
+}
+
+absl::StatusOr<GraphModule> DropRoundings(const GraphModule& module, const OpTable& ops, DataType type) {
+  BlockBuilder builder(&ops, module);
+  for (const ModuleEntry& entry : module.entries()) {
+    if (entry.function) TW_RETURN_IF_ERROR(RoundingRemover(&builder, type).MutateFunction(entry.function).status());
   }
   return builder.module();
 }

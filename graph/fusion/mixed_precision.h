@@ -21,4 +21,7 @@ namespace tilewright::graph {
 // `type`: float16 or bfloat16.
 absl::StatusOr<GraphModule> MixedPrecision(const GraphModule& module, const OpTable& ops, DataType type);
 
+// Between calls that became one program, numbers are not rounded to 16 bits: run after FuseKernels.
+absl::StatusOr<GraphModule> DropRoundings(const GraphModule& module, const OpTable& ops, DataType type);
+
 }  // namespace tilewright::graph

@@ -131,10 +131,18 @@ class Narrower : public BlockMutator {
   Expr MutateLoad(const LoadNode* op, const Expr& /*self*/) override {
     return CastTo(op->dtype(), Mapped(op->buffer).Load(MutateAll(op->indices)));
   }
+  // What is converted to a wide type is not rounded on the way.
+  Expr MutateCast(const CastNode* op, const Expr& self) override {
+    const auto* load = dyn_cast<LoadNode>(op->value);
+    if (load == nullptr || Mapped(load->buffer)->dtype != op->dtype()) return BlockMutator::MutateCast(op, self);
+    return Mapped(load->buffer).Load(MutateAll(load->indices));
+  }
   Stmt MutateStore(const StoreNode* op, const Stmt& /*self*/) override {
     const Buffer to = Mapped(op->buffer);
-    const bool narrows = to->dtype == type_ && op->buffer->dtype == kF32;
-    const Expr value = narrows && Moves(op->value) ? Moved(op->value) : CastTo(to->dtype, Mutate(op->value));
+    const bool narrows = to->dtype == type_ && op->buffer->dtype == kF32, widens = to->dtype == kF32;
+    const auto* rounding = dyn_cast<CastNode>(op->value);
+    const Expr& from = widens && rounding != nullptr && rounding->value.dtype() == kF32 ? rounding->value : op->value;
+    const Expr value = narrows && Moves(from) ? Moved(from) : CastTo(to->dtype, Mutate(from));
     return Stmt(new StoreNode(to, value, MutateAll(op->indices)));
   }
 
@@ -248,6 +256,33 @@ class ProgramNarrower {
   std::unordered_set<const BufferNode*> loaded_;
 };
 
+// Temporaries of a type into which f32 is rounded, and which no sum of products reads.
+std::vector<Buffer> RoundedTemporaries(const PrimFunc& program, DataType type) {
+  std::unordered_set<const BufferNode*> others;
+  for (const BlockRealizeNode* realize : BlocksOf(program)) {
+    const BlockNode& block = *realize->block;
+    if (SumsProducts(*realize)) {
+      PreOrderExprs(block.body, [&](const Expr& e) {
+        if (const auto* load = dyn_cast<LoadNode>(e)) others.insert(load->buffer.get());
+        return true;
+      });
+    }
+    PreOrder(block.body, [&](const Stmt& stmt) {
+      const auto* store = dyn_cast<StoreNode>(stmt);
+      const auto* rounding = store == nullptr ? nullptr : dyn_cast<CastNode>(store->value);
+      if (store != nullptr && (rounding == nullptr || rounding->value.dtype() != kF32))
+        others.insert(store->buffer.get());
+      return true;
+    });
+    if (const auto* init = block.init ? dyn_cast<StoreNode>(block.init) : nullptr) others.insert(init->buffer.get());
+  }
+  std::vector<Buffer> rounded;
+  for (const Buffer& temporary : cast<BlockRealizeNode>(program->body)->block->alloc_buffers) {
+    if (temporary->dtype == type && !others.contains(temporary.get())) rounded.push_back(temporary);
+  }
+  return rounded;
+}
+
 }  // namespace
 
 FloatRole FloatRoleOf(const PrimFunc& program) {
@@ -277,6 +312,24 @@ std::vector<size_t> FactorsOfSums(const PrimFunc& program) {
 
 PrimFunc Narrowed(const PrimFunc& program, const std::vector<Narrowing>& of, DataType type) {
   return ProgramNarrower(program, type).Run(of);
+}
+
+PrimFunc WithoutRoundings(const PrimFunc& program, DataType type) {
+  if (!IsRegular(program)) return program;
+  BufferMap wide;
+  for (const Buffer& buffer : RoundedTemporaries(program, type)) {
+    wide[buffer] = Buffer(buffer->name, buffer->shape, kF32);
+  }
+  if (wide.empty()) return program;
+  tilewright::FunctionNode::Fields fields = program->fields();
+  const auto* root = cast<BlockRealizeNode>(program->body);
+  BlockNode::Fields block = root->block->fields();
+  for (Buffer& buffer : block.alloc_buffers) {
+    if (const auto it = wide.find(buffer); it != wide.end()) buffer = it->second;
+  }
+  block.body = Narrower(std::move(wide), type).Mutate(block.body);
+  fields.body = Stmt(new BlockRealizeNode(root->bindings, root->predicate, Block(std::move(block))));
+  return PrimFunc(std::move(fields));
 }
 
 }  // namespace tilewright::graph

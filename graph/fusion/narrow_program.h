@@ -34,4 +34,8 @@ enum class Narrowing : uint8_t {
 // is regular (program_form.h).
 PrimFunc Narrowed(const PrimFunc& program, const std::vector<Narrowing>& of, DataType type);
 
+// The program whose temporaries of that type have float32 where they hold rounded numbers that no sum of products
+// reads: what lies between kernels that were joined.
+PrimFunc WithoutRoundings(const PrimFunc& program, DataType type);
+
 }  // namespace tilewright::graph

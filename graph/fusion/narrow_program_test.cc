@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/substitute.h"
 #include "ir/float_format.h"
 #include "ir/interp/interp.h"
 #include "ir/script/parse_or_die.h"
@@ -161,6 +162,42 @@ TEST(Narrowed, RoundsWhatIsStoredAndNothingElse) {
       }
     }
   }
+}
+
+// Between kernels that were joined; what a product reads stays rounded.
+TEST(WithoutRoundings, TemporariesThatNoProductReadsHave32Bits) {
+  constexpr char kJoined[] = R"(
+@T.prim_func
+def main(A: T.Buffer((4, 8), "bfloat16"), B: T.Buffer((8, 6), "bfloat16"), C: T.Buffer((4, 6), "bfloat16")):
+    E = T.alloc_buffer((4, 8), "$0")
+    F = T.alloc_buffer((4, 8), "bfloat16")
+    S = T.alloc_buffer((4, 6))
+    for i, k in T.grid(4, 8):
+        with T.block("E"):
+            vi, vk = T.axis.remap("SS", [i, k])
+            E[vi, vk] = $1
+    for i, k in T.grid(4, 8):
+        with T.block("F"):
+            vi, vk = T.axis.remap("SS", [i, k])
+            F[vi, vk] = T.Cast("bfloat16", T.exp($2))
+    for i, j, k in T.grid(4, 6, 8):
+        with T.block("sums"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                S[vi, vj] = T.float32(0)
+            S[vi, vj] = S[vi, vj] + T.Cast("float32", F[vi, vk]) * T.Cast("float32", B[vk, vj])
+    for i, j in T.grid(4, 6):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = T.Cast("bfloat16", S[vi, vj])
+)";
+  const std::string value = R"(T.Cast("float32", A[vi, vk]) + T.float32(1))";
+  const PrimFunc joined = ParseFunctionOrDie(
+      absl::Substitute(kJoined, "bfloat16", "T.Cast(\"bfloat16\", " + value + ")", "T.Cast(\"float32\", E[vi, vk])"));
+  const PrimFunc wide = ParseFunctionOrDie(absl::Substitute(kJoined, "float32", value, "E[vi, vk]"));
+  const PrimFunc actual = WithoutRoundings(joined, DataType::BFloat16());
+  EXPECT_TRUE(StructuralEqual(actual, wide)) << Print(Module(actual));
+  EXPECT_TRUE(WithoutRoundings(wide, DataType::BFloat16()).same_as(wide));
 }
 
 }  // namespace
