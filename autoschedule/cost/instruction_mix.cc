@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/lane_runs.h"
+
 namespace tilewright {
 namespace {
 
-// Vectors of a few runs of neighbours are loaded by run (codegen/lower/cpu/load_runs.h).
-constexpr double kMostRuns = 4, kLeastOfRun = 4;
 // The most that one lane of 32 or 64 bits holds.
 constexpr double kBroadcastBits = 64;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
@@ -10,12 +11,11 @@
 #include "ir/arith/analyzer.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
+#include "ir/lane_runs.h"
 
 namespace tilewright {
 namespace {
 
-constexpr size_t kMostRuns = 4;
-constexpr int64_t kLeastLanes = 4;  // of a run in memory
 constexpr int64_t kLeastInRegisters = 2;
 constexpr int64_t kLongestStride = 4;
 
@@ -158,7 +158,7 @@ class RunLoader : public Mutator {
     if (op->indices.size() != 1 || op->indices[0].dtype().lanes() == 1 || guarded_) return self;
     if (const auto* ramp = dyn_cast<RampNode>(op->indices[0])) {
       const std::optional<int64_t> stride = AsInt(ramp->stride);
-      const bool strided = stride && 2 <= *stride && *stride <= kLongestStride && ramp->dtype().lanes() >= kLeastLanes;
+      const bool strided = stride && 2 <= *stride && *stride <= kLongestStride && ramp->dtype().lanes() >= kLeastOfRun;
       const Expr picked = strided && op->buffer->dtype.is_scalar() ? LoadStrided(*op, *ramp, *stride) : Expr();
       return picked ? picked : self;
     }
@@ -168,8 +168,8 @@ class RunLoader : public Mutator {
     if (!lanes) return Mutator::MutateLoad(op, self);
     const std::vector<Run> runs = RunsOf(lanes->offsets);
     const bool same = std::ranges::all_of(runs, [&](const Run& run) { return run.count == runs[0].count; });
-    const int64_t least = op->buffer->scope.kind() == MemoryKind::kRegister ? kLeastInRegisters : kLeastLanes;
-    if (runs.size() > kMostRuns || (runs.size() & (runs.size() - 1)) != 0 || !same || runs[0].count < least) {
+    const int64_t least = op->buffer->scope.kind() == MemoryKind::kRegister ? kLeastInRegisters : kLeastOfRun;
+    if (std::ssize(runs) > kMostRuns || (runs.size() & (runs.size() - 1)) != 0 || !same || runs[0].count < least) {
       return LoadWindow(*op, *lanes, self);
     }
     std::vector<Expr> vectors;
