@@ -4,6 +4,7 @@
 
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/contraction.h"
+#include "autoschedule/program/unpacked_constants.h"
 #include "autoschedule/program/value_growth.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
@@ -89,6 +90,15 @@ bool UsesElementsOnce(const BlockNode& consumer, const Buffer& buffer) {
   return constant && !UsesElementsAgain(consumer, buffer);
 }
 
+// Whether the block unpacks constants for a single matrix product.
+bool IsUnpacker(const Function& function, const BlockScope& scope, const ScopeChild& child) {
+  const std::vector<uint32_t> consumers = scope.Consumers(child.id());
+  if (consumers.size() != 1 || !UnpacksConstants(function, *child.realize->block)) return false;
+  const absl::StatusOr<Contraction> product = MatchContraction(*scope.Find(consumers[0])->realize);
+  return product.ok() && IsMatrixProduct(*product) &&
+         product->column_operand.same_as(child.realize->block->writes[0].buffer);
+}
+
 bool IsWorthInlining(const BlockScope& scope, const ScopeChild& child) {
   const BlockNode& block = *child.realize->block;
   if (block.init || !isa<StoreNode>(block.body) || block.writes.size() != 1) return false;
@@ -114,12 +124,13 @@ const BlockRealizeNode* RootOf(const Schedule& sch, const std::string& function)
 
 bool CombinesElements(const BlockNode& block) { return PlacesOf(block, {}) > kMostElements; }
 
-void InlineElementwise(Schedule& sch, const std::string& function) {
+void InlineElementwise(Schedule& sch, const std::string& function, bool keeps_unpackers) {
   std::vector<uint32_t> ids;
   for (const BlockRv& block : BlocksInRoot(sch, function)) {
     const BlockScope scope = BlockScope::Of(RootOf(sch, function)->block.get());
     const ScopeChild* child = scope.Find(sch.Get(block).As<BlockRef>()->id);
     if (child == nullptr || !IsSerial(*child) || !IsWorthInlining(scope, *child)) continue;
+    if (keeps_unpackers && IsUnpacker(sch.module().Find(function), scope, *child)) continue;
     // A refusal leaves the block where it is.
     if (const auto inlined = sch.ComputeInline(block); !inlined.ok()) continue;
   }

@@ -28,6 +28,8 @@ bool CombinesElements(const BlockNode& block);
 // Whether some instances of `consumer` use the same element of a buffer.
 bool UsesElementsAgain(const BlockNode& consumer, const Buffer& buffer);
 
-void InlineElementwise(Schedule& sch, const std::string& function);
+// `keeps_unpackers`: what unpacks the constants of a matrix product (autoschedule/program/unpacked_constants.h) stays a
+// block, whose rule decides where it is computed.
+void InlineElementwise(Schedule& sch, const std::string& function, bool keeps_unpackers = false);
 
 }  // namespace tilewright

@@ -9,12 +9,13 @@
 namespace tilewright {
 
 void BringIntoNormalForm(Schedule& sch, const std::string& function, const Target& target, Choices& choices) {
-  InlineElementwise(sch, function);
+  const bool keeps_unpackers = !target.is_gpu();
+  InlineElementwise(sch, function, keeps_unpackers);
   SplitIterators(sch, function);
   JoinPhases(sch, function, target, choices);
   // The blocks that round are elementwise, and so are those that convert operands.
-  if (WidenSums(sch, function, target)) InlineElementwise(sch, function);
-  if (FormProducts(sch, function, target)) InlineElementwise(sch, function);
+  if (WidenSums(sch, function, target)) InlineElementwise(sch, function, keeps_unpackers);
+  if (FormProducts(sch, function, target)) InlineElementwise(sch, function, keeps_unpackers);
 }
 
 }  // namespace tilewright

@@ -8,11 +8,13 @@
 #include "autoschedule/movement/cpu/bypass_caches.h"
 #include "autoschedule/movement/cpu/near_operands.h"
 #include "autoschedule/movement/cpu/operand_stages.h"
+#include "autoschedule/movement/cpu/packed_constants.h"
 #include "autoschedule/movement/cpu/stage_layouts.h"
 #include "autoschedule/normalize/fuse_depth.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/fuse_consumers.h"
 #include "autoschedule/program/sizes.h"
+#include "autoschedule/program/unpacked_constants.h"
 #include "autoschedule/sketch/cpu/contraction_loops.h"
 #include "autoschedule/sketch/cpu/contraction_plan.h"
 #include "base/math.h"
@@ -99,6 +101,7 @@ class ContractionSchedule {
   // Buffers indexed by the block's iterators for what it reads and writes; the tile.
   Outcome<Done> MakeStages();
   Outcome<bool> FlipsAhead();
+  Outcome<Done> KeepColumnsPacked();
   Outcome<Done> TakeTile();
   void RateShallowTiles(bool plain_output);  // of AMX
   Outcome<Done> StageOutputUnlessInPlace(bool plain_output);
@@ -144,6 +147,7 @@ class ContractionSchedule {
   Choices::Pick tile_depth_;
   int64_t depth_step_ = 1;
   std::optional<BlockRv> row_stage_, write_back_;
+  std::vector<int64_t> depth_factors_;  // of packed columns
   BlockRv column_stage_;
   std::vector<int> row_dims_, column_dims_;
   bool constant_ = false;       // columns, which are packed ahead of time
@@ -161,6 +165,7 @@ Outcome<Done> ContractionSchedule::MakeStages() {
   } else {
     TW_ASSIGN_OR_RETURN(row_stage_, ReindexRead(sch_, block_, contraction_.row_operand));
   }
+  TW_RETURN_IF_ERROR(KeepColumnsPacked());
   TW_ASSIGN_OR_RETURN(column_stage_, ReindexRead(sch_, block_, contraction_.column_operand));
   // Padding blocks move into the row stage.
   TW_ASSIGN_OR_RETURN(const bool flipped_ahead, FlipsAhead());
@@ -181,6 +186,19 @@ Outcome<Done> ContractionSchedule::MakeStages() {
   plain_columns_ = plan_.instruction.group == 1 && CopiesAlong(*RealizeOf(sch_, column_stage_).block, column_dim);
   worth_packing_ = WorthPacking(plan_, tile_, *likely(), target_);
   return Done();
+}
+
+// Columns that are made of packed constants are unpacked panel by panel, into the caches.
+Outcome<Done> ContractionSchedule::KeepColumnsPacked() {
+  if (plan_.rows_in_memory()) return Done();
+  const std::optional<BlockRv> unpacker = UnpackerOf(sch_, block_, contraction_);
+  Schedule packed = sch_;
+  if (!unpacker || !PackInPanels(packed, *unpacker, target_).ok()) return Done();
+  TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
+                      choices_.Take(sch_, name_ + ".columns_stored", {0, 1}, 1, {{"unpacked"}, {"packed"}}));
+  if (pick.value == 0) return Done();
+  depth_factors_ = DepthFactors(sch_, *unpacker, Extent(plan_.depth));
+  return PackInPanels(sch_, *unpacker, target_);
 }
 
 // Whether the copy with flipped bits is made before all tiles, each of which would flip the bits in registers again: by
@@ -401,6 +419,7 @@ Outcome<Done> ContractionSchedule::PlaceColumns() {
   }
   if (nest_.column_place > 0 && contraction_.batch.empty()) return Done();
   nest_.outer.resize(nest_.column_place == 0 ? nest_.outer.size() - nest_.rows.size() : contraction_.batch.size());
+  if (!depth_factors_.empty()) return UnpackInLoop(sch_, column_stage_, nest_.outer.back(), depth_factors_, target_);
   return PackInLoop(sch_, column_stage_, nest_.outer.back(), target_);
 }
 

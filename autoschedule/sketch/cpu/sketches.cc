@@ -7,12 +7,15 @@
 
 #include "autoschedule/movement/cpu/operand_stages.h"
 #include "autoschedule/movement/cpu/stage_layouts.h"
+#include "autoschedule/normalize/inline_rule.h"
 #include "autoschedule/normalize/join_groups.h"
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/contraction.h"
 #include "autoschedule/program/row_chain.h"
+#include "autoschedule/program/unpacked_constants.h"
 #include "autoschedule/sketch/cpu/contraction_rule.h"
+#include "autoschedule/sketch/cpu/packed_rule.h"
 #include "autoschedule/sketch/cpu/plain_rule.h"
 #include "autoschedule/sketch/cpu/row_rule.h"
 #include "autoschedule/sketch/cpu/tensor_rule.h"
@@ -155,6 +158,14 @@ Met MeetWinograd(Schedule& sch, BlockRv block, const SketchContext& context) {
                    }};
 }
 
+// By packed constants, few rows of which are all in registers.
+Met MeetPacked(Schedule& sch, BlockRv block, const SketchContext& context) {
+  if (!IsContraction(context) || !IsPackedProduct(sch, block, context.target)) return std::nullopt;
+  const Target* target = &context.target;
+  return Structure{Fit::kBest,
+                   [=](Schedule& s, Choices& choices) { return SchedulePackedProduct(s, block, *target, choices); }};
+}
+
 Met MeetContraction(Schedule& sch, BlockRv block, const SketchContext& context) {
   if (!IsContraction(context)) return std::nullopt;
   const Target* target = &context.target;
@@ -163,11 +174,23 @@ Met MeetContraction(Schedule& sch, BlockRv block, const SketchContext& context) 
                    [=](Schedule& s, Choices& choices) { return ScheduleContraction(s, block, *target, choices); }};
 }
 
+// What unpacks constants of which each is used once is computed where it is used.
+void InlineUnpacker(Schedule& sch, BlockRv block) {
+  const absl::StatusOr<Contraction> product = MatchContraction(RealizeOf(sch, block));
+  if (!product.ok()) return;
+  const std::optional<BlockRv> unpacker = UnpackerOf(sch, block, *product);
+  if (unpacker && !UsesElementsAgain(*RealizeOf(sch, block).block, product->column_operand)) {
+    (void)sch.ComputeInline(*unpacker);
+  }
+}
+
 Met MeetPlain(Schedule&, BlockRv block, const SketchContext& context) {
   if (context.SharesLoops()) return std::nullopt;
   const Target* target = &context.target;
-  return Structure{Fit::kGeneral,
-                   [=](Schedule& s, Choices& choices) { return SchedulePlain(s, block, *target, choices); }};
+  return Structure{Fit::kGeneral, [=](Schedule& s, Choices& choices) {
+                     InlineUnpacker(s, block);
+                     return SchedulePlain(s, block, *target, choices);
+                   }};
 }
 
 Met MeetGivenLoops(Schedule&, BlockRv block, const SketchContext&) {
@@ -178,14 +201,9 @@ Met MeetGivenLoops(Schedule&, BlockRv block, const SketchContext&) {
 }
 
 constexpr Sketch kSketches[] = {
-    {"rows", MeetRows, false, true},
-    {"tensor", MeetTensor, true},
-    {"joined_groups", MeetJoinedGroups},
-    {"winograd", MeetWinograd},
-    {"contraction", MeetContraction, true},
-    {"product_rows", MeetProductRows},
-    {"plain", MeetPlain},
-    {"given_loops", MeetGivenLoops},
+    {"rows", MeetRows, false, true},   {"tensor", MeetTensor, true}, {"joined_groups", MeetJoinedGroups},
+    {"winograd", MeetWinograd},        {"packed", MeetPacked},       {"contraction", MeetContraction, true},
+    {"product_rows", MeetProductRows}, {"plain", MeetPlain},         {"given_loops", MeetGivenLoops},
 };
 
 }  // namespace

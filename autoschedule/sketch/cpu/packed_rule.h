@@ -1,0 +1,33 @@
+// Schedules for products of few rows by constants that stay packed: weights of 4 or 8 bits, dequantized in registers.
+//
+// For C[i, j] += A[i, k] * W[k, j] with W made of packed constants (autoschedule/program/unpacked_constants.h) they are
+//
+//   for columns of a tile in T.parallel(...):
+//       C_register[rows, tile] = 0                                  vector registers
+//       for block of the depth, byte of the block:
+//           for element of the byte, written out:
+//               W_register[tile] = unpacked panels[tile]            (autoschedule/movement/cpu/packed_constants.h)
+//               C_register[rows, tile] += A[rows, k] * W_register[tile]
+//       C[rows, tile] = C_register[rows, tile]
+//
+// All rows meet a vector of weights as soon as it is unpacked, so each weight is read and unpacked once. More rows than
+// registers hold sums of are left to the contraction rule, which unpacks panels into the caches.
+//
+// Choices: NAME.tile_vectors, the vectors of a tile; NAME.tile_depth, how many bytes along the depth are written out;
+// NAME.parallel_loops: 0 or 1, whether threads share the tiles.
+#pragma once
+
+#include <variant>
+
+#include "autoschedule/program/choices.h"
+#include "schedule/recorder/schedule.h"
+#include "target/target.h"
+
+namespace tilewright {
+
+// Whether the rule is made for the block: a contraction that has an unpacker, with so few rows.
+bool IsPackedProduct(Schedule& sch, BlockRv block, const Target& target);
+
+Outcome<std::monostate> SchedulePackedProduct(Schedule& sch, BlockRv block, const Target& target, Choices& choices);
+
+}  // namespace tilewright

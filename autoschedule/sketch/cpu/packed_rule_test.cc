@@ -1,0 +1,154 @@
+#include "autoschedule/sketch/cpu/packed_rule.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/substitute.h"
+#include "autoschedule/sketch/auto_schedule.h"
+#include "codegen/testing/equivalence.h"
+#include "ir/interp/interp.h"
+#include "ir/ndarray.h"
+#include "ir/script/parse_or_die.h"
+
+namespace tilewright {
+namespace {
+
+constexpr int64_t kSymbolicRows = 5;
+
+// Rows times weights of 4 bits, two in a byte, with scales and zero points for blocks of 16.
+Function Nibbles(const std::string& rows, int depth, int columns) {
+  const std::string head = rows == "m" ? R"(
+def main(a: T.handle, q: T.Buffer(($2, $3), "uint8"), s: T.Buffer(($2, $4), "float32"), z: T.Buffer(($2, $4), "uint8"), c: T.handle):
+    T.func_attr({"tilewright.constant_params": [1, 2, 3], "tir.noalias": True})
+    m = T.int32()
+    A = T.match_buffer(a, (m, $1))
+    C = T.match_buffer(c, (m, $2)))"
+                                       : R"(
+def main(A: T.Buffer(($0, $1), "float32"), q: T.Buffer(($2, $3), "uint8"), s: T.Buffer(($2, $4), "float32"), z: T.Buffer(($2, $4), "uint8"), C: T.Buffer(($0, $2), "float32")):
+    T.func_attr({"tilewright.constant_params": [1, 2, 3], "tir.noalias": True}))";
+  return ParseFunctionOrDie(absl::Substitute("@T.prim_func" + head + R"(
+    W = T.alloc_buffer(($1, $2))
+    P = T.alloc_buffer(($0, $2))
+    for k, j in T.grid($1, $2):
+        with T.block("W"):
+            vk, vj = T.axis.remap("SS", [k, j])
+            W[vk, vj] = (T.Cast("float32", T.Cast("int32", q[vj, vk // 2]) >> vk % 2 * 4 & 15) - T.Cast("float32", T.Cast("int32", z[vj, vk // 16]) & 15)) * s[vj, vk // 16]
+    for i, j, k in T.grid($0, $2, $1):
+        with T.block("P"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                P[vi, vj] = T.float32(0)
+            P[vi, vj] = P[vi, vj] + A[vi, vk] * W[vk, vj]
+    for i, j in T.grid($0, $2):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = T.max(P[vi, vj], T.float32(-3))
+)",
+                                             rows, depth, columns, depth / 2, (depth + 15) / 16));
+}
+
+using ByName = std::map<std::string, NDArray>;
+
+// Interprets a function on parameters that go by their names; those that are missing are made.
+void Interpret(const Function& function, ByName& arrays) {
+  std::vector<interp::Argument> arguments;
+  for (const Param& param : function->params) {
+    const Buffer& buffer = param.buffer;
+    std::vector<int64_t> shape;
+    for (const Expr& extent : buffer->shape) shape.push_back(AsInt(extent).value_or(kSymbolicRows));
+    NDArray array(buffer->dtype, std::move(shape));
+    FillIntegers(array, buffer->name[0], 60);
+    arguments.push_back(arrays.emplace(buffer->name, std::move(array)).first->second);
+  }
+  absl::StatusOr<interp::Program> program = interp::Compile(function, interp::CompileOptions::AllChecks());
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_EQ(program->Run(arguments), absl::OkStatus());
+}
+
+// What is wrong with the schedule of a program: in the interpreter, on integers, which leave no room for rounding, or
+// as machine code. Empty for nothing.
+std::string Wrong(const Function& program, const Module& scheduled) {
+  ByName expected, found;
+  Interpret(program, expected);
+  if (const Function prepack = scheduled.Find("main_prepack")) Interpret(prepack, found);
+  Interpret(scheduled.Find("main"), found);
+  if (!BitEqual(expected.at("C"), found.at("C"))) return "C differs";
+  return testing::CompareWithInterpreter(scheduled, {.integers = 60, .variables = {kSymbolicRows}});
+}
+
+std::string_view Chosen(const Choices& choices, std::string_view name) {
+  for (const Choice& choice : choices.made()) {
+    if (choice.name == name) return choice.label();
+  }
+  return "";
+}
+
+// The largest parameter or buffer in memory of the scheduled function, in bytes.
+int64_t LargestBuffer(const Module& module) {
+  int64_t largest = 0;
+  const auto meet = [&](const Buffer& buffer) {
+    if (buffer->scope.kind() != MemoryKind::kGlobal) return;
+    int64_t bytes = buffer->dtype.bytes();
+    for (const Expr& extent : buffer->shape) bytes *= AsInt(extent).value_or(1);
+    largest = std::max(largest, bytes);
+  };
+  const Function main = module.Find("main");
+  for (const Param& param : main->params) meet(param.buffer);
+  for (const Buffer& buffer : cast<BlockRealizeNode>(main->body)->block->alloc_buffers) meet(buffer);
+  return largest;
+}
+
+TEST(PackedRule, FewRowsReadPackedConstants) {
+  for (const char* name : {"x86-znver4", "x86-haswell"}) {
+    const Target target = *NamedTarget(name);
+    for (const char* rows : {"1", "2", "3"}) {
+      for (const int columns : {64, 37, 3, 129}) {
+        const Function program = Nibbles(rows, 32, columns);
+        IntrinRegistry intrins = IntrinRegistry::Builtin();
+        Choices choices = Choices::Preferred();
+        const AutoScheduled made = AutoSchedule(Module(program), target, &intrins, choices);
+        EXPECT_EQ(Chosen(choices, "P.sketch"), "packed") << name << " " << rows << " " << columns;
+        EXPECT_EQ(Wrong(program, made.schedule.module()), "");
+        if (columns == 64) EXPECT_EQ(LargestBuffer(made.schedule.module()), 32 * 64 / 2);
+      }
+    }
+  }
+}
+
+// What registers do not hold the sums of is multiplied by panels that are unpacked one at a time.
+TEST(PackedRule, ManyAndSymbolicRowsUnpackPanels) {
+  for (const char* name : {"x86-znver4", "x86-haswell"}) {
+    const Target target = *NamedTarget(name);
+    for (const char* rows : {"33", "m"}) {
+      for (const int columns : {192, 37}) {
+        const Function program = Nibbles(rows, 32, columns);
+        IntrinRegistry intrins = IntrinRegistry::Builtin();
+        Choices choices = Choices::Preferred();
+        const AutoScheduled made = AutoSchedule(Module(program), target, &intrins, choices);
+        EXPECT_EQ(Chosen(choices, "P.sketch"), "contraction");
+        EXPECT_EQ(Chosen(choices, "P.columns_stored"), "packed");
+        EXPECT_EQ(Wrong(program, made.schedule.module()), "");
+      }
+    }
+  }
+}
+
+// Blocks that do not divide the depth would be panels of a scale for each weight.
+TEST(PackedRule, PanelsThatAreNoSmallerAreNotMade) {
+  const Function program = Nibbles("1", 36, 64);
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  Choices choices = Choices::Preferred();
+  const AutoScheduled made = AutoSchedule(Module(program), *NamedTarget("x86-znver4"), &intrins, choices);
+  EXPECT_NE(Chosen(choices, "P.sketch"), "packed");
+  EXPECT_EQ(Wrong(program, made.schedule.module()), "");
+}
+
+}  // namespace
+}  // namespace tilewright
