@@ -128,8 +128,7 @@ absl::Status BoundPlan::PlaceTensors() {
     tenants.push_back({bytes_[i], tensor.first, tensor.last});
   }
   for (size_t s = 0; s < plan.steps.size(); ++s) {
-    const Kernel& kernel = function_.kernels()[static_cast<size_t>(plan.steps[s].program)];
-    tenants.push_back({kernel.main.workspace_bytes, static_cast<int>(s), static_cast<int>(s)});
+    tenants.push_back({MainOf(plan.steps[s]).workspace_bytes, static_cast<int>(s), static_cast<int>(s)});
   }
   MemoryPlan memory = PlanMemory(tenants);
   TW_RETURN_IF_ERROR(CheckPlacement(tenants, memory.offsets, memory.bytes));
@@ -138,12 +137,18 @@ absl::Status BoundPlan::PlaceTensors() {
   return absl::OkStatus();
 }
 
+const KernelFunction& BoundPlan::MainOf(const PlanStep& step) const {
+  std::vector<const std::vector<int64_t>*> shapes;
+  for (int tensor : step.tensors) shapes.push_back(&shape(tensor));
+  return function_.kernels()[static_cast<size_t>(step.program)].MainFor(shapes);
+}
+
 absl::Status BoundPlan::PrepareCalls(const SymbolValues& symbols) {
   const ExecutablePlan& plan = function_.plan();
   const size_t tenants = offsets_.size() - plan.steps.size();
   for (size_t s = 0; s < plan.steps.size(); ++s) {
     const PlanStep& step = plan.steps[s];
-    const Kernel& kernel = function_.kernels()[static_cast<size_t>(step.program)];
+    const KernelFunction& main = MainOf(step);
     bool empty = true;
     for (size_t i = step.num_inputs; i < step.tensors.size(); ++i) {
       empty &= bytes_[static_cast<size_t>(step.tensors[i])] == 0;
@@ -153,9 +158,8 @@ absl::Status BoundPlan::PrepareCalls(const SymbolValues& symbols) {
     if (!scalars.ok()) {
       return absl::Status(scalars.status().code(), absl::StrCat("value ", step.name, ": ", scalars.status().message()));
     }
-    calls_.push_back({kernel.main.run, arguments_.size(), kernel.main.params.size(), offsets_[tenants + s],
-                      kernel.main.workspace_bytes, s});
-    for (int param : kernel.main.params) arguments_.push_back(ArgumentOf(step, s, param, *scalars));
+    calls_.push_back({main.run, arguments_.size(), main.params.size(), offsets_[tenants + s], main.workspace_bytes, s});
+    for (int param : main.params) arguments_.push_back(ArgumentOf(step, s, param, *scalars));
   }
   for (size_t i = 0; i < arguments_.size(); ++i) {
     const Argument& argument = arguments_[i];

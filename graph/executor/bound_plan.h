@@ -76,6 +76,8 @@ class BoundPlan {
   absl::StatusOr<int64_t> BytesOf(int tensor) const;
   absl::Status CheckParts() const;
   absl::Status PlaceTensors();
+  // The kernel's function for the shapes of the step's tensors.
+  const KernelFunction& MainOf(const PlanStep& step) const;
   absl::Status PrepareCalls(const SymbolValues& symbols);
   absl::StatusOr<std::vector<int64_t>> ScalarsOf(const PlanStep& step, const SymbolValues& symbols) const;
   Argument ArgumentOf(const PlanStep& step, size_t number, int param, const std::vector<int64_t>& scalars) const;

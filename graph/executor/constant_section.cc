@@ -120,11 +120,15 @@ class Builder {
     for (size_t s = 0; s < plan_.steps.size(); ++s) {
       const PlanStep& step = plan_.steps[s];
       const Kernel& kernel = kernels_[static_cast<size_t>(step.program)];
-      for (int param : kernel.main.params) {
-        if (param >= 0 && static_cast<size_t>(param) < step.tensors.size()) {
-          keep(step.tensors[static_cast<size_t>(param)]);
+      const auto keep_params = [&](const KernelFunction& function) {
+        for (int param : function.params) {
+          if (param >= 0 && static_cast<size_t>(param) < step.tensors.size()) {
+            keep(step.tensors[static_cast<size_t>(param)]);
+          }
         }
-      }
+      };
+      keep_params(kernel.main);
+      for (const KernelVersion& version : kernel.versions) keep_params(version.function);
       if (!kernel.packed.empty()) (*packed)[s] = PackingOf(step, kernel).offsets;
     }
   }

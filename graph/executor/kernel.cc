@@ -15,6 +15,7 @@
 #include "codegen/runtime/perf_map.h"
 #include "graph/executor/device_kernels.h"
 #include "graph/executor/kernel_cache.h"
+#include "graph/executor/kernel_versions.h"
 #include "graph/executor/scheduled_kernel.h"
 #include "graph/ir/symbols.h"
 #include "ir/annotations.h"
@@ -29,7 +30,8 @@ absl::StatusOr<Kernel> LoadHere(const ScheduledKernel& facts, const Target& targ
   Module module = facts.module;
   for (const tilewright::Function& function : facts.module.functions()) {
     tilewright::FunctionNode::Fields fields = function->fields();
-    fields.attrs[kGlobalSymbol] = {String(function->name == facts.pack ? absl::StrCat(name, "_prepack") : name)};
+    const std::string suffix = function->name.substr(std::string_view(kKernelMain).size());
+    fields.attrs[kGlobalSymbol] = {String(absl::StrCat(name, suffix))};
     module.Set(tilewright::Function(std::move(fields)));
   }
   TW_ASSIGN_OR_RETURN(auto loaded, CompileAndLoad(module, target, {.quick = quick}));
@@ -39,6 +41,9 @@ absl::StatusOr<Kernel> LoadHere(const ScheduledKernel& facts, const Target& targ
   };
   Kernel kernel{.main = function(kKernelMain, facts.main_params), .packed = facts.packed, .scheduled = scheduled};
   if (!facts.pack.empty()) kernel.pack = function(facts.pack, facts.pack_params);
+  for (const KernelVersion& version : facts.versions) {
+    kernel.versions.push_back({version.when, function(version.function.name, version.function.params)});
+  }
   kernel.pace = facts.pace;
   kernel.code = std::move(code);
   return kernel;
@@ -97,8 +102,9 @@ absl::StatusOr<Kernel> CompileKernel(const KernelSource& source, const KernelOpt
     if (std::optional<Kernel> kernel = options.cache->Load(key)) return *std::move(kernel);
   }
   if (options.schedule) {
-    TW_ASSIGN_OR_RETURN(const ScheduledKernel scheduled,
+    TW_ASSIGN_OR_RETURN(ScheduledKernel scheduled,
                         ScheduleKernel(canonical, source.constant, options.target, options.database));
+    AddVersions(canonical, source.constant, options.target, &scheduled);
     absl::StatusOr<Kernel> kernel = CompileAs(scheduled, true, key, options, source.program->name);
     if (kernel.ok()) return kernel;
     return CompileAs(AsWritten(canonical, options.target, "its schedule does not compile"), false, key, options,
@@ -176,6 +182,17 @@ absl::StatusOr<std::vector<Kernel>> CompileKernels(absl::Span<const KernelSource
   TW_ASSIGN_OR_RETURN(const std::vector<Kernel> kernels, CompileDistinct(sources, options));
   for (size_t i : of_source) result.push_back(kernels[i]);
   return result;
+}
+
+const KernelFunction& Kernel::MainFor(absl::Span<const std::vector<int64_t>* const> shapes) const {
+  for (const KernelVersion& version : versions) {
+    const bool fits = std::ranges::all_of(version.when, [&](const KernelVersion::Extent& e) {
+      const auto param = static_cast<size_t>(e.param), dim = static_cast<size_t>(e.dim);
+      return param < shapes.size() && dim < shapes[param]->size() && (*shapes[param])[dim] == e.extent;
+    });
+    if (fits) return version.function;
+  }
+  return main;
 }
 
 absl::Status CheckProgramArguments(const PrimFunc& program, absl::Span<const std::vector<int64_t>* const> shapes,

@@ -45,8 +45,20 @@ struct KernelFunction {
   std::vector<int> params;
 };
 
+// A function of a kernel for some sizes alone (graph/executor/kernel_versions.h).
+struct KernelVersion {
+  struct Extent {
+    int param = 0, dim = 0;  // of the program's parameters
+    int64_t extent = 0;
+    friend bool operator==(const Extent&, const Extent&) = default;
+  };
+  std::vector<Extent> when;  // all of them
+  KernelFunction function;
+};
+
 struct Kernel {
   KernelFunction main;
+  std::vector<KernelVersion> versions = {};
   std::vector<KernelTensor> packed;
   KernelFunction pack;    // of constants into packed ones, where there are any
   bool scheduled = true;  // false: as it was written
@@ -55,6 +67,9 @@ struct Kernel {
   std::shared_ptr<const CompiledModule> module = {};  // of kernels on a device
   KernelPace pace = {};
   std::shared_ptr<const void> code;  // keeps the functions in memory
+
+  // The function for tensors of these shapes, the program's parameters.
+  const KernelFunction& MainFor(absl::Span<const std::vector<int64_t>* const> shapes) const;
 };
 
 struct KernelSource {

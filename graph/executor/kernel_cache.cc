@@ -112,7 +112,14 @@ json ToJson(const ScheduledKernel& kernel, bool scheduled) {
   for (const KernelTensor& tensor : kernel.packed) {
     packed.push_back({{"dtype", tensor.dtype.ToString()}, {"shape", tensor.shape}});
   }
-  return {{"main_params", kernel.main_params},
+  json versions = json::array();
+  for (const KernelVersion& version : kernel.versions) {
+    json when = json::array();
+    for (const KernelVersion::Extent& e : version.when) when.push_back({e.param, e.dim, e.extent});
+    versions.push_back({{"name", version.function.name}, {"params", version.function.params}, {"when", when}});
+  }
+  return {{"versions", versions},
+          {"main_params", kernel.main_params},
           {"pack_params", kernel.pack_params},
           {"packed", packed},
           {"pack", kernel.pack},
@@ -135,6 +142,10 @@ ScheduledKernel FromJson(const json& facts) {
                           .limiter = facts.at("limiter").get<std::string>(),
                           .slow = facts.at("slow").get<bool>()},
                  .why_not = facts.at("why_not").get<std::string>()};
+  for (const json& version : facts.at("versions")) {
+    kernel.versions.push_back({{}, {.name = version.at("name"), .params = version.at("params")}});
+    for (const json& e : version.at("when")) kernel.versions.back().when.push_back({e.at(0), e.at(1), e.at(2)});
+  }
   for (const json& tensor : facts.at("packed")) {
     const auto dtype = DataType::Parse(tensor.at("dtype").get<std::string>());
     kernel.packed.push_back({dtype.value_or(DataType()), tensor.at("shape").get<std::vector<int64_t>>()});
@@ -170,7 +181,12 @@ absl::StatusOr<Kernel> OpenKernel(const std::string& path, const ScheduledKernel
   };
   Kernel kernel{.main = function(kKernelMain, facts.main_params), .packed = facts.packed, .scheduled = scheduled};
   if (!facts.pack.empty()) kernel.pack = function(facts.pack, facts.pack_params);
-  if (kernel.main.run == nullptr || (!facts.pack.empty() && kernel.pack.run == nullptr)) {
+  bool complete = true;
+  for (const KernelVersion& version : facts.versions) {
+    kernel.versions.push_back({version.when, function(version.function.name, version.function.params)});
+    complete &= kernel.versions.back().function.run != nullptr;
+  }
+  if (!complete || kernel.main.run == nullptr || (!facts.pack.empty() && kernel.pack.run == nullptr)) {
     return absl::InternalError(absl::StrCat(path, " lacks the kernel's functions"));
   }
   kernel.pace = facts.pace;

@@ -21,6 +21,7 @@ struct ScheduledKernel {
   std::vector<int> main_params, pack_params;
   std::vector<KernelTensor> packed;
   std::string pack;  // the packing function, or empty
+  std::vector<KernelVersion> versions;
   KernelPace pace;
   bool by_record = false;  // of the database; else by rules, or as written
 };
