@@ -3,6 +3,7 @@
 #include <random>
 
 #include "graph/memory/check_placement.h"
+#include "graph/memory/placement_order.h"
 #include "gtest/gtest.h"
 
 namespace tilewright::graph {
@@ -129,6 +130,38 @@ TEST(CheckPlacement, FindsRandomOverlaps) {
     ++planted;
   }
   EXPECT_GT(planted, 50);
+}
+
+// Offsets by the order are a placement for sizes that the plan has not seen.
+TEST(PlacementOrder, HoldsForAllSizes) {
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 200; ++round) {
+    Tenants tenants = RandomTenants(random, 1 + static_cast<int>(random() % 60), 30);
+    const PlacementOrder order = OrderOf(PlanMemory(tenants));
+    ASSERT_EQ(CheckOrder(tenants, order), absl::OkStatus());
+    for (Tenant& tenant : tenants) tenant.bytes = static_cast<int64_t>(random() % 10'000);
+    std::vector<int64_t> offsets(tenants.size());
+    int64_t bytes = 0;
+    for (const int tenant : order.order) {
+      const auto i = static_cast<size_t>(tenant);
+      for (const int below : order.rests_on[i]) {
+        const auto j = static_cast<size_t>(below);
+        offsets[i] = std::max(offsets[i], offsets[j] + RoundedBytes(tenants[j].bytes));
+      }
+      bytes = std::max(bytes, offsets[i] + RoundedBytes(tenants[i].bytes));
+    }
+    ASSERT_EQ(CheckPlacement(tenants, offsets, bytes), absl::OkStatus());
+  }
+}
+
+TEST(PlacementOrder, WhatIsMissingIsNamed) {
+  const Tenants tenants = {{64, 0, 1}, {64, 1, 2}, {64, 2, 3}};
+  PlacementOrder order = OrderOf(PlanMemory(tenants));
+  EXPECT_EQ(CheckOrder(tenants, order), absl::OkStatus());
+  for (std::vector<int>& below : order.rests_on) below.clear();
+  EXPECT_EQ(CheckOrder(tenants, order).message(), "tenants 0 and 1 are needed at once, and neither rests on the other");
+  order.order[0] = order.order[1];
+  EXPECT_NE(CheckOrder(tenants, order), absl::OkStatus());
 }
 
 }  // namespace
