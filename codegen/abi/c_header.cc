@@ -4,10 +4,31 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/abi/c_symbol.h"
+#include "ir/script/printer.h"
 
 namespace tilewright {
+namespace {
 
-std::string EmitHeader(const Module& module) {
+// "int64_t NAME_workspace_bytes(int64_t batch, int64_t length);"
+std::string WorkspaceFunction(const std::string& name, absl::Span<const Var> extents) {
+  std::string text;
+  if (!extents.empty()) {
+    text =
+        "// Of these extents, which are the variables above; less than 0 (-kTwErrorShape) where the function refuses "
+        "them.\n";
+  }
+  absl::StrAppend(&text, "int64_t ", name, "_workspace_bytes(");
+  const char* separator = "";
+  for (const Var& extent : extents) {
+    absl::StrAppend(&text, separator, "int64_t ", CSymbol(extent.name()));
+    separator = ", ";
+  }
+  return absl::StrCat(text, extents.empty() ? "void" : "", ");\n");
+}
+
+}  // namespace
+
+std::string EmitHeader(const Module& module, absl::Span<const Var> extents) {
   std::string text = R"(// Made by tilewright; how the functions are called: codegen/abi/function_abi.h.
 #pragma once
 
@@ -27,7 +48,10 @@ extern "C" {
         absl::StrAppend(&text, "[");
         for (size_t d = 0; d < param.buffer->ndim(); ++d) {
           const std::optional<int64_t> extent = AsInt(param.buffer->shape[d]);
-          absl::StrAppend(&text, d > 0 ? ", " : "", extent ? absl::StrCat(*extent) : "*");
+          absl::StrAppend(&text, d > 0 ? ", " : "",
+                          extent            ? absl::StrCat(*extent)
+                          : extents.empty() ? "*"
+                                            : PrintExtent(param.buffer->shape[d]));
         }
         absl::StrAppend(&text, "]");
       }
@@ -35,7 +59,7 @@ extern "C" {
     }
     absl::StrAppend(&text, ")\nint ", CSymbol(function->name),
                     "(const TwCall* call, TwTensor* const* args, int32_t num_args);\n");
-    absl::StrAppend(&text, "int64_t ", function->name, "_workspace_bytes(void);\n");
+    absl::StrAppend(&text, WorkspaceFunction(function->name, extents));
   }
   return text + R"(
 #ifdef __cplusplus

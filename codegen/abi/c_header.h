@@ -3,11 +3,13 @@
 
 #include <string>
 
+#include "absl/types/span.h"
 #include "ir/function.h"
 
 namespace tilewright {
 
-// A C header that declares the functions of the module, by their `CSymbol` (codegen/abi/c_symbol.h).
-std::string EmitHeader(const Module& module);
+// A C header that declares the functions of the module, by their `CSymbol` (codegen/abi/c_symbol.h). `extents`: what the
+// bytes of a workspace depend on (codegen/sized_sequence.h).
+std::string EmitHeader(const Module& module, absl::Span<const Var> extents = {});
 
 }  // namespace tilewright

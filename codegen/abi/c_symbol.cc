@@ -166,4 +166,14 @@ std::string CSymbol(std::string_view function) {
   return (taken ? "tw_" : "") + std::string(function);
 }
 
+std::string CIdentifier(std::string text) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  for (char& c : text) {
+    if (!is_letter(c) && !is_digit(c)) c = '_';
+  }
+  if (text.empty() || is_digit(text[0])) text.insert(text.begin(), '_');
+  return text;
+}
+
 }  // namespace tilewright

@@ -11,4 +11,7 @@ namespace tilewright {
 // that a library of compiled functions has besides its functions.
 std::string CSymbol(std::string_view function);
 
+// `text` with what C identifiers do not have replaced by '_'.
+std::string CIdentifier(std::string text);
+
 }  // namespace tilewright

@@ -2,6 +2,7 @@
 
 #include "base/phases.h"
 #include "base/status_macros.h"
+#include "codegen/llvm/emit_sizes.h"
 #include "codegen/llvm/emit_tvm_ffi.h"
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/machine.h"
@@ -11,15 +12,18 @@ namespace tilewright::codegen {
 namespace {
 
 // What a file exports: of a sequence, that alone.
-std::vector<Function> Exported(const Module& module, const CallSequence* sequence) {
-  if (sequence == nullptr) return module.functions();
-  return {Function({.name = sequence->name, .params = sequence->params, .body = Evaluate(Expr(0))})};
+std::vector<Function> Exported(const Module& module, const CallSequence* sequence, const SizedSequence* sized) {
+  const auto alone = [](const auto* of) {
+    return std::vector{Function({.name = of->name, .params = of->params, .body = Evaluate(Expr(0))})};
+  };
+  if (sequence != nullptr) return alone(sequence);
+  return sized != nullptr ? alone(sized) : module.functions();
 }
 
 }  // namespace
 
 absl::StatusOr<LlvmProgram> CompileToLlvm(const Module& module, const Target& target, const CompileOptions& options,
-                                          bool as_file) {
+                                          bool as_file, const SizedSequence* sized) {
   LlvmProgram program;
   TW_ASSIGN_OR_RETURN(auto machine, MakeMachine(target, options.quick));
   program.machine = std::move(machine);
@@ -31,7 +35,11 @@ absl::StatusOr<LlvmProgram> CompileToLlvm(const Module& module, const Target& ta
   program.module->setDataLayout(program.machine->createDataLayout());
   ModuleContext context{*program.context, *program.module, target};
   TW_RETURN_IF_ERROR(EmitModule(context, lowered, options.sequence));
-  if (as_file) EmitTvmFfi(context, Exported(module, options.sequence));
+  if (sized != nullptr) {
+    TW_RETURN_IF_ERROR(EmitSizedSequence(context, *sized));
+    TW_RETURN_IF_ERROR(FinishModule(context));
+  }
+  if (as_file) EmitTvmFfi(context, Exported(module, options.sequence, sized));
   emission.End();
   Optimize(*program.module, *program.machine, options.quick);
   DefineVariants(*program.module, target);

@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "codegen/backend.h"
+#include "codegen/sized_sequence.h"
 #include "ir/function.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -20,8 +21,8 @@ struct LlvmProgram {
 };
 
 // Lowers, emits and optimizes. `as_file`: the code leaves this process, so that others may call it by TVM-FFI's
-// convention too (emit_tvm_ffi.h).
+// convention too (emit_tvm_ffi.h). `sized`: a function that calls those of the module, in addition to them.
 absl::StatusOr<LlvmProgram> CompileToLlvm(const Module& module, const Target& target, const CompileOptions& options,
-                                          bool as_file = false);
+                                          bool as_file = false, const SizedSequence* sized = nullptr);
 
 }  // namespace tilewright::codegen

@@ -94,6 +94,7 @@ class AbiEmitter {
       }
     }
     for (Argument& argument : arguments_) BindVariables(argument);
+    AskForBytes();
     if (checked_) CheckArguments();
     if (UsesAmx(function_->body)) AskForAmx();
     CallCompute();
@@ -125,6 +126,23 @@ class AbiEmitter {
     for (Argument& argument : arguments_) CheckData(argument);
     for (Argument& argument : arguments_) CheckAlignment(argument);
     CheckAliasing();
+  }
+
+  // The workspace that this call needs; null: none. A function that says it (emit_sizes.h) may refuse the extents.
+  void AskForBytes() {
+    if (llvm::Function* bytes = context_.module.getFunction(absl::StrCat(function_->name, ".bytes"))) {
+      std::vector<llvm::Value*> args = {call_};
+      for (const Var& var : compute_.scalars) args.push_back(emitter_.Emit(Expr(var)));
+      needed_ = b_.CreateCall(bytes, args);
+      auto* refused = llvm::BasicBlock::Create(context_.llvm, "refused", abi_);
+      auto* passed = llvm::BasicBlock::Create(context_.llvm, "checked", abi_);
+      b_.CreateCondBr(b_.CreateICmpSGE(needed_, b_.getInt64(0)), passed, refused);
+      b_.SetInsertPoint(refused);
+      b_.CreateRet(b_.CreateTrunc(b_.CreateNeg(needed_), b_.getInt32Ty()));
+      b_.SetInsertPoint(passed);
+    } else if (compute_.workspace_bytes > 0) {
+      needed_ = b_.getInt64(static_cast<uint64_t>(compute_.workspace_bytes));
+    }
   }
 
   // Linux allows a program the tile registers when it asks (arch_prctl): once, for all threads.
@@ -340,9 +358,9 @@ class AbiEmitter {
     llvm::Type* ptr = b_.getPtrTy();
     llvm::Value* workspace = llvm::Constant::getNullValue(ptr);
     llvm::Value* own = workspace;
-    if (compute_.workspace_bytes > 0) {
+    if (needed_ != nullptr) {
       llvm::StructType* type = CallType(context_.llvm);
-      llvm::Value* needed = b_.getInt64(static_cast<uint64_t>(compute_.workspace_bytes));
+      llvm::Value* needed = needed_;
       llvm::Value* given = b_.CreateLoad(ptr, b_.CreateStructGEP(type, call_, kWorkspace));
       llvm::Value* room = b_.CreateLoad(b_.getInt64Ty(), b_.CreateStructGEP(type, call_, kWorkspaceBytes));
       llvm::Value* rest = b_.CreateAnd(b_.CreatePtrToInt(given, b_.getInt64Ty()), b_.getInt64(63));
@@ -375,7 +393,7 @@ class AbiEmitter {
     }
     for (const Var& var : compute_.scalars) args.push_back(emitter_.Emit(Expr(var)));
     llvm::CallInst* code = b_.CreateCall(compute_.function, args);
-    if (compute_.workspace_bytes > 0) {
+    if (needed_ != nullptr) {
       auto* free_type = llvm::FunctionType::get(b_.getVoidTy(), {ptr}, false);
       b_.CreateCall(context_.module.getOrInsertFunction("free", free_type), {own});
     }
@@ -389,7 +407,7 @@ class AbiEmitter {
   const bool checked_;
   FunctionEmitter emitter_;
   Builder& b_;
-  llvm::Value* call_ = nullptr;
+  llvm::Value *call_ = nullptr, *needed_ = nullptr;
   std::vector<Argument> arguments_;
   std::unordered_set<const VarNode*> bound_;
 };
@@ -425,6 +443,29 @@ void EmitMessage(ModuleContext& context, Builder& builder, llvm::Value* call, co
   builder.CreateCall(context.module.getOrInsertFunction("snprintf", snprintf_type), all);
 }
 
+namespace {
+
+// NAME_workspace_bytes: of no arguments, or of the extents that it depends on.
+void EmitWorkspaceFunction(ModuleContext& context, const Function& function, const ComputeFunction& compute) {
+  llvm::Type* i64 = llvm::Type::getInt64Ty(context.llvm);
+  llvm::Function* sized = context.module.getFunction(absl::StrCat(function->name, ".bytes"));
+  const std::vector<llvm::Type*> types(sized == nullptr ? 0 : compute.scalars.size(), i64);
+  auto* bytes = llvm::Function::Create(llvm::FunctionType::get(i64, types, false), llvm::Function::ExternalLinkage,
+                                       absl::StrCat(function->name, "_workspace_bytes"), context.module);
+  Builder b(llvm::BasicBlock::Create(context.llvm, "entry", bytes));
+  if (sized == nullptr) {
+    b.CreateRet(b.getInt64(static_cast<uint64_t>(compute.workspace_bytes)));
+    return;
+  }
+  llvm::StructType* type = CallType(context.llvm);
+  std::vector<llvm::Value*> args = {b.CreateAlloca(type)};
+  b.CreateStore(llvm::Constant::getNullValue(type), args[0]);
+  for (llvm::Argument& extent : bytes->args()) args.push_back(&extent);
+  b.CreateRet(b.CreateCall(sized, args));
+}
+
+}  // namespace
+
 absl::Status EmitAbi(ModuleContext& context, const Function& function, const ComputeFunction& compute) {
   for (const Param& param : function->params) {
     const DataType type = param.buffer ? param.buffer->dtype : param.var.dtype();
@@ -452,11 +493,7 @@ absl::Status EmitAbi(ModuleContext& context, const Function& function, const Com
     llvm::GlobalAlias::create(type, 0, llvm::GlobalValue::WeakAnyLinkage, function->name, abi, &context.module);
   }
 
-  auto* bytes_type = llvm::FunctionType::get(llvm::Type::getInt64Ty(context.llvm), {}, false);
-  auto* bytes = llvm::Function::Create(bytes_type, llvm::Function::ExternalLinkage,
-                                       absl::StrCat(function->name, "_workspace_bytes"), context.module);
-  Builder b(llvm::BasicBlock::Create(context.llvm, "entry", bytes));
-  b.CreateRet(b.getInt64(static_cast<uint64_t>(compute.workspace_bytes)));
+  EmitWorkspaceFunction(context, function, compute);
   return status;
 }
 

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "codegen/llvm/emit_sizes.h"
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/pointer_facts.h"
 #include "ir/functor.h"
@@ -112,6 +113,10 @@ absl::Status EmitModule(ModuleContext& context, const Module& module, const Call
   if (sequence != nullptr) {
     TW_RETURN_IF_ERROR(EmitSequence(context, *sequence));
   }
+  return FinishModule(context);
+}
+
+absl::Status FinishModule(ModuleContext& context) {
   const std::string vector_bits = absl::StrCat(context.target.cpu_part().vector_bits);
   for (llvm::Function& function : context.module) {
     if (function.isDeclaration()) continue;

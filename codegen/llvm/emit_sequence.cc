@@ -1,5 +1,5 @@
-// A function that calls others in order (codegen/call_sequence.h): pointers are stored into one array per call, extents
-// are tables in the read-only part of the file.
+// A function that calls others in order (codegen/sized_sequence.h): pointers are stored into one array per call. Extents
+// are tables in the read-only part of the file, or in the table of what depends on the extents of this call.
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
@@ -8,12 +8,14 @@
 #include "base/status_macros.h"
 #include "codegen/abi/c_symbol.h"
 #include "codegen/abi/function_abi.h"
+#include "codegen/llvm/emit_sizes.h"
 #include "codegen/llvm/emitter.h"
 
 namespace tilewright::codegen {
 namespace {
 
-using Argument = CallSequence::Argument;
+using Argument = SizedSequence::Argument;
+using Memory = SizedSequence::Memory;
 
 // `path` in the text of a string of assembly: three octal digits for each character that may mean something there.
 std::string InAssembly(const std::string& path) {
@@ -28,29 +30,33 @@ std::string InAssembly(const std::string& path) {
 
 class SequenceEmitter {
  public:
-  SequenceEmitter(ModuleContext& context, const CallSequence& sequence)
+  SequenceEmitter(ModuleContext& context, const SizedSequence& sequence)
       : context_(context), sequence_(sequence), b_(context.llvm) {}
 
   absl::Status Emit() {
     EmitConstants();
+    TW_RETURN_IF_ERROR(CountTemporaries());
     llvm::Type* ptr = b_.getPtrTy();
     std::vector<llvm::Type*> types(sequence_.params.size() + 2, ptr);
+    types.insert(types.end(), sequence_.extents.size(), b_.getInt64Ty());
     auto* type = llvm::FunctionType::get(b_.getInt32Ty(), types, false);
     compute_ = llvm::Function::Create(type, llvm::Function::InternalLinkage, absl::StrCat(sequence_.name, ".sequence"),
                                       context_.module);
     // Nothing but stores and calls, thousands of them.
     compute_->addFnAttr(llvm::Attribute::NoInline);
     b_.SetInsertPoint(llvm::BasicBlock::Create(context_.llvm, "entry", compute_));
+    if (!sequence_.extents.empty()) TW_RETURN_IF_ERROR(EmitTable());
     EmitFrame();
-    for (const CallSequence::Call& call : sequence_.calls) {
+    for (const SizedSequence::Call& call : sequence_.calls) {
       TW_RETURN_IF_ERROR(EmitCall(call));
     }
-    for (const CallSequence::Copy& copy : sequence_.copies) {
+    for (const SizedSequence::Copy& copy : sequence_.copies) {
       b_.CreateMemCpy(compute_->getArg(static_cast<unsigned>(copy.to) + 2), llvm::MaybeAlign(), Address(copy.from),
-                      llvm::MaybeAlign(), static_cast<uint64_t>(copy.bytes));
+                      llvm::MaybeAlign(), Number(copy.bytes));
     }
     b_.CreateRet(b_.getInt32(kTwOk));
-    return EmitAbi(context_, Exported(), {compute_, sequence_.workspace_bytes + behind_bytes_, {}});
+    const int64_t bytes = AsInt(sequence_.workspace_bytes).value_or(0) + behind_bytes_;
+    return EmitAbi(context_, Exported(), {compute_, bytes, sequence_.extents});
   }
 
  private:
@@ -67,18 +73,83 @@ class SequenceEmitter {
     constants_->setVisibility(llvm::GlobalValue::HiddenVisibility);
   }
 
+  // Bytes of the temporaries that stand behind everything else, one call's after the other's.
+  absl::Status CountTemporaries() {
+    for (const SizedSequence::Call& call : sequence_.calls) {
+      if (context_.module.getFunction(absl::StrCat(call.function, "_unchecked")) == nullptr) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(sequence_.name, " calls ", call.function, ", which the module lacks"));
+      }
+      if (!call.workspace_offset) behind_bytes_ = std::max(behind_bytes_, WorkspaceBytes(call.function));
+    }
+    return absl::OkStatus();
+  }
+
+  // The numbers of this call, computed before anything else.
+  absl::Status EmitTable() {
+    const auto add = [&](const Expr& number) {
+      if (!AsInt(number)) slots_.SlotOf(number);
+    };
+    const auto add_argument = [&](const Argument& argument) {
+      add(argument.at);
+      if (!IsConstant(argument.shape)) slots_.SlotOf(argument.shape);
+    };
+    const int64_t total = slots_.SlotOf(sequence_.workspace_bytes);
+    for (const SizedSequence::Call& call : sequence_.calls) {
+      for (const Argument& argument : call.arguments) add_argument(argument);
+      if (call.workspace_offset) add(call.workspace_offset);
+      for (const Expr& bytes : call.written) add(bytes);
+    }
+    for (const SizedSequence::Copy& copy : sequence_.copies) {
+      add_argument(copy.from);
+      add(copy.bytes);
+    }
+    TW_ASSIGN_OR_RETURN(llvm::Function* const sizes, EmitSizes(context_, sequence_, slots_));
+    EmitWorkspaceBytes(context_, sequence_, sizes, slots_, total, behind_bytes_);
+    table_ = b_.CreateAlloca(llvm::ArrayType::get(b_.getInt64Ty(), slots_.slots().size()));
+    std::vector<llvm::Value*> arguments = {compute_->getArg(0)};
+    for (size_t i = 0; i < sequence_.extents.size(); ++i) {
+      arguments.push_back(compute_->getArg(static_cast<unsigned>(sequence_.params.size() + 2 + i)));
+    }
+    arguments.push_back(table_);
+    ReturnUnlessOk(b_.CreateCall(sizes, arguments));
+    return absl::OkStatus();
+  }
+
+  static bool IsConstant(const std::vector<Expr>& numbers) {
+    return std::ranges::all_of(numbers, [](const Expr& number) { return AsInt(number).has_value(); });
+  }
+
+  llvm::Value* Slot(int64_t slot) {
+    return b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), table_, static_cast<uint64_t>(slot));
+  }
+  llvm::Value* Number(const Expr& number) {
+    if (const auto value = AsInt(number)) return b_.getInt64(static_cast<uint64_t>(*value));
+    return b_.CreateLoad(b_.getInt64Ty(), Slot(slots_.SlotOf(number)));
+  }
+
+  void ReturnUnlessOk(llvm::Value* code) {
+    auto* failed = llvm::BasicBlock::Create(context_.llvm, "failed", compute_);
+    auto* next = llvm::BasicBlock::Create(context_.llvm, "next", compute_);
+    b_.CreateCondBr(b_.CreateICmpEQ(code, b_.getInt32(kTwOk)), next, failed);
+    b_.SetInsertPoint(failed);
+    b_.CreateRet(code);
+    b_.SetInsertPoint(next);
+  }
+
   // The call that kernels get: the caller's with a workspace of their own; and room for pointers.
   void EmitFrame() {
     llvm::StructType* type = CallType(context_.llvm);
     call_ = b_.CreateAlloca(type);
     b_.CreateStore(b_.CreateLoad(type, compute_->getArg(0)), call_);
     size_t most = 1;
-    for (const CallSequence::Call& call : sequence_.calls) most = std::max(most, call.arguments.size());
+    for (const SizedSequence::Call& call : sequence_.calls) most = std::max(most, call.arguments.size());
     data_ = b_.CreateAlloca(llvm::ArrayType::get(b_.getPtrTy(), most));
+    if (!sequence_.extents.empty()) shapes_ = b_.CreateAlloca(llvm::ArrayType::get(b_.getPtrTy(), most));
   }
 
-  llvm::Value* Offset(llvm::Value* base, int64_t bytes) {
-    return b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), base, static_cast<uint64_t>(bytes));
+  llvm::Value* Offset(llvm::Value* base, const Expr& bytes) {
+    return b_.CreateInBoundsGEP(b_.getInt8Ty(), base, Number(bytes));
   }
 
   llvm::GlobalVariable* Table(llvm::Constant* values) {
@@ -88,54 +159,83 @@ class SequenceEmitter {
 
   llvm::Value* Address(const Argument& argument) {
     switch (argument.memory) {
-      case Argument::Memory::kParam:
-        return compute_->getArg(static_cast<unsigned>(argument.at) + 2);
-      case Argument::Memory::kConstants:
+      case Memory::kParam:
+        return compute_->getArg(static_cast<unsigned>(*AsInt(argument.at)) + 2);
+      case Memory::kConstants:
         return Offset(constants_, argument.at);
-      case Argument::Memory::kWorkspace:
+      case Memory::kWorkspace:
         return Offset(compute_->getArg(1), argument.at);
-      case Argument::Memory::kScalar:
+      case Memory::kScalar:
         break;
     }
-    return Table(b_.getInt64(static_cast<uint64_t>(argument.at)));
+    if (const auto value = AsInt(argument.at)) return Table(b_.getInt64(static_cast<uint64_t>(*value)));
+    return Slot(slots_.SlotOf(argument.at));
   }
 
-  llvm::Constant* Extents(const Argument& argument) {
+  llvm::Value* Extents(const Argument& argument) {
     if (argument.shape.empty()) return llvm::ConstantPointerNull::get(b_.getPtrTy());
-    std::vector<uint64_t> extents(argument.shape.begin(), argument.shape.end());
+    if (!IsConstant(argument.shape)) return Slot(slots_.SlotOf(argument.shape));
+    std::vector<uint64_t> extents;
+    for (const Expr& extent : argument.shape) extents.push_back(static_cast<uint64_t>(*AsInt(extent)));
     return Table(llvm::ConstantDataArray::get(context_.llvm, extents));
   }
 
-  absl::Status EmitCall(const CallSequence::Call& call) {
-    llvm::Function* function = context_.module.getFunction(absl::StrCat(call.function, "_unchecked"));
-    if (function == nullptr) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(sequence_.name, " calls ", call.function, ", which the module lacks"));
+  // The array of pointers to the extents of each argument.
+  llvm::Value* ShapesOf(const SizedSequence::Call& call) {
+    std::vector<llvm::Value*> shapes;
+    std::vector<llvm::Constant*> constants;
+    for (const Argument& argument : call.arguments) {
+      shapes.push_back(Extents(argument));
+      if (auto* constant = llvm::dyn_cast<llvm::Constant>(shapes.back())) constants.push_back(constant);
     }
-    std::vector<llvm::Constant*> shapes;
+    if (constants.size() == shapes.size()) {
+      return Table(llvm::ConstantArray::get(llvm::ArrayType::get(b_.getPtrTy(), shapes.size()), constants));
+    }
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      b_.CreateStore(shapes[i], b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), shapes_, i));
+    }
+    return shapes_;
+  }
+
+  absl::Status EmitCall(const SizedSequence::Call& call) {
+    llvm::BasicBlock* const done = EmitSkip(call);
+    llvm::Function* function = context_.module.getFunction(absl::StrCat(call.function, "_unchecked"));
     for (size_t i = 0; i < call.arguments.size(); ++i) {
       b_.CreateStore(Address(call.arguments[i]), b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), data_, i));
-      shapes.push_back(Extents(call.arguments[i]));
     }
     llvm::StructType* type = CallType(context_.llvm);
-    int64_t offset = call.workspace_offset, bytes = call.workspace_bytes;
+    llvm::Value* workspace;
+    int64_t bytes = call.workspace_bytes;
     // Its temporaries stand behind everything else, as many as it needs: the caller has not compiled it.
-    if (offset < 0) {
-      offset = sequence_.workspace_bytes;
+    if (!call.workspace_offset) {
+      workspace = Offset(compute_->getArg(1), sequence_.workspace_bytes);
       bytes = WorkspaceBytes(call.function);
-      behind_bytes_ = std::max(behind_bytes_, bytes);
+    } else {
+      workspace = Offset(compute_->getArg(1), call.workspace_offset);
     }
-    b_.CreateStore(Offset(compute_->getArg(1), offset), b_.CreateStructGEP(type, call_, 1));
+    b_.CreateStore(workspace, b_.CreateStructGEP(type, call_, 1));
     b_.CreateStore(b_.getInt64(static_cast<uint64_t>(bytes)), b_.CreateStructGEP(type, call_, 2));
-    auto* table_type = llvm::ArrayType::get(b_.getPtrTy(), shapes.size());
-    llvm::Value* code = b_.CreateCall(function, {call_, data_, Table(llvm::ConstantArray::get(table_type, shapes))});
-    auto* failed = llvm::BasicBlock::Create(context_.llvm, "failed", compute_);
-    auto* next = llvm::BasicBlock::Create(context_.llvm, "next", compute_);
-    b_.CreateCondBr(b_.CreateICmpEQ(code, b_.getInt32(kTwOk)), next, failed);
-    b_.SetInsertPoint(failed);
-    b_.CreateRet(code);
-    b_.SetInsertPoint(next);
+    ReturnUnlessOk(b_.CreateCall(function, {call_, data_, ShapesOf(call)}));
+    if (done == nullptr) return absl::OkStatus();
+    b_.CreateBr(done);
+    b_.SetInsertPoint(done);
     return absl::OkStatus();
+  }
+
+  // Jumps over the call where it writes nothing, to the block that is returned; null where it always does.
+  llvm::BasicBlock* EmitSkip(const SizedSequence::Call& call) {
+    llvm::Value* written = nullptr;
+    for (const Expr& bytes : call.written) {
+      if (AsInt(bytes).value_or(0) > 0) return nullptr;
+      llvm::Value* number = Number(bytes);
+      written = written == nullptr ? number : b_.CreateOr(written, number);
+    }
+    if (written == nullptr) return nullptr;
+    auto* wanted = llvm::BasicBlock::Create(context_.llvm, "wanted", compute_);
+    auto* done = llvm::BasicBlock::Create(context_.llvm, "done", compute_);
+    b_.CreateCondBr(b_.CreateIsNotNull(written), wanted, done);
+    b_.SetInsertPoint(wanted);
+    return done;
   }
 
   // What EmitAbi has written for a function of the module.
@@ -158,18 +258,50 @@ class SequenceEmitter {
   }
 
   ModuleContext& context_;
-  const CallSequence& sequence_;
+  const SizedSequence& sequence_;
   Builder b_;
   llvm::Function* compute_ = nullptr;
   llvm::GlobalVariable* constants_ = nullptr;
   int64_t behind_bytes_ = 0;
-  llvm::Value *call_ = nullptr, *data_ = nullptr;
+  SizeTable slots_;
+  llvm::Value *call_ = nullptr, *data_ = nullptr, *shapes_ = nullptr, *table_ = nullptr;
 };
+
+SizedSequence::Argument Sized(const CallSequence::Argument& argument) {
+  SizedSequence::Argument sized{.memory = argument.memory, .at = Const(DataType::Int(64), argument.at)};
+  for (const int64_t extent : argument.shape) sized.shape.push_back(Const(DataType::Int(64), extent));
+  return sized;
+}
+
+// The same with constants for numbers.
+SizedSequence Sized(const CallSequence& sequence) {
+  const auto number = [](int64_t value) { return Const(DataType::Int(64), value); };
+  SizedSequence sized{.name = sequence.name,
+                      .params = sequence.params,
+                      .num_inputs = sequence.num_inputs,
+                      .workspace_bytes = number(sequence.workspace_bytes),
+                      .constants_file = sequence.constants_file,
+                      .constants_bytes = sequence.constants_bytes};
+  for (const CallSequence::Call& call : sequence.calls) {
+    SizedSequence::Call result{.function = call.function, .workspace_bytes = call.workspace_bytes};
+    for (const CallSequence::Argument& argument : call.arguments) result.arguments.push_back(Sized(argument));
+    if (call.workspace_offset >= 0) result.workspace_offset = number(call.workspace_offset);
+    sized.calls.push_back(std::move(result));
+  }
+  for (const CallSequence::Copy& copy : sequence.copies) {
+    sized.copies.push_back({Sized(copy.from), copy.to, number(copy.bytes)});
+  }
+  return sized;
+}
 
 }  // namespace
 
-absl::Status EmitSequence(ModuleContext& context, const CallSequence& sequence) {
+absl::Status EmitSizedSequence(ModuleContext& context, const SizedSequence& sequence) {
   return SequenceEmitter(context, sequence).Emit();
+}
+
+absl::Status EmitSequence(ModuleContext& context, const CallSequence& sequence) {
+  return EmitSizedSequence(context, Sized(sequence));
 }
 
 }  // namespace tilewright::codegen

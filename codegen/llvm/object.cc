@@ -3,6 +3,7 @@
 #include "base/status_macros.h"
 #include "codegen/llvm/compile.h"
 #include "codegen/llvm/machine.h"
+#include "codegen/llvm/sequence_object.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace tilewright {
@@ -27,6 +28,14 @@ absl::StatusOr<std::string> EmitMachineCode(const Module& module, const Target& 
 absl::StatusOr<std::string> EmitObject(const Module& module, const Target& target, const CompileOptions& options,
                                        std::string* assembly) {
   return EmitMachineCode(module, target, options, codegen::MachineOutput::kObject, assembly);
+}
+
+absl::StatusOr<std::string> EmitSequenceObject(const Module& module, const Target& target,
+                                               const SizedSequence& sequence) {
+  TW_ASSIGN_OR_RETURN(auto program, codegen::CompileToLlvm(module, target, {}, true, &sequence));
+  TW_ASSIGN_OR_RETURN(auto bytes,
+                      codegen::Generate(*program.module, *program.machine, codegen::MachineOutput::kObject));
+  return std::string(bytes.data(), bytes.size());
 }
 
 absl::StatusOr<std::string> EmitAssembly(const Module& module, const Target& target, const CompileOptions& options) {

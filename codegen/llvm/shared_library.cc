@@ -10,11 +10,12 @@
 #include "base/temporary_file.h"
 #include "codegen/llvm/object.h"
 #include "codegen/llvm/processors.h"
+#include "codegen/llvm/sequence_object.h"
 
 namespace tilewright {
-absl::StatusOr<std::string> EmitSharedLibrary(const Module& module, const Target& target, const CompileOptions& options,
-                                              std::string* assembly) {
-  TW_ASSIGN_OR_RETURN(auto object, EmitObject(module, target, options, assembly));
+namespace {
+
+absl::StatusOr<std::string> Link(const std::string& object, const Target& target) {
   const Phase phase("link");
   TemporaryFile input, library;
   std::string output;
@@ -31,6 +32,20 @@ absl::StatusOr<std::string> EmitSharedLibrary(const Module& module, const Target
   }
   return absl::FailedPreconditionError(
       "no linker: none of ld.lld-19, ld.lld and ld is installed (apt-get install lld-19)");
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> EmitSharedLibrary(const Module& module, const Target& target, const CompileOptions& options,
+                                              std::string* assembly) {
+  TW_ASSIGN_OR_RETURN(const auto object, EmitObject(module, target, options, assembly));
+  return Link(object, target);
+}
+
+absl::StatusOr<std::string> EmitSequenceLibrary(const Module& module, const Target& target,
+                                                const SizedSequence& sequence) {
+  TW_ASSIGN_OR_RETURN(const auto object, EmitSequenceObject(module, target, sequence));
+  return Link(object, target);
 }
 
 }  // namespace tilewright

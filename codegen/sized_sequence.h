@@ -1,0 +1,71 @@
+// A call sequence whose numbers depend on extents: a whole model that is compiled once for all sizes.
+//
+//   SizedSequence sequence{.name = "bert", .params = {ids, scores}, .num_inputs = 1, .extents = {batch, length}, ...};
+//   CompileSequence(kernels, target, sequence, "so");     // codegen/sequence_library.h
+//
+// The exported function finds the extents in the shapes of its tensors; `NAME_workspace_bytes` takes them as arguments.
+// Both compute `sizes`, refuse extents that break one of `checks`, and leave what the calls need in a table. Without
+// extents this is a CallSequence (codegen/call_sequence.h), whose terms are used here.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "codegen/call_sequence.h"
+#include "ir/expr.h"
+#include "ir/function.h"
+
+namespace tilewright {
+
+struct SizedSequence {
+  using Memory = CallSequence::Argument::Memory;
+
+  // A number below is a constant, one of `extents`, or the variable of one of `sizes`.
+  using Number = Expr;
+
+  // Integer arithmetic of extents and of sizes before it. An overflow or a division by zero refuses the extents.
+  struct Size {
+    Var var;
+    Expr value;
+  };
+  // What must hold. A refusal says `sentence`, "the model needs n >= 4, but " for example, and then each of `named` as
+  // "NAME = VALUE".
+  struct Check {
+    Expr holds;
+    std::string sentence;
+    std::vector<std::pair<std::string, Number>> named;
+  };
+  struct Argument {
+    Memory memory = Memory::kParam;
+    Number at;                  // as CallSequence::Argument::at
+    std::vector<Number> shape;  // not of scalars
+  };
+  struct Call {
+    std::string function;
+    std::vector<Argument> arguments;
+    Number workspace_offset;      // null: behind everything else, as many bytes as the function needs
+    int64_t workspace_bytes = 0;  // of a given offset
+    std::vector<Number> written;  // bytes that it writes: it is left out where all are 0
+  };
+  struct Copy {
+    Argument from;
+    int64_t to = 0;  // number of the parameter
+    Number bytes;
+  };
+
+  std::string name;
+  std::vector<Param> params;  // the first `num_inputs` are read, the others written; extents are numbers or arithmetic
+  size_t num_inputs = 0;
+  std::vector<Var> extents;  // int64, in the order in which they first stand alone as an extent of a parameter
+  std::vector<Size> sizes;
+  std::vector<Check> checks;
+  std::vector<Call> calls;
+  std::vector<Copy> copies;
+  Number workspace_bytes;
+  std::string constants_file;
+  int64_t constants_bytes = 0;
+};
+
+}  // namespace tilewright
