@@ -108,7 +108,7 @@ Command CompileCommand() {
               "them. How functions are called is described in docs/abi.md. Without --script and --db the program is "
               "scheduled by the rules for the target. The scheduled program is verified first. A model becomes one "
               "function, named after OUT, with its weights "
-              "packed.",
+              "packed; symbolic dimensions without a value of --dim have those of each call.",
           .takes = kPrograms | kModels,
           .run = RunCompile};
 }

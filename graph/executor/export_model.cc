@@ -4,14 +4,16 @@
 #include <filesystem>
 #include <optional>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "codegen/abi/c_header.h"
+#include "codegen/abi/c_symbol.h"
 #include "codegen/backend.h"
+#include "codegen/sequence_library.h"
 #include "graph/executor/bound_plan.h"
 #include "graph/executor/scheduled_kernel.h"
+#include "graph/executor/sized_plan.h"
 
 namespace tilewright::graph {
 namespace {
@@ -40,23 +42,74 @@ bool SamePacking(const std::vector<KernelTensor>& a, const std::vector<KernelTen
       a, b, [](const KernelTensor& x, const KernelTensor& y) { return x.dtype == y.dtype && x.shape == y.shape; });
 }
 
+std::string KernelName(const ExportOptions& options, size_t program) {
+  return absl::StrCat(options.name, "_kernel", program);
+}
+
+// The kernels' modules again, under names of their own; the code that packed the constants came from the same ones.
+absl::StatusOr<Module> KernelsOf(const PlannedFunction& function, const ExportOptions& options) {
+  Module module;
+  const std::vector<KernelSource>& programs = function.plan().programs;
+  for (size_t i = 0; i < programs.size(); ++i) {
+    const PrimFunc canonical = CanonicalProgram(programs[i].program);
+    const Kernel& kernel = function.kernels()[i];
+    ScheduledKernel scheduled = AsWritten(canonical);
+    if (kernel.scheduled) {
+      TW_ASSIGN_OR_RETURN(scheduled, ScheduleKernel(canonical, programs[i].constant, options.target, options.database));
+    }
+    if (scheduled.main_params != kernel.main.params || !SamePacking(scheduled.packed, kernel.packed)) {
+      return absl::InternalError(absl::StrCat("kernel ", i, " was packed for another schedule"));
+    }
+    tilewright::FunctionNode::Fields fields = scheduled.module.Find(kKernelMain)->fields();
+    fields.name = KernelName(options, i);
+    module.Set(PrimFunc(std::move(fields)));
+  }
+  return module;
+}
+
+std::string ConstantsPath(const ExportOptions& options) {
+  return absl::StrCat(fs::absolute(options.path).string(), ".constants");
+}
+// Sequence is CallSequence or SizedSequence.
+template <class Sequence>
+absl::Status WriteConstants(const ConstantSection& section, const std::string& path, Sequence* sequence) {
+  if (section.bytes() == 0) return absl::OkStatus();
+  sequence->constants_file = path;
+  sequence->constants_bytes = section.bytes();
+  return WriteFile(path, {reinterpret_cast<const char*>(section.data()), static_cast<size_t>(section.bytes())});
+}
+
+absl::Status WriteHeader(const ExportOptions& options, const std::vector<Param>& params,
+                         absl::Span<const Symbol> extents) {
+  const PrimFunc exported(
+      {.name = options.name, .params = params, .body = tilewright::Evaluate(Const(DataType::Int(32), 0))});
+  return WriteFile(fs::path(options.path).replace_extension(".h").string(), EmitHeader(Module(exported), extents));
+}
+
+std::string FormatOf(const ExportOptions& options) { return options.path.ends_with(".so") ? "so" : "o"; }
+
+absl::Status ExportForAllSizes(const PlannedFunction& function, const ExportOptions& options) {
+  const auto name = [&](size_t program) { return KernelName(options, program); };
+  TW_ASSIGN_OR_RETURN(SizedSequence sequence, PlanForAllSizes(function, name, options.results));
+  sequence.name = options.name;
+  const ScratchFile constants(ConstantsPath(options));
+  TW_RETURN_IF_ERROR(WriteConstants(function.constants(), constants.path(), &sequence));
+  TW_ASSIGN_OR_RETURN(const Module module, KernelsOf(function, options));
+  TW_ASSIGN_OR_RETURN(const std::string bytes, CompileSequence(module, options.target, sequence, FormatOf(options)));
+  TW_RETURN_IF_ERROR(WriteFile(options.path, bytes));
+  return WriteHeader(options, sequence.params, sequence.extents);
+}
+
 class Exporter {
  public:
   Exporter(const PlannedFunction& function, const BoundPlan& bound, const ExportOptions& options)
       : function_(function), bound_(bound), options_(options) {}
 
   absl::Status Run() {
-    const std::string constants = absl::StrCat(fs::absolute(options_.path).string(), ".constants");
-    const ScratchFile scratch(constants);
-    const ConstantSection& section = function_.constants();
+    const ScratchFile constants(ConstantsPath(options_));
     sequence_.name = options_.name;
-    if (section.bytes() > 0) {
-      TW_RETURN_IF_ERROR(
-          WriteFile(constants, {reinterpret_cast<const char*>(section.data()), static_cast<size_t>(section.bytes())}));
-      sequence_.constants_file = constants;
-      sequence_.constants_bytes = section.bytes();
-    }
-    TW_RETURN_IF_ERROR(AddKernels());
+    TW_RETURN_IF_ERROR(WriteConstants(function_.constants(), constants.path(), &sequence_));
+    TW_ASSIGN_OR_RETURN(const Module module, KernelsOf(function_, options_));
     AddParams();
     for (const BoundPlan::Call& call : bound_.calls()) AddCall(call);
     for (const BoundPlan::Copy& copy : bound_.copies()) {
@@ -64,39 +117,13 @@ class Exporter {
           {ArgumentOf(copy.from), static_cast<int64_t>(sequence_.num_inputs + copy.to), copy.bytes});
     }
     sequence_.workspace_bytes = bound_.arena_bytes();
-    const bool is_library = options_.path.ends_with(".so");
     TW_ASSIGN_OR_RETURN(const auto artifact,
-                        Compile(module_, options_.target, {.format = is_library ? "so" : "o", .sequence = &sequence_}));
+                        Compile(module, options_.target, {.format = FormatOf(options_), .sequence = &sequence_}));
     TW_RETURN_IF_ERROR(WriteFile(options_.path, artifact.bytes));
-    const PrimFunc exported(
-        {.name = options_.name, .params = sequence_.params, .body = tilewright::Evaluate(Const(DataType::Int(32), 0))});
-    const std::string header = EmitHeader(Module(exported));
-    return WriteFile(fs::path(options_.path).replace_extension(".h").string(), header);
+    return WriteHeader(options_, sequence_.params, {});
   }
 
  private:
-  // The kernels' modules again, under names of their own; the code that packed the constants came from the same ones.
-  absl::Status AddKernels() {
-    const std::vector<KernelSource>& programs = function_.plan().programs;
-    for (size_t i = 0; i < programs.size(); ++i) {
-      const PrimFunc canonical = CanonicalProgram(programs[i].program);
-      const Kernel& kernel = function_.kernels()[i];
-      ScheduledKernel scheduled = AsWritten(canonical);
-      if (kernel.scheduled) {
-        TW_ASSIGN_OR_RETURN(scheduled,
-                            ScheduleKernel(canonical, programs[i].constant, options_.target, options_.database));
-      }
-      if (scheduled.main_params != kernel.main.params || !SamePacking(scheduled.packed, kernel.packed)) {
-        return absl::InternalError(absl::StrCat("kernel ", i, " was packed for another schedule"));
-      }
-      tilewright::FunctionNode::Fields fields = scheduled.module.Find(kKernelMain)->fields();
-      fields.name = KernelName(i);
-      module_.Set(PrimFunc(std::move(fields)));
-    }
-    return absl::OkStatus();
-  }
-  std::string KernelName(size_t program) const { return absl::StrCat(options_.name, "_kernel", program); }
-
   void AddParams() {
     const ExecutablePlan& plan = function_.plan();
     const auto add = [&](const std::string& name, int tensor) {
@@ -138,7 +165,7 @@ class Exporter {
 
   void AddCall(const BoundPlan::Call& call) {
     CallSequence::Call result{
-        .function = KernelName(static_cast<size_t>(function_.plan().steps[call.step].program)),
+        .function = KernelName(options_, static_cast<size_t>(function_.plan().steps[call.step].program)),
         .workspace_offset = call.workspace_offset,
         .workspace_bytes = call.workspace_bytes,
     };
@@ -154,7 +181,6 @@ class Exporter {
   const PlannedFunction& function_;
   const BoundPlan& bound_;
   const ExportOptions& options_;
-  Module module_;
   CallSequence sequence_;
 };
 
@@ -165,12 +191,7 @@ absl::Status ExportFunction(const PlannedFunction& function, const ExportOptions
   for (const Var& param : function.plan().params) {
     const std::vector<Expr>& extents = *cast<TensorTypeNode>(param->type)->shape;
     const auto shape = ConstantExtents(extents);
-    if (!shape) {
-      const std::vector<Symbol> symbols = FreeSymbols(extents);
-      return absl::UnimplementedError(absl::StrCat("input ", param->name, " has the symbolic extent ",
-                                                   symbols[0].name(), "; a library is compiled for given sizes (--dim ",
-                                                   symbols[0].name(), "=N)"));
-    }
+    if (!shape) return ExportForAllSizes(function, options);
     shapes.push_back(*shape);
   }
   TW_ASSIGN_OR_RETURN(const std::shared_ptr<const BoundPlan> bound, BoundPlan::Make(function, {}, shapes, {}));
@@ -179,14 +200,6 @@ absl::Status ExportFunction(const PlannedFunction& function, const ExportOptions
 
 absl::Status ExportBound(const PlannedFunction& function, const BoundPlan& bound, const ExportOptions& options) {
   return Exporter(function, bound, options).Run();
-}
-
-std::string CIdentifier(std::string text) {
-  for (char& c : text) {
-    if (!absl::ascii_isalnum(static_cast<unsigned char>(c))) c = '_';
-  }
-  if (text.empty() || absl::ascii_isdigit(static_cast<unsigned char>(text[0]))) text.insert(text.begin(), '_');
-  return text;
 }
 
 }  // namespace tilewright::graph

@@ -4,7 +4,8 @@
 //
 // The file has one function for the model, `int NAME(call, args, num_args)` (docs/abi.md), its kernels, and the packed
 // constants as a read-only section. It needs nothing of the compiler when it runs: its workspace, of
-// NAME_workspace_bytes(), holds all values.
+// NAME_workspace_bytes(), holds all values. Where extents of inputs are symbols, the function serves all of their values,
+// and NAME_workspace_bytes takes them (codegen/sized_sequence.h).
 #pragma once
 
 #include <functional>
@@ -26,15 +27,12 @@ struct ExportOptions {
   Target target = HostTarget();      // as the kernels were scheduled
 };
 
-// The extents must be numbers: of a function with symbols the error names one.
+// Errors name an extent that no shape of an input tells.
 absl::Status ExportFunction(const PlannedFunction& function, const ExportOptions& options);
 
 class BoundPlan;  // bound_plan.h
 
 // The same for given sizes.
 absl::Status ExportBound(const PlannedFunction& function, const BoundPlan& bound, const ExportOptions& options);
-
-// `text` with what C identifiers do not have replaced by '_'.
-std::string CIdentifier(std::string text);
 
 }  // namespace tilewright::graph

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/abi/c_symbol.h"
 #include "codegen/runtime/loaded_module.h"
 #include "graph/executor/executor.h"
 #include "graph/executor/onnx_model.h"
@@ -124,16 +125,64 @@ TEST_F(ExportModel, LibraryComputesWhatThePlanComputes) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 2);
 }
 
-TEST_F(ExportModel, RefusesSymbolsAndPathsThatCannotBeWritten) {
-  const std::unique_ptr<OnnxModel> symbolic = Load(Layers("n")), fixed = Load(Layers(2));
-  ASSERT_TRUE(symbolic != nullptr && fixed != nullptr);
-  const std::string message(Export(*symbolic, Path("layers.o")).message());
-  EXPECT_NE(message.find("has the symbolic extent n; a library is compiled for given sizes (--dim n=N)"),
+// One library for all extents: results that are inner values, inputs and constants too.
+TEST_F(ExportModel, SymbolicExtentsAreThoseOfTheCall) {
+  const std::unique_ptr<OnnxModel> model = Load(Layers("a batch"));
+  ASSERT_NE(model, nullptr);
+  const std::string path = Path("layers.so");
+  const absl::Status status = Export(*model, path);
+  ASSERT_TRUE(status.ok()) << status;
+  std::string error;
+  const auto library = runtime::LoadedModule::Open(path, &error);
+  ASSERT_TRUE(library.has_value()) << error;
+  const TwFunction layers = library->Find("layers");
+  ASSERT_NE(layers, nullptr);
+  char message[256] = "";
+  const TwCall call = {.message = message, .message_bytes = sizeof message};
+  for (const int64_t batch : {1, 5, 33}) {
+    const NDArray x = Random({batch, 64}, 9);
+    const NDArray got[] = {Random({batch, 48}, 0), Random({batch, 64}, 0), Random({batch, 64}, 0), Random({48}, 0)};
+    std::vector<TwTensor> tensors = {View(x)};
+    for (const NDArray& array : got) tensors.push_back(View(array));
+    std::vector<TwTensor*> args;
+    for (TwTensor& tensor : tensors) args.push_back(&tensor);
+    ASSERT_EQ(layers(&call, args.data(), 5), kTwOk) << message;
+    const auto want = model->Run({{"x/in", {Item::Kind::kTensor, {x}}}});
+    ASSERT_TRUE(want.ok()) << want.status();
+    for (size_t i = 0; i < 4; ++i) EXPECT_TRUE(BitEqual(got[i], (*want)[i].arrays[0])) << batch << ", result " << i;
+    // Results of another batch than the input's.
+    const NDArray other = Random({batch + 1, 64}, 0);
+    tensors[2] = View(other);
+    EXPECT_EQ(layers(&call, args.data(), 5), kTwErrorShape);
+    EXPECT_EQ(std::string(message),
+              absl::StrCat("argument 2 (y): dimension 0 has extent ", batch + 1, ", expected ", batch));
+  }
+  // Softmax of nothing.
+  const NDArray none(DataType::Float(32), {0, 64});
+  TwTensor empty = View(none);
+  TwTensor* args[] = {&empty, &empty, &empty, &empty, &empty};
+  const NDArray bias(DataType::Float(32), {48});
+  TwTensor row = View(bias);
+  args[4] = &row;
+  EXPECT_EQ(layers(&call, args, 5), kTwErrorShape);
+  EXPECT_EQ(std::string(message), "the model needs a_batch >= 1, but a batch = 0");
+  std::ostringstream header;
+  header << std::ifstream(Path("layers.h")).rdbuf();
+  EXPECT_NE(header.str().find("(x_in: float32[a_batch, 64], h2: float32[a_batch, 48], y: float32[a_batch, 64], "
+                              "x_in: float32[a_batch, 64], b: float32[48])\nint layers("),
             std::string::npos)
-      << message;
-  const std::string path = Path("nowhere/layers.o");
-  EXPECT_EQ(Export(*fixed, path).message(),
-            absl::StrCat(path, ".constants cannot be written: No such file or directory"));
+      << header.str();
+  EXPECT_NE(header.str().find("int64_t layers_workspace_bytes(int64_t a_batch);"), std::string::npos) << header.str();
+}
+
+TEST_F(ExportModel, RefusesPathsThatCannotBeWritten) {
+  for (const ModelWriter::Dim batch : {ModelWriter::Dim("n"), ModelWriter::Dim(2)}) {
+    const std::unique_ptr<OnnxModel> model = Load(Layers(batch));
+    ASSERT_NE(model, nullptr);
+    const std::string path = Path("nowhere/layers.o");
+    EXPECT_EQ(Export(*model, path).message(),
+              absl::StrCat(path, ".constants cannot be written: No such file or directory"));
+  }
 }
 
 TEST(CIdentifier, ReplacesWhatCDoesNotHave) {

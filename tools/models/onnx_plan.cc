@@ -12,6 +12,7 @@
 #include "autoschedule/cost/projected.h"
 #include "autoschedule/program/top_nests.h"
 #include "base/files.h"
+#include "codegen/abi/c_symbol.h"
 #include "graph/executor/export_model.h"
 #include "graph/executor/kernel_cache.h"
 #include "graph/executor/onnx_model.h"
@@ -218,7 +219,7 @@ int CompileOnnx(const CommandArguments& args, const std::string& path) {
   const PlannedFunction* planned = model->executor().planned();
   if (planned == nullptr) return RefuseOnnx(args, kNoPlan);
   WarnOfSlowKernels(args, model->executor());
-  graph::ExportOptions options{.name = graph::CIdentifier(std::filesystem::path(path).stem().string()),
+  graph::ExportOptions options{.name = CIdentifier(std::filesystem::path(path).stem().string()),
                                .path = path,
                                .database = args.Get("--db").value_or(""),
                                .target = *target};

@@ -1,0 +1,286 @@
+#include "graph/executor/sized_plan.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "codegen/abi/c_symbol.h"
+#include "graph/ir/symbols.h"
+#include "graph/sizes/size_program.h"
+#include "graph/sizes/sized_arena.h"
+
+namespace tilewright::graph {
+namespace {
+
+using Memory = SizedSequence::Memory;
+
+Expr Product(const std::vector<Expr>& extents) {
+  Expr product = Extent(1);
+  for (const Expr& extent : extents) product = product * extent;
+  return product;
+}
+
+absl::Status InValue(const std::string& name, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat("value ", name, ": ", status.message()));
+}
+
+class Planner {
+ public:
+  Planner(const PlannedFunction& function, const std::function<std::string(size_t)>& kernel_name)
+      : function_(function), plan_(function.plan()), kernel_name_(kernel_name) {}
+
+  absl::StatusOr<SizedSequence> Make(const std::vector<std::string>& results) {
+    for (const Var& param : plan_.params) sizes_.AddInput(*cast<TensorTypeNode>(param->type)->shape);
+    TW_RETURN_IF_ERROR(RequireGuards(false));
+    for (size_t i = 0; i < plan_.tensors.size(); ++i) {
+      const absl::Status status = AddTensor(static_cast<int>(i));
+      if (!status.ok()) return InValue(plan_.tensors[i].name, status);
+    }
+    TW_RETURN_IF_ERROR(RequireGuards(true));
+    TW_RETURN_IF_ERROR(RequireParts());
+    TW_RETURN_IF_ERROR(Place());
+    AddParams(results);
+    for (size_t s = 0; s < plan_.steps.size(); ++s) {
+      const absl::Status status = AddCall(s);
+      if (!status.ok()) return InValue(plan_.steps[s].name, status);
+    }
+    AddCopies();
+    sequence_.extents = sizes_.extents();
+    sequence_.sizes = sizes_.sizes();
+    sequence_.checks = sizes_.checks();
+    return std::move(sequence_);
+  }
+
+ private:
+  // Those of the inputs' symbols first, so that a refusal names what the caller gave; then those of the results'.
+  absl::Status RequireGuards(bool all) {
+    for (const Expr& guard : plan_.guards) {
+      const std::vector<Symbol> symbols = FreeSymbols(std::vector<Expr>{guard});
+      const bool known = std::ranges::all_of(symbols, [&](const Symbol& s) { return sizes_.Knows(s); });
+      if (all || known) TW_RETURN_IF_ERROR(sizes_.Require(guard));
+    }
+    return absl::OkStatus();
+  }
+
+  const std::vector<Expr>& shape(int tensor) const { return shapes_[static_cast<size_t>(tensor)]; }
+
+  absl::Status AddTensor(int number) {
+    const PlanTensor& tensor = plan_.tensors[static_cast<size_t>(number)];
+    const std::string about = absl::StrCat("value ", tensor.name);
+    TW_ASSIGN_OR_RETURN(std::vector<Expr> written, sizes_.Written(tensor.shape));
+    if (tensor.cast && tensor.cast->shape) {
+      for (size_t d = 0; d < written.size(); ++d) {
+        const Expr& extent = (*tensor.cast->shape)[d];
+        const auto* symbol = dyn_cast<SymbolNode>(extent);
+        if (symbol != nullptr && !sizes_.Knows(Symbol(symbol))) {
+          sizes_.Define(Symbol(symbol), written[d]);
+          continue;
+        }
+        TW_ASSIGN_OR_RETURN(const Expr expected, sizes_.Written(extent));
+        TW_RETURN_IF_ERROR(sizes_.RequireWritten(written[d] == expected, about));
+      }
+    }
+    for (const Expr& extent : written) TW_RETURN_IF_ERROR(sizes_.RequireWritten(extent >= Extent(0), about));
+    const bool is_view = tensor.root != number;
+    if (is_view && !tensor.is_part) {
+      const Expr elements = Product(shape(tensor.root));
+      TW_RETURN_IF_ERROR(sizes_.RequireWritten(Product(written) == elements, about));
+    }
+    bytes_.push_back(sizes_.NumberOf(arith::Simplify(Product(written) * Extent(tensor.dtype.bytes()))));
+    shapes_.push_back(std::move(written));
+    return absl::OkStatus();
+  }
+
+  // Parts lie inside of what they are parts of, and no two steps write to the same one.
+  absl::Status RequireParts() {
+    struct Written {
+      int root;
+      int64_t begin;
+      Expr bytes;
+    };
+    std::vector<Written> all;
+    for (size_t i = 0; i < plan_.tensors.size(); ++i) {
+      const PlanTensor& tensor = plan_.tensors[i];
+      const Expr end = Extent(tensor.offset * tensor.dtype.bytes()) + bytes_[i];
+      if (tensor.offset < 0) return absl::InternalError(absl::StrCat("value ", tensor.name, " begins before its root"));
+      if (!tensor.is_part) continue;
+      TW_RETURN_IF_ERROR(
+          sizes_.RequireWritten(end <= bytes_[static_cast<size_t>(tensor.root)], absl::StrCat("value ", tensor.name)));
+    }
+    for (const PlanStep& step : plan_.steps) {
+      for (size_t i = step.num_inputs; i < step.tensors.size(); ++i) {
+        const PlanTensor& seen = plan_.tensors[static_cast<size_t>(step.tensors[i])];
+        all.push_back({seen.root, seen.offset * seen.dtype.bytes(), bytes_[static_cast<size_t>(step.tensors[i])]});
+      }
+    }
+    std::ranges::sort(all, {}, [](const Written& part) { return std::pair(part.root, part.begin); });
+    for (size_t i = 0; i < all.size(); ++i) {
+      for (size_t j = i + 1; j < all.size() && all[j].root == all[i].root; ++j) {
+        const Expr apart = Or(Extent(all[i].begin) + all[i].bytes <= Extent(all[j].begin),
+                              Or(all[i].bytes == Extent(0), all[j].bytes == Extent(0)));
+        TW_RETURN_IF_ERROR(
+            sizes_.RequireWritten(apart, absl::StrCat("value ", plan_.tensors[static_cast<size_t>(all[i].root)].name)));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Tenants of the arena: the tensors that live there, then the temporaries of each step that has some.
+  absl::Status Place() {
+    std::vector<SizedTenant> tenants;
+    for (size_t i = 0; i < plan_.tensors.size(); ++i) {
+      const PlanTensor& tensor = plan_.tensors[i];
+      if (tensor.root != static_cast<int>(i) || tensor.home != Home::kArena) continue;
+      tenants.push_back({bytes_[i], tensor.first, tensor.last});
+    }
+    for (size_t s = 0; s < plan_.steps.size(); ++s) {
+      const int64_t bytes = function_.kernels()[static_cast<size_t>(plan_.steps[s].program)].main.workspace_bytes;
+      temporaries_.push_back(bytes > 0 ? std::optional(tenants.size()) : std::nullopt);
+      if (bytes > 0) tenants.push_back({Extent(bytes), static_cast<int>(s), static_cast<int>(s)});
+    }
+    TW_ASSIGN_OR_RETURN(arena_, PlaceForAllSizes(tenants, sizes_));
+    sequence_.workspace_bytes = arena_.bytes;
+    return absl::OkStatus();
+  }
+
+  void AddParams(const std::vector<std::string>& results) {
+    const auto add = [&](const std::string& name, int tensor) {
+      const Buffer buffer({.name = CIdentifier(name),
+                           .dtype = plan_.tensors[static_cast<size_t>(tensor)].dtype,
+                           .shape = shape(tensor)});
+      sequence_.params.push_back({tilewright::Var(CIdentifier(name), DataType::Handle()), buffer});
+    };
+    for (size_t i = 0; i < plan_.params.size(); ++i) add(plan_.params[i]->name, static_cast<int>(i));
+    sequence_.num_inputs = plan_.params.size();
+    for (size_t r = 0; r < plan_.results.size(); ++r) {
+      add(r < results.size() ? results[r] : absl::StrCat("result", r), plan_.results[r]);
+    }
+  }
+
+  SizedSequence::Argument TensorArgument(int tensor) {
+    const PlanTensor& seen = plan_.tensors[static_cast<size_t>(tensor)];
+    const PlanTensor& root = plan_.tensors[static_cast<size_t>(seen.root)];
+    SizedSequence::Argument argument{.shape = sizes_.NumbersOf(shape(tensor))};
+    switch (root.home) {
+      case Home::kInput:
+      case Home::kOutput:
+        argument.memory = Memory::kParam;
+        argument.at =
+            Extent(root.index + (root.home == Home::kOutput ? static_cast<int64_t>(sequence_.num_inputs) : 0));
+        break;
+      case Home::kConstant:
+        argument.memory = Memory::kConstants;
+        argument.at = Extent(function_.constants().ConstantOffset(root.index));
+        break;
+      case Home::kArena:
+        argument.memory = Memory::kWorkspace;
+        argument.at = sizes_.NumberOf(arith::Simplify(arena_.offsets[static_cast<size_t>(root.index)] +
+                                                      Extent(seen.offset * seen.dtype.bytes())));
+        break;
+    }
+    return argument;
+  }
+
+  // The program's parameters take what they are given: kernels do not check it. The same as CheckProgramArguments.
+  absl::Status RequireArguments(const PlanStep& step, const std::vector<Expr>& scalars) {
+    const PrimFunc& program = plan_.programs[static_cast<size_t>(step.program)].program;
+    if (step.tensors.size() + scalars.size() != program->params.size()) {
+      return absl::InternalError(absl::StrCat("program ", program->name, " takes ", program->params.size(),
+                                              " arguments, not ", step.tensors.size() + scalars.size()));
+    }
+    VarMap values;
+    for (size_t i = 0; i < scalars.size(); ++i) {
+      const Symbol& var = program->params[step.tensors.size() + i].var;
+      values.emplace(var, CastTo(var.dtype(), scalars[i]));
+    }
+    std::vector<std::pair<Expr, Expr>> equal;
+    for (size_t i = 0; i < step.tensors.size(); ++i) {
+      const Buffer& buffer = program->params[i].buffer;
+      const std::vector<Expr>& given = shape(step.tensors[i]);
+      if (!buffer || buffer->ndim() != given.size()) {
+        return absl::InternalError(absl::StrCat("program ", program->name, ": parameter ", i, " has another rank"));
+      }
+      for (size_t d = 0; d < given.size(); ++d) {
+        const auto* var = dyn_cast<SymbolNode>(buffer->shape[d]);
+        if (var != nullptr && !values.contains(Symbol(var))) {
+          values.emplace(Symbol(var), CastTo(var->dtype(), given[d]));
+          continue;
+        }
+        equal.emplace_back(buffer->shape[d], given[d]);
+      }
+    }
+    for (const auto& [expected, given] : equal) {
+      TW_RETURN_IF_ERROR(
+          sizes_.RequireWritten(AsExtent(Substitute(expected, values)) == given, absl::StrCat("value ", step.name)));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AddCall(size_t number) {
+    const PlanStep& step = plan_.steps[number];
+    const auto program = static_cast<size_t>(step.program);
+    const Kernel& kernel = function_.kernels()[program];
+    SizedSequence::Call call{.function = kernel_name_(program), .workspace_offset = Extent(0)};
+    for (size_t i = step.num_inputs; i < step.tensors.size(); ++i) {
+      call.written.push_back(bytes_[static_cast<size_t>(step.tensors[i])]);
+    }
+    const bool nothing = std::ranges::all_of(call.written, [](const Expr& bytes) { return AsInt(bytes) == 0; });
+    if (nothing) return absl::OkStatus();
+    TW_ASSIGN_OR_RETURN(const std::vector<Expr> scalars, sizes_.Written(step.scalars));
+    TW_RETURN_IF_ERROR(RequireArguments(step, scalars));
+    // What a kernel for another machine needs is known when it is compiled: its place is left to the back end.
+    if (kernel.main.run == nullptr) {
+      call.workspace_offset = Expr();
+    } else if (temporaries_[number]) {
+      call.workspace_offset = arena_.offsets[*temporaries_[number]];
+      call.workspace_bytes = kernel.main.workspace_bytes;
+    }
+    for (const int param : kernel.main.params) {
+      const auto position = static_cast<size_t>(param);
+      if (param < 0) {
+        const auto packed = static_cast<size_t>(~param);
+        call.arguments.push_back({Memory::kConstants,
+                                  Extent(function_.constants().PackedOffset(static_cast<int>(number), ~param)),
+                                  Extents(kernel.packed[packed].shape)});
+      } else if (position < step.tensors.size()) {
+        call.arguments.push_back(TensorArgument(step.tensors[position]));
+      } else {
+        call.arguments.push_back(
+            {.memory = Memory::kScalar, .at = sizes_.NumberOf(scalars[position - step.tensors.size()])});
+      }
+    }
+    sequence_.calls.push_back(std::move(call));
+    return absl::OkStatus();
+  }
+
+  void AddCopies() {
+    for (size_t r = 0; r < plan_.results.size(); ++r) {
+      SizedSequence::Argument from = TensorArgument(plan_.results[r]);
+      const auto to = static_cast<int64_t>(sequence_.num_inputs + r);
+      if (from.memory == Memory::kParam && AsInt(from.at) == to) continue;
+      sequence_.copies.push_back({std::move(from), to, bytes_[static_cast<size_t>(plan_.results[r])]});
+    }
+  }
+
+  const PlannedFunction& function_;
+  const ExecutablePlan& plan_;
+  const std::function<std::string(size_t)>& kernel_name_;
+  SizeProgram sizes_;
+  std::vector<std::vector<Expr>> shapes_;  // by tensor, written
+  std::vector<Expr> bytes_;                // by tensor
+  SizedArena arena_;
+  std::vector<std::optional<size_t>> temporaries_;  // by step: the tenant
+  SizedSequence sequence_;
+};
+
+}  // namespace
+
+absl::StatusOr<SizedSequence> PlanForAllSizes(const PlannedFunction& function,
+                                              const std::function<std::string(size_t)>& kernel_name,
+                                              const std::vector<std::string>& results) {
+  return Planner(function, kernel_name).Make(results);
+}
+
+}  // namespace tilewright::graph
