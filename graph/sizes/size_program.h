@@ -37,7 +37,7 @@ class SizeProgram {
   absl::StatusOr<Expr> Written(const Expr& e) const;
   absl::StatusOr<std::vector<Expr>> Written(const std::vector<Expr>& all) const;
   absl::StatusOr<Expr> Number(const Expr& e);
-  // Of what is written: a constant, or the variable of an extent or a size.
+  // The same for what is written: a constant, or the variable of an extent or a size.
   Expr NumberOf(const Expr& written);
   std::vector<Expr> NumbersOf(const std::vector<Expr>& written);
 

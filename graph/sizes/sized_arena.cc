@@ -39,7 +39,7 @@ std::vector<std::vector<int64_t>> SampleExtents(size_t count) {
   return samples;
 }
 
-// Of the plans for each sample the one whose worst excess over the lower bound, for all samples, is least.
+// The plan, of those for each sample, whose worst excess over the lower bound is least for all samples.
 MemoryPlan ChoosePlan(absl::Span<const SizedTenant> tenants, const SizeProgram& sizes) {
   std::vector<std::vector<int64_t>> bytes;
   std::vector<MemoryPlan> plans;
