@@ -13,6 +13,7 @@
 #include "autoschedule/program/fuse_consumers.h"
 #include "autoschedule/program/unpacked_constants.h"
 #include "base/status_macros.h"
+#include "ir/analysis.h"
 
 namespace tilewright {
 namespace {
@@ -33,6 +34,65 @@ std::optional<int64_t> RowsOf(const BlockNode& block, const Contraction& contrac
 // Vectors whose sums, weights, bytes and scales registers hold.
 int64_t MostVectors(int64_t rows, const Target& target) { return target.cpu_part().vector_registers / (rows + 3); }
 
+// The outer iterators of the depth along which a scale changes, and what is read of it.
+struct BlockScale {
+  Buffer scale;
+  size_t outer = 0;
+};
+
+// What the unpacker reads at columns and at some of its outer iterators alone, where one of them may be a factor of all
+// that a block sums: scales of the smallest blocks first.
+std::vector<BlockScale> BlockScales(const BlockNode& unpacker) {
+  const size_t depths = unpacker.iter_vars.size() - 1;
+  const auto outer_of = [&](const BufferRegion& read) {
+    size_t outer = 0;
+    for (size_t i = 0; i < depths; ++i) {
+      const auto uses = [&](const Range& range) { return UsesVar(range.min, unpacker.iter_vars[i].var); };
+      if (std::ranges::any_of(read.region, uses)) outer = i + 1;
+    }
+    return outer;
+  };
+  std::vector<BlockScale> found;
+  for (size_t outer = depths; outer-- > 1;) {
+    for (const BufferRegion& read : unpacker.reads) {
+      if (outer_of(read) == outer) found.push_back({read.buffer, outer});
+    }
+  }
+  return found;
+}
+
+// The blocks of a row whose sums of blocks are scaled: `block` adds them up.
+struct ScaledSums {
+  BlockRv write_back, sums;
+};
+
+// Multiplies the sum of each block of the depth by its scale, not each weight:
+//
+//   C[j] += A[k] * ((q - 8) * s[k // 32, j])      ->      S[b, j] += A[k] * (q - 8);  C[j] += S[b, j] * s[b, j]
+Outcome<ScaledSums> ScaleSums(Schedule& sch, BlockRv block, BlockRv unpacker, const BlockScale& scale,
+                              const std::vector<int64_t>& factors) {
+  ScaledSums result;
+  TW_ASSIGN_OR_RETURN(result.write_back, StageOutput(sch, block, "register"));
+  TW_RETURN_IF_ERROR(sch.ComputeInline(unpacker));
+  const Var column("j"), depth("k");
+  std::vector<Expr> indices = {column};
+  int64_t within = 1;
+  for (size_t i = factors.size(); i-- > scale.outer;) {
+    const Expr index = FloorDiv(depth, Const(depth.dtype(), within));
+    within *= factors[i];
+    indices.insert(indices.begin() + 1, FloorMod(index, Const(depth.dtype(), factors[i])));
+  }
+  indices.insert(indices.begin(), FloorDiv(depth, Const(depth.dtype(), within)));
+  TW_RETURN_IF_ERROR(sch.TransformBlockLayout(block, IndexMap({column, depth}, std::move(indices))));
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch.GetLoops(block));
+  TW_ASSIGN_OR_RETURN(result.sums, sch.Rfactor(loops[0], 0));
+  const std::vector<BufferRegion>& reads = RealizeOf(sch, result.sums).block->reads;
+  const auto read = std::ranges::find_if(reads, [&](const BufferRegion& r) { return r.buffer.same_as(scale.scale); });
+  TW_ASSIGN_OR_RETURN(const BlockRv scaled, sch.HoistFactor(result.sums, static_cast<int>(read - reads.begin())));
+  TW_RETURN_IF_ERROR(sch.ComputeInline(scaled));
+  return result;
+}
+
 // One schedule under construction.
 class PackedSchedule {
  public:
@@ -51,8 +111,15 @@ class PackedSchedule {
 
  private:
   Outcome<Done> PickVectors();
-  Outcome<std::vector<int64_t>> PickDepth();
+  Outcome<Done> PickDepth();
+  // The depth as the unpacker divides it into blocks and bytes.
+  std::vector<int64_t> DepthOf(const Schedule& sch) const {
+    return DepthFactors(sch, unpacker_, Extent(contraction_.inner[0]));
+  }
   Outcome<Done> StageSums();
+  Outcome<bool> ScheduleScaledSums();
+  Outcome<Done> PlaceScaledSums(const ScaledSums& parts);
+  Outcome<Done> ShareTiles();
   Outcome<Done> SplitLoops();
   Outcome<Done> PlaceBlocks();
   int64_t Extent(int iterator) const {
@@ -66,7 +133,8 @@ class PackedSchedule {
   Choices& choices_;
   const std::string name_;
   const int lanes_;
-  int64_t vectors_ = 1;
+  // Vectors of a tile; bytes along the depth that are written out, and the elements of each.
+  int64_t vectors_ = 1, tile_depth_ = 1, elements_ = 1;
   bool is_cut_ = false;
   BlockRv write_back_;
   LoopRv tiles_;
@@ -86,20 +154,18 @@ Outcome<Done> PackedSchedule::PickVectors() {
   return Done();
 }
 
-// Divides the depth into blocks and bytes as the unpacker does, some of which are written out: as many elements of them
-// whatever their bits.
-Outcome<std::vector<int64_t>> PackedSchedule::PickDepth() {
-  std::vector<int64_t> factors = DepthFactors(sch_, unpacker_, Extent(contraction_.inner[0]));
-  const int64_t elements = ElementsOfByte(factors);
-  if (elements > 1) factors.pop_back();
+// How many bytes along the depth are written out: about as many elements of them whatever their bits.
+Outcome<Done> PackedSchedule::PickDepth() {
+  std::vector<int64_t> factors = DepthOf(sch_);
+  elements_ = ElementsOfByte(factors);
+  if (elements_ > 1) factors.pop_back();
   std::vector<int64_t> bytes = {1, 2, 4};
   std::erase_if(bytes, [&](int64_t count) { return factors.back() % count != 0; });
-  const int64_t preferred = std::max<int64_t>(std::ssize(bytes) - elements, 0);
+  const int64_t preferred = std::max<int64_t>(std::ssize(bytes) - elements_, 0);
   TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
                       choices_.Take(sch_, name_ + ".tile_depth", bytes, static_cast<size_t>(preferred)));
-  factors.back() /= pick.value;
-  factors.insert(factors.end(), {pick.value, elements});
-  return factors;
+  tile_depth_ = pick.value;
+  return Done();
 }
 
 Outcome<Done> PackedSchedule::StageSums() {
@@ -116,7 +182,10 @@ Outcome<Done> PackedSchedule::StageSums() {
 }
 
 Outcome<Done> PackedSchedule::SplitLoops() {
-  TW_ASSIGN_OR_RETURN(const std::vector<int64_t> factors, PickDepth());
+  std::vector<int64_t> factors = DepthOf(sch_);
+  if (elements_ > 1) factors.pop_back();
+  factors.back() /= tile_depth_;
+  factors.insert(factors.end(), {tile_depth_, elements_});
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch_, block_, "packed_rule"));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> columns, sch_.Split(loops[static_cast<size_t>(contraction_.columns[0])],
                                                                     {Value(), Value(vectors_), Value(lanes_)}));
@@ -144,15 +213,69 @@ Outcome<Done> PackedSchedule::PlaceBlocks() {
   return Done();
 }
 
-Outcome<Done> PackedSchedule::Apply() {
-  TW_RETURN_IF_ERROR(PackInPanels(sch_, unpacker_, target_));
-  TW_RETURN_IF_ERROR(PickVectors());
-  TW_RETURN_IF_ERROR(StageSums());
-  TW_RETURN_IF_ERROR(SplitLoops());
-  TW_RETURN_IF_ERROR(PlaceBlocks());
+// Of one row, whose tiles divide the columns. Whether that was chosen, where it is possible.
+Outcome<bool> PackedSchedule::ScheduleScaledSums() {
+  if (!contraction_.rows.empty() || Extent(contraction_.columns[0]) % (vectors_ * lanes_) != 0) return false;
+  for (const BlockScale& scale : BlockScales(*RealizeOf(sch_, unpacker_).block)) {
+    Schedule attempt = sch_;
+    if (!ScaleSums(attempt, block_, unpacker_, scale, DepthOf(attempt)).ok()) continue;
+    TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
+                        choices_.Take(sch_, name_ + ".scaled", {0, 1}, 1, {{"weights"}, {"sums"}}));
+    if (pick.value == 0) return false;
+    TW_ASSIGN_OR_RETURN(const ScaledSums parts, ScaleSums(sch_, block_, unpacker_, scale, DepthOf(sch_)));
+    TW_RETURN_IF_ERROR(PlaceScaledSums(parts));
+    return true;
+  }
+  return false;
+}
+
+Outcome<Done> PackedSchedule::PlaceScaledSums(const ScaledSums& parts) {
+  write_back_ = parts.write_back;
+  FuseConsumers(sch_, write_back_);
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch_.GetLoops(block_));
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> columns, sch_.Split(loops[1], {Value(), vectors_, lanes_}));
+  tiles_ = columns[0];
+  TW_RETURN_IF_ERROR(sch_.Reorder({tiles_, loops[0], columns[1], columns[2]}));
+  TW_RETURN_IF_ERROR(sch_.ReverseComputeAt(write_back_, tiles_));
+  TW_RETURN_IF_ERROR(sch_.SetScope(block_, 0, "register"));
+  TW_RETURN_IF_ERROR(sch_.ComputeAt(parts.sums, loops[0]));
+  TW_RETURN_IF_ERROR(sch_.SetScope(parts.sums, 0, "register"));
+  TW_ASSIGN_OR_RETURN(const BlockRv init, sch_.DecomposeReduction(block_, loops[0]));
+  // Columns, then what a block of the depth is divided into.
+  TW_ASSIGN_OR_RETURN(std::vector<LoopRv> inside, LoopsInside(sch_, parts.sums, loops[0]));
+  const bool bytes = elements_ > 1;
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> vector, sch_.Split(inside[0], {Value(), lanes_}));
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> depth,
+                      sch_.Split(bytes ? inside[inside.size() - 2] : inside.back(), {Value(), tile_depth_}));
+  std::vector<LoopRv> order(inside.begin() + 1, inside.end() - (bytes ? 2 : 1));
+  order.insert(order.end(), depth.begin(), depth.end());
+  if (bytes) order.push_back(inside.back());
+  const LoopRv outermost = order[0];
+  order.insert(order.end(), vector.begin(), vector.end());
+  TW_RETURN_IF_ERROR(sch_.Reorder(order));
+  TW_ASSIGN_OR_RETURN(const BlockRv zero, sch_.DecomposeReduction(parts.sums, outermost));
+  TW_RETURN_IF_ERROR(WriteOut(sch_, parts.sums, depth[0], true));
+  for (const BlockRv& block : {zero, block_}) TW_RETURN_IF_ERROR(WriteOut(sch_, block, loops[0], true));
+  for (const BlockRv& block : {init, write_back_}) TW_RETURN_IF_ERROR(WriteOut(sch_, block, tiles_, true));
+  return Done();
+}
+
+Outcome<Done> PackedSchedule::ShareTiles() {
   const size_t preferred = ParallelLoops(sch_, {tiles_}, target_.cores);
   TW_ASSIGN_OR_RETURN(const Choices::Pick parallel, choices_.Take(sch_, name_ + ".parallel_loops", {0, 1}, preferred));
   return parallel.value == 0 ? Outcome<Done>(Done()) : sch_.Parallel(tiles_);
+}
+
+Outcome<Done> PackedSchedule::Apply() {
+  TW_RETURN_IF_ERROR(PackInPanels(sch_, unpacker_, target_));
+  TW_RETURN_IF_ERROR(PickVectors());
+  TW_RETURN_IF_ERROR(PickDepth());
+  TW_ASSIGN_OR_RETURN(const bool done, ScheduleScaledSums());
+  if (done) return ShareTiles();
+  TW_RETURN_IF_ERROR(StageSums());
+  TW_RETURN_IF_ERROR(SplitLoops());
+  TW_RETURN_IF_ERROR(PlaceBlocks());
+  return ShareTiles();
 }
 
 }  // namespace

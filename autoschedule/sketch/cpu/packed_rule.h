@@ -13,7 +13,10 @@
 // All rows meet a vector of weights as soon as it is unpacked, so each weight is read and unpacked once. More rows than
 // registers hold sums of are left to the contraction rule, which unpacks panels into the caches.
 //
-// Choices: NAME.tile_vectors, the vectors of a tile; NAME.tile_depth, how many bytes along the depth are written out;
+// For one row the sum of a block is multiplied by the block's scale, where it has one (schedule/algebra/hoist_factor.h),
+// and not each weight: half of the arithmetic is unpacking.
+//
+// Choices: NAME.scaled, "weights" or "sums"; NAME.tile_vectors, the vectors of a tile; NAME.tile_depth, how many bytes along the depth are written out;
 // NAME.parallel_loops: 0 or 1, whether threads share the tiles.
 #pragma once
 

@@ -54,6 +54,27 @@ def main(A: T.Buffer(($0, $1), "float32"), q: T.Buffer(($2, $3), "uint8"), s: T.
                                              rows, depth, columns, depth / 2, (depth + 15) / 16));
 }
 
+// One of such rows, which has no iterator.
+Function Row(int depth, int columns) {
+  return ParseFunctionOrDie(absl::Substitute(R"(
+@T.prim_func
+def main(A: T.Buffer(($0,), "float32"), q: T.Buffer(($1, $2), "uint8"), s: T.Buffer(($1, $3), "float32"), C: T.Buffer((1, $1), "float32")):
+    T.func_attr({"tilewright.constant_params": [1, 2], "tir.noalias": True})
+    W = T.alloc_buffer(($0, $1))
+    for k, j in T.grid($0, $1):
+        with T.block("W"):
+            vk, vj = T.axis.remap("SS", [k, j])
+            W[vk, vj] = (T.Cast("float32", T.Cast("int32", q[vj, vk // 2]) >> vk % 2 * 4 & 15) - T.float32(8)) * s[vj, vk // 16]
+    for j, k in T.grid($1, $0):
+        with T.block("P"):
+            vj, vk = T.axis.remap("SR", [j, k])
+            with T.init():
+                C[0, vj] = T.float32(0)
+            C[0, vj] = C[0, vj] + A[vk] * W[vk, vj]
+)",
+                                             depth, columns, depth / 2, depth / 16));
+}
+
 using ByName = std::map<std::string, NDArray>;
 
 // Interprets a function on parameters that go by their names; those that are missing are made.
@@ -119,6 +140,28 @@ TEST(PackedRule, FewRowsReadPackedConstants) {
         if (columns == 64) EXPECT_EQ(LargestBuffer(made.schedule.module()), 32 * 64 / 2);
       }
     }
+  }
+}
+
+// A row multiplies the sums of blocks by their scales, where tiles divide the columns.
+TEST(PackedRule, OneRowScalesSums) {
+  struct {
+    const char* target;
+    int columns;
+    const char* scaled;
+  } const kCases[] = {{"x86-znver4", 64, "sums"}, {"x86-haswell", 64, "sums"}, {"x86-haswell", 37, ""}};
+  for (const auto& one : kCases) {
+    const Function program = Row(64, one.columns);
+    IntrinRegistry intrins = IntrinRegistry::Builtin();
+    for (const char* scaled : {"weights", "sums"}) {
+      Choices choices = Choices::GivenOrPreferred({Choice::Of("P.scaled", scaled)});
+      const AutoScheduled made = AutoSchedule(Module(program), *NamedTarget(one.target), &intrins, choices);
+      EXPECT_EQ(Chosen(choices, "P.scaled"), *one.scaled == 0 ? "" : scaled);
+      EXPECT_EQ(Wrong(program, made.schedule.module()), "") << scaled;
+    }
+    Choices choices = Choices::Preferred();
+    AutoSchedule(Module(program), *NamedTarget(one.target), &intrins, choices);
+    EXPECT_EQ(Chosen(choices, "P.scaled"), one.scaled);
   }
 }
 
