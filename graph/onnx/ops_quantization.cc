@@ -78,8 +78,62 @@ absl::Status ImportQuantizeLinear(OnnxNode& n) {
   return n.Out(result[0]);
 }
 
+// Two neighbours along a dimension in a byte, the first one in its low bits, from the least number of the type on.
+NDArray PackedNibbles(const Item& x, size_t axis) {
+  const ConstantNode& constant = *x.constant();
+  std::vector<int64_t> shape = constant.shape;
+  const std::string bytes = constant.bytes.ToString();
+  int64_t inner = 1;
+  for (size_t d = axis + 1; d < shape.size(); ++d) inner *= shape[d];
+  shape[axis] /= 2;
+  NDArray packed(DataType::UInt(8), shape);
+  const unsigned least = x.dtype.is_int() ? 8 : 0;
+  auto* to = static_cast<uint8_t*>(packed.data());
+  for (int64_t i = 0; i < packed.size(); ++i) {
+    const int64_t low = i / inner * 2 * inner + i % inner;
+    const auto nibble = [&](int64_t at) {
+      return (static_cast<unsigned char>(bytes[static_cast<size_t>(at)]) + least) & 15u;
+    };
+    to[i] = static_cast<uint8_t>(nibble(low) | nibble(low + inner) << 4);
+  }
+  return packed;
+}
+
+// Constants of four bits that have a scale for each block are kept two in a byte, along the blocks: what multiplies by
+// them reads half of the memory.
+bool IsKeptPacked(const Item& x, const Parameters& how) {
+  if (x.bits != 4 || how.block < 2 || x.constant() == nullptr) return false;
+  const auto extent = AsInt(x.shape[static_cast<size_t>(how.axis)]);
+  return extent && *extent % 2 == 0 && how.block % 2 == 0;
+}
+
+absl::Status ImportPackedDequantization(OnnxNode& n, const Parameters& how) {
+  const Item& x = n.In(0);
+  const auto axis = static_cast<size_t>(how.axis);
+  const DataType to = n.In(1).dtype, i32 = DataType::Int(32);
+  const std::vector<Expr> shape = x.shape;
+  const int least = x.dtype.is_int() ? 8 : 0;
+  Items inputs = n.in();
+  inputs[0] = n.emit().FromArray(PackedNibbles(x, axis));
+  return n.Out(n.Program("dequantize", inputs, [&](ProgramParts& p) {
+    return Buffers{p.f.Compute("dequantize", shape, [&](const std::vector<Symbol>& v) {
+      const ops::Indices at(v.begin(), v.end());
+      ops::Indices byte = at;
+      const Expr two = Const(at[axis].dtype(), 2);
+      byte[axis] = FloorDiv(at[axis], two);
+      const Expr shift = CastTo(i32, FloorMod(at[axis], two)) * Const(i32, 4);
+      Expr value = tilewright::Call(i32, "shift_right", {CastTo(i32, p.in[0].Load(byte)), shift});
+      value = tilewright::Call(i32, "bitwise_and", {value, Const(i32, 15)});
+      if (least != 0) value = value - Const(i32, least);
+      if (p.in.size() > 2) value = value - CastTo(i32, ParameterAt(p.in[2], at, how.axis, how.block));
+      return CastTo(to, CastTo(kF32, value) * CastTo(kF32, ParameterAt(p.in[1], at, how.axis, how.block)));
+    })};
+  }));
+}
+
 absl::Status ImportDequantizeLinear(OnnxNode& n) {
   TW_ASSIGN_OR_RETURN(const Parameters how, ParametersOf(n));
+  if (IsKeptPacked(n.In(0), how)) return ImportPackedDequantization(n, how);
   const DataType to = n.In(1).dtype;
   return n.Out(n.Program("dequantize", n.in(), [&](ProgramParts& p) {
     return Buffers{p.f.Compute("dequantize", p.in[0]->shape, [&](const std::vector<Symbol>& v) {
