@@ -125,10 +125,36 @@ bool MakeQuantizedConv(G& g) {
   return true;
 }
 
+// A product by weights of few bits, several in a byte, with a scale and perhaps a zero point for each block.
+bool MakePackedMatMul(G& g) {
+  const RandomValue x = g.Any(true, 8000);
+  if (x.rank() < 2 || x.type != TensorProto::FLOAT) return false;
+  const int64_t depth = x.shape.back(), columns = g.OneOf<int64_t>({1, 3, 16, 33, 64, 128});
+  const int64_t bits = g.OneOf<int64_t>({2, 4, 4, 8}), block = g.OneOf<int64_t>({16, 16, 32});
+  const int64_t blocks = (depth + block - 1) / block, most = int64_t{1} << bits;
+  RandomValue out = x;
+  out.shape.back() = columns;
+  if (!Bound(out, static_cast<double>(depth) * Most(x)) || out.size() > 20000) return false;
+  const std::string weights = g.Constant({columns, blocks, block * bits / 8}, 0, 255, TensorProto::UINT8).name;
+  const double scale = 1.0 / static_cast<double>(most);
+  std::vector<std::string> inputs = {x.name, weights, g.Constant({columns * blocks}, scale / 2, scale).name};
+  const Dims zeros = {columns * ((blocks * bits + 7) / 8)};
+  if (g.Chance(50)) inputs.push_back(g.Constant(zeros, 0, 255, TensorProto::UINT8).name);
+  auto* node = g.Node("MatMulNBits", inputs);
+  node->set_domain("com.microsoft");
+  G::Set(node, "K", depth);
+  G::Set(node, "N", columns);
+  G::Set(node, "bits", bits);
+  G::Set(node, "block_size", block);
+  g.Add(G::Result(node, out));
+  return true;
+}
+
 }  // namespace
 
 const std::vector<NodeMaker>& QuantizedMakers() {
-  static const auto* const makers = new std::vector<NodeMaker>{MakeQuantizedMatMul, MakeQuantizedConv};
+  static const auto* const makers =
+      new std::vector<NodeMaker>{MakeQuantizedMatMul, MakeQuantizedConv, MakePackedMatMul};
   return *makers;
 }
 

@@ -47,6 +47,9 @@ ModelGenerator::ModelGenerator(uint64_t seed) : random_(seed * 0x9e3779b97f4a7c1
   auto* import = out_.model.add_opset_import();
   import->set_domain("");
   import->set_version(17);
+  auto* microsoft = out_.model.add_opset_import();
+  microsoft->set_domain("com.microsoft");
+  microsoft->set_version(1);
   out_.model.mutable_graph()->set_name("random");
 }
 
