@@ -97,17 +97,84 @@ TEST(DeviceRun, BoundPlansSayTheirLaunches) {
   EXPECT_EQ((*device)->counts().launches, (*bound)->launches());
 }
 
-// Extents of what NonZero gives are known when it has run.
-TEST(DeviceRun, OperatorsWithoutAProgramAreNamed) {
+std::vector<std::string> HostSteps(const OnnxModel& model) {
+  std::vector<std::string> host;
+  for (const ExecutorStep& step : model.executor().steps()) {
+    host.push_back(step.part != nullptr ? "part" : step.host);
+  }
+  return host;
+}
+
+// A product, which elements of it are not 0, and those gathered: extents of what NonZero gives are
+// known when it has run, on the host.
+TEST(DeviceRun, OperatorsWithoutAProgramStayOnTheHost) {
   ModelWriter m(17);
-  m.Input("x", TensorProto::FLOAT, {8});
-  m.Node("NonZero", {"x"}, {"y"});
+  m.Input("x", TensorProto::FLOAT, {"n", 32});
+  m.Floats("w", {32, 16}, Floats(32 * 16, 1));
+  m.Floats("b", {16}, Floats(16, 2));
+  m.Node("MatMul", {"x", "w"}, {"h0"});
+  m.Node("Relu", {"h0"}, {"h1"});
+  m.Node("NonZero", {"h1"}, {"where"});
+  m.Node("Transpose", {"where"}, {"at"});
+  m.Node("GatherND", {"h1", "at"}, {"found"});
+  m.Node("Tanh", {"found"}, {"y"});
+  m.Node("Add", {"h1", "b"}, {"z"});
+  for (const char* output : {"y", "where", "z"}) m.Output(output);
+  const auto device = EmulatedGpu();
+  const auto model = OnnxModel::Load(*m.File(), {.executor = On(*device)});
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ((*model)->executor().planned(), nullptr);
+  const std::vector<std::string> host = HostSteps(**model);
+  ASSERT_EQ(host.size(), 3u);
+  EXPECT_EQ(host[0], "part");
+  EXPECT_NE(host[1].find("of operator host.nonzero"), std::string::npos) << host[1];
+  EXPECT_EQ(host[2], "part");
+  for (const int64_t n : {6, 6, 3}) ExpectSame(**model, m, Inputs(n));
+  EXPECT_GT((*device)->counts().launches, 0);
+}
+
+// Bodies of loops and branches have parts too.
+TEST(DeviceRun, LoopsAndBranchesStayOnTheHost) {
+  ModelWriter m(17);
+  m.Input("x", TensorProto::FLOAT, {4, 32});
+  m.Input("times", TensorProto::INT64, {});
+  m.Input("c", TensorProto::BOOL, {});
+  m.Floats("half", {}, {0.5f});
+  auto* loop = m.Node("Loop", {"times", "", "x"}, {"h"});
+  auto* body = loop->add_attribute();
+  body->set_name("body");
+  body->set_type(onnx::AttributeProto::GRAPH);
+  onnx::GraphProto* inner = body->mutable_g();
+  ModelWriter::AddValue(inner->add_input(), "i", TensorProto::INT64, {});
+  ModelWriter::AddValue(inner->add_input(), "go", TensorProto::BOOL, {});
+  ModelWriter::AddValue(inner->add_input(), "v", TensorProto::FLOAT, {4, 32});
+  ModelWriter::AddNode(inner->add_node(), "Identity", {"go"}, {"go_on"});
+  ModelWriter::AddNode(inner->add_node(), "Mul", {"v", "half"}, {"v1"});
+  ModelWriter::AddNode(inner->add_node(), "Tanh", {"v1"}, {"v2"});
+  for (const char* output : {"go_on", "v2"}) inner->add_output()->set_name(output);
+  auto* branch = m.Node("If", {"c"}, {"y"});
+  for (const char* name : {"then_branch", "else_branch"}) {
+    auto* attribute = branch->add_attribute();
+    attribute->set_name(name);
+    attribute->set_type(onnx::AttributeProto::GRAPH);
+    ModelWriter::AddNode(attribute->mutable_g()->add_node(), name[0] == 't' ? "Exp" : "Abs", {"h"}, {"r"});
+    attribute->mutable_g()->add_output()->set_name("r");
+  }
   m.Output("y");
-  const auto model = OnnxModel::Load(*m.File(), {.executor = On(*EmulatedGpu())});
-  ASSERT_FALSE(model.ok());
-  EXPECT_EQ(model.status().code(), absl::StatusCode::kUnimplemented);
-  EXPECT_NE(model.status().message().find("of operator host."), std::string::npos) << model.status();
-  EXPECT_NE(model.status().message().find("not on cuda-sm90a"), std::string::npos) << model.status();
+  const auto device = EmulatedGpu();
+  const auto model = OnnxModel::Load(*m.File(), {.executor = On(*device)});
+  ASSERT_TRUE(model.ok()) << model.status();
+  for (const int64_t times : {3, 0}) {
+    NDArray trips(DataType::Int(64), {}), condition(DataType::Bool(), {});
+    trips.SetInt(0, times);
+    condition.SetInt(0, times > 0);
+    const OnnxModel::Inputs inputs = {{"x", {Item::Kind::kTensor, {Random({4, 32}, 7)}}},
+                                      {"times", {Item::Kind::kTensor, {trips}}},
+                                      {"c", {Item::Kind::kTensor, {condition}}}};
+    const DeviceCounts before = (*device)->counts();
+    ExpectSame(**model, m, inputs);
+    EXPECT_EQ((*device)->counts().launches - before.launches, times + 1);
+  }
 }
 
 // With NVRTC alone: no GPU is needed to compile.

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "graph/executor/run_bindings.h"
+#include "graph/executor/split_function.h"
 #include "graph/ir/value.h"
 
 namespace tilewright::graph {
@@ -52,12 +53,29 @@ struct Parts {
   }
 };
 
-// Why a function does not run on a device.
+// Why a part of a function does not run on a device.
 absl::Status NoPlan(const std::string& obstacle, const ExecutorOptions& options) {
   return absl::UnimplementedError(
       absl::StrCat(obstacle.empty() ? "main" : obstacle,
                    " has no program that was compiled ahead: it runs on the host's CPU alone, not on ",
                    options.kernels.target.name));
+}
+
+// What a function without a plan runs in order, branches included: names of parts, and what is left to the host.
+void AddSteps(const SeqNode& seq, std::vector<std::string>* steps) {
+  for (const BindingBlock& block : seq.blocks) {
+    for (const Binding& binding : block.bindings) {
+      const auto* call = dyn_cast<CallNode>(binding.value);
+      const auto* function = dyn_cast<CallFunctionNode>(binding.value);
+      const auto* branch = dyn_cast<IfNode>(binding.value);
+      if (function != nullptr) steps->push_back(function->function);
+      const bool works = call != nullptr && call->op->name != "reshape";
+      if (works || branch != nullptr || isa<CallTirNode>(binding.value)) steps->push_back(DescribeStep(binding));
+      if (branch == nullptr) continue;
+      AddSteps(*branch->then_branch, steps);
+      AddSteps(*branch->else_branch, steps);
+    }
+  }
 }
 
 // Those of the kernels that are slow. They are of the programs, then of the plans' programs.
@@ -84,6 +102,8 @@ std::vector<SlowKernel> SlowKernelsOf(const std::vector<Kernel>& kernels, const 
   return result;
 }
 
+bool RunsElsewhere(const ExecutorOptions& options) { return options.device != nullptr || options.worker.has_value(); }
+
 // All kernels are compiled together: those of several functions at the same time, and equal ones once.
 absl::Status LoadKernels(const std::vector<PrimFunc>& programs, std::vector<ExecutablePlan> plans,
                          ExecutorState& state) {
@@ -92,10 +112,24 @@ absl::Status LoadKernels(const std::vector<PrimFunc>& programs, std::vector<Exec
     TW_ASSIGN_OR_RETURN(state.kernels, Kernels::Interpret(programs));
     return absl::OkStatus();
   }
-  std::vector<KernelSource> sources;
-  for (const PrimFunc& program : programs) sources.push_back({.program = program});
+  std::vector<KernelSource> alone, sources;
+  for (const PrimFunc& program : programs) alone.push_back({.program = program});
   for (const ExecutablePlan& plan : plans) sources.insert(sources.end(), plan.programs.begin(), plan.programs.end());
-  TW_ASSIGN_OR_RETURN(std::vector<Kernel> kernels, CompileKernels(sources, state.options.kernels));
+  std::vector<Kernel> kernels;
+  if (RunsElsewhere(state.options)) {
+    // Programs of no plan run here.
+    KernelOptions here = state.options.kernels;
+    here.target = HostTarget();
+    here.use = KernelUse::kHere;
+    here.emulate = false;
+    here.database.clear();
+    TW_ASSIGN_OR_RETURN(kernels, CompileKernels(alone, here));
+    TW_ASSIGN_OR_RETURN(std::vector<Kernel> planned, CompileKernels(sources, state.options.kernels));
+    std::ranges::move(planned, std::back_inserter(kernels));
+  } else {
+    sources.insert(sources.begin(), alone.begin(), alone.end());
+    TW_ASSIGN_OR_RETURN(kernels, CompileKernels(sources, state.options.kernels));
+  }
   std::set<const void*> codes;
   for (const Kernel& kernel : kernels) {
     if (codes.insert(kernel.code.get()).second && !kernel.scheduled) ++state.num_unscheduled;
@@ -120,6 +154,59 @@ absl::Status LoadKernels(const std::vector<PrimFunc>& programs, std::vector<Exec
   return absl::OkStatus();
 }
 
+// What the functions of a module become: plans, or bindings that are executed one by one.
+struct Loading {
+  ExecutorState& state;
+  std::set<std::string> names = {};  // of programs that are called one by one
+  std::vector<const ConstantNode*> constants = {};
+  std::vector<ExecutablePlan> plans = {};
+
+  absl::Status AddFunctions() {
+    const Function main = state.module.Main();
+    // A plan calls no other function.
+    if (RunsElsewhere(state.options) && main) {
+      TW_RETURN_IF_ERROR(Add(main));
+      if (!state.uses.contains(main->name)) return absl::OkStatus();
+    }
+    const std::vector<ModuleEntry> entries = state.module.entries();
+    for (const ModuleEntry& entry : entries) {
+      const bool is_done = state.uses.contains(entry.name()) ||
+                           std::ranges::any_of(plans, [&](const auto& plan) { return plan.name == entry.name(); });
+      if (entry.function && !is_done) TW_RETURN_IF_ERROR(Add(entry.function));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Add(Function function) {
+    const bool splits = state.options.kernels.use != KernelUse::kHere && !state.options.interpret;
+    if (!state.options.interpret) {
+      TW_ASSIGN_OR_RETURN(std::optional<ExecutablePlan> plan, Plan(state.module, function));
+      if (plan) {
+        if (!state.steps.empty()) state.steps.push_back(function->name);
+        plans.push_back(*std::move(plan));
+        return absl::OkStatus();
+      }
+    }
+    if (splits) {
+      SplitFunction split = SplitAtObstacles(function);
+      for (const Function& part : split.parts) {
+        std::string obstacle;
+        TW_ASSIGN_OR_RETURN(std::optional<ExecutablePlan> plan, Plan(state.module, part, &obstacle));
+        if (!plan) return NoPlan(obstacle, state.options);
+        plans.push_back(*std::move(plan));
+        state.module.Set(part);
+      }
+      function = std::move(split.function);
+      state.module.Set(function);
+      AddSteps(*function->body, &state.steps);
+    }
+    Uses& uses = state.uses[function->name];
+    CountUses(*function->body, &uses);
+    Parts{uses, &names, &constants}.Add(*function->body);
+    return absl::OkStatus();
+  }
+};
+
 }  // namespace
 
 Executor::Executor(std::unique_ptr<ExecutorState> state) : state_(std::move(state)) {}
@@ -131,33 +218,14 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Compile(GraphModule module, 
   state->options = options;
   for (const HostOp& op : HostOps()) state->host.emplace(op.op.name, op.run);
   state->pool = std::make_unique<runtime::ThreadPool>(runtime::ThreadPoolOptions{.num_threads = options.num_threads});
-  std::set<std::string> names;  // of programs that are called one by one
-  std::vector<const ConstantNode*> constants;
-  std::vector<ExecutablePlan> plans;
-  const bool elsewhere = options.device != nullptr || options.worker.has_value();
-  for (const ModuleEntry& entry : state->module.entries()) {
-    if (!entry.function) continue;
-    // A plan calls no other function.
-    if (elsewhere && !entry.function.same_as(state->module.Main())) continue;
-    if (!options.interpret) {
-      std::string obstacle;
-      TW_ASSIGN_OR_RETURN(std::optional<ExecutablePlan> plan, Plan(state->module, entry.function, &obstacle));
-      if (!plan && elsewhere) return NoPlan(obstacle, options);
-      if (plan) {
-        plans.push_back(*std::move(plan));
-        continue;
-      }
-    }
-    Uses& uses = state->uses[entry.name()];
-    CountUses(*entry.function->body, &uses);
-    Parts{uses, &names, &constants}.Add(*entry.function->body);
-  }
-  for (const ConstantNode* constant : constants) {
+  Loading loading{*state};
+  TW_RETURN_IF_ERROR(loading.AddFunctions());
+  for (const ConstantNode* constant : loading.constants) {
     if (!state->constants.contains(constant)) state->constants.emplace(constant, constant->ToNDArray());
   }
   std::vector<PrimFunc> programs;
-  for (const std::string& name : names) programs.push_back(state->module.FindProgram(name));
-  TW_RETURN_IF_ERROR(LoadKernels(programs, std::move(plans), *state));
+  for (const std::string& name : loading.names) programs.push_back(state->module.FindProgram(name));
+  TW_RETURN_IF_ERROR(LoadKernels(programs, std::move(loading.plans), *state));
   return std::unique_ptr<Executor>(new Executor(std::move(state)));
 }
 
@@ -181,6 +249,16 @@ int Executor::num_threads() const { return state_->pool->num_threads(); }
 size_t Executor::num_programs() const { return state_->num_kernels; }
 size_t Executor::num_unscheduled() const { return state_->num_unscheduled; }
 const std::vector<SlowKernel>& Executor::slow_kernels() const { return state_->slow_kernels; }
+
+std::vector<ExecutorStep> Executor::steps() const {
+  std::vector<ExecutorStep> steps;
+  for (const std::string& step : state_->steps) {
+    const auto plan = state_->plans.find(step);
+    const bool is_part = plan != state_->plans.end();
+    steps.push_back({is_part ? "" : step, is_part ? plan->second.get() : nullptr});
+  }
+  return steps;
+}
 
 const PlannedFunction* Executor::planned() const {
   const Function main = state_->module.Main();

@@ -33,7 +33,7 @@ struct ExecutorOptions {
   int num_threads = 0;                           // 0: one for each processor
   int64_t max_bytes = int64_t{8} << 30;          // of one result; more is an error
   std::function<void()> release_constants = {};  // PlannedFunctionOptions
-  // PlannedFunctionOptions; with one of them the module's main must have a plan.
+  // PlannedFunctionOptions. What of a function has no plan runs on the host, between parts that have one.
   std::shared_ptr<Device> device = {};
   std::optional<WorkerOptions> worker = {};
 };
@@ -42,6 +42,12 @@ struct SlowKernel {
   std::string name;  // of the first value that it computes, or of its program where there is no plan
   int calls = 0;     // in plans
   KernelPace pace;
+};
+
+// Of a module whose kernels do not run in this process: a part with a plan, or what the host runs before the next one.
+struct ExecutorStep {
+  std::string host;                       // "value y of operator host.nonzero" for example
+  const PlannedFunction* part = nullptr;  // null: `host`
 };
 
 struct ExecutorState;  // run_bindings.h
@@ -61,6 +67,9 @@ class Executor {
   absl::Status RunInto(const Arrays& arguments, const Arrays& results, RunOptions options = {}) const;
   // The plan of "main"; null where it has none.
   const PlannedFunction* planned() const;
+  // Where main has no plan, and kernels do not run in this process: what runs where, in order; then the functions that
+  // loops call. Empty otherwise.
+  std::vector<ExecutorStep> steps() const;
   // How many programs were compiled, and of these how many as they were written.
   size_t num_programs() const;
   size_t num_unscheduled() const;

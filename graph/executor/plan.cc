@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/executor/copy_parts.h"
+#include "graph/executor/split_function.h"
 #include "graph/executor/uses.h"
 #include "graph/ir/call_types.h"
 
@@ -36,7 +37,7 @@ class Planner {
     for (const BindingBlock& block : function_->body->blocks) {
       for (const Binding& binding : block.bindings) {
         if (!IsNeeded(binding, uses_) || AddBinding(binding)) continue;
-        obstacle_ = Describe(binding);
+        obstacle_ = DescribeStep(binding);
         return false;
       }
     }
@@ -53,16 +54,6 @@ class Planner {
   const std::string& obstacle() const { return obstacle_; }
 
  private:
-  static std::string Describe(const Binding& binding) {
-    const auto* call = dyn_cast<CallNode>(binding.value);
-    const auto* function = dyn_cast<CallFunctionNode>(binding.value);
-    return absl::StrCat("value ", binding.var->name,
-                        call != nullptr              ? absl::StrCat(" of operator ", call->op->name)
-                        : function != nullptr        ? absl::StrCat(" of function ", function->function)
-                        : isa<IfNode>(binding.value) ? " of a branch"
-                                                     : "");
-  }
-
   int AddTensor(PlanTensor tensor) {
     plan_.tensors.push_back(std::move(tensor));
     return static_cast<int>(plan_.tensors.size()) - 1;
