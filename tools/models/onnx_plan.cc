@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <ostream>
+#include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -171,8 +172,8 @@ void PrintSlowKernels(const graph::Executor& executor, std::ostream& out) {
   }
 }
 
-nlohmann::json ToJson(const graph::Executor& executor, const std::vector<KernelFacts>& facts, const Target& target) {
-  const PlannedFunction& planned = *executor.planned();
+nlohmann::json ToJson(const graph::Executor& executor, const PlannedFunction& planned,
+                      const std::vector<KernelFacts>& facts, const Target& target) {
   const PlanSummary summary = Summarize(facts);
   nlohmann::json json = {{"target", target.name},
                          {"engine", "model"},
@@ -201,6 +202,37 @@ nlohmann::json ToJson(const graph::Executor& executor, const std::vector<KernelF
                             {"reason", kernel.pace.why_not}});
   }
   return json;
+}
+
+// A model whose order of calls depends on data: parts with plans, and what the host runs between them.
+int ExplainSteps(const CommandArguments& args, const graph::Executor& executor, const Target& target) {
+  if (args.Has("--programs")) return RefuseOnnx(args, kNoPlan);
+  nlohmann::json json = {
+      {"target", target.name}, {"engine", "model"}, {"threads", target.cores}, {"steps", nlohmann::json::array()}};
+  std::ostringstream text;
+  int parts = 0;
+  for (const graph::ExecutorStep& step : executor.steps()) {
+    if (step.part == nullptr) {
+      json["steps"].push_back({{"host", step.host}});
+      text << "host: " << step.host << "\n";
+      continue;
+    }
+    const std::vector<KernelFacts> facts = FactsOf(*step.part, target, args.Get("--db").value_or(""));
+    json["steps"].push_back({{"part", step.part->plan().name}, {"plan", ToJson(executor, *step.part, facts, target)}});
+    text << "part " << step.part->plan().name << ": ";
+    PrintSummary(*step.part, Summarize(facts), facts.size(), target, text);
+    if (args.Has("--plan")) PrintPlan(text, *step.part, facts);
+    ++parts;
+  }
+  if (args.Has("--json")) {
+    args.out() << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    return kDone;
+  }
+  args.out() << parts << (parts == 1 ? " part" : " parts") << " on " << target.name
+             << ", the rest on the host's CPU: results whose extents depend on data, branches and loops\n"
+             << text.str();
+  PrintSlowKernels(executor, args.out());
+  return kDone;
 }
 
 }  // namespace
@@ -246,6 +278,9 @@ int ExplainOnnx(const CommandArguments& args) {
   if (model == nullptr) return status;
   if (passes && !json) args.out() << timings->ToText();
   const PlannedFunction* planned = model->executor().planned();
+  if (planned == nullptr && !model->executor().steps().empty()) {
+    return ExplainSteps(args, model->executor(), *target);
+  }
   if (planned == nullptr) return RefuseOnnx(args, kNoPlan);
   if (const auto folder = args.Get("--programs")) {
     const absl::Status written = WritePrograms(*folder, *planned);
@@ -253,7 +288,7 @@ int ExplainOnnx(const CommandArguments& args) {
   }
   const std::vector<KernelFacts> facts = FactsOf(*planned, *target, args.Get("--db").value_or(""));
   if (json) {
-    nlohmann::json result = ToJson(model->executor(), facts, *target);
+    nlohmann::json result = ToJson(model->executor(), *planned, facts, *target);
     if (passes) result["load"] = timings->ToJson();
     args.out() << result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
     return kDone;

@@ -98,6 +98,32 @@ TEST_F(OnnxPlan, ModelsWithoutAPlanAreRefused) {
   }
 }
 
+// On another machine than this one, what has no program stays on the host.
+TEST_F(OnnxPlan, ExplainListsWhatTheHostRuns) {
+  ModelWriter m(17);
+  m.Input("x", TensorProto::FLOAT, {8, 8});
+  m.Node("Relu", {"x"}, {"h"});
+  m.Node("NonZero", {"h"}, {"where"});
+  m.Node("Transpose", {"where"}, {"at"});
+  m.Node("GatherND", {"h", "at"}, {"y"});
+  m.Output("y");
+  const std::string path = Write(m, "found.onnx");
+  const Result text = RunTool({"explain", path, "--target=cuda-sm90a", "--plan"});
+  EXPECT_EQ(text.status, kDone) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("2 parts on cuda-sm90a, the rest on the host's CPU"));
+  EXPECT_THAT(text.out, HasSubstr("part main.part0: 1 calls of 1 kernels, 1 launches"));
+  EXPECT_THAT(text.out, HasSubstr("\nhost: value "));
+  EXPECT_THAT(text.out, HasSubstr(" of operator host.nonzero\npart main.part1: "));
+  const Result json = RunTool({"explain", path, "--target=cuda-sm90a", "--json"});
+  EXPECT_EQ(json.status, kDone) << json.err;
+  const nlohmann::json steps = nlohmann::json::parse(json.out)["steps"];
+  ASSERT_EQ(steps.size(), 3u);
+  EXPECT_EQ(steps[0]["part"], "main.part0");
+  EXPECT_TRUE(steps[1].contains("host"));
+  const Result run = RunTool({"run", path, "--target=cuda-sm90a", "--engine=cuda-emulation"});
+  EXPECT_EQ(run.status, kDone) << run.err;
+}
+
 TEST_F(OnnxPlan, ExplainPrintsCallsAndPasses) {
   const std::string model = Layer();
   const Result plain = RunTool({"explain", model, "--dim=n=3", "--opt-level=0"});
