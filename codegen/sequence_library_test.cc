@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "codegen/llvm/sequence_object.h"
 #include "codegen/runtime/loaded_module.h"
 #include "gtest/gtest.h"
 #include "ir/script/parse_or_die.h"
@@ -121,6 +122,9 @@ TEST_F(SequenceLibrary, RefusesExtents) {
 }
 
 TEST(SequenceLibraryTargets, AreCpus) {
+  const auto object = EmitSequenceObject(ParseOrDie(kKernels), NamedTarget("arm-neoverse-n1").value(), Halves());
+  ASSERT_TRUE(object.ok()) << object.status();
+  EXPECT_NE(object->find("halves_workspace_bytes"), object->npos);
   EXPECT_EQ(CompileSequence(ParseOrDie(kKernels), NamedTarget("cuda-sm90a").value(), Halves(), "so").status().message(),
             "libraries of models are written for CPUs, not for cuda-sm90a");
 }

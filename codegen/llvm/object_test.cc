@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "codegen/abi/c_header.h"
+#include "codegen/llvm/emit_sizes.h"
 #include "codegen/runtime/loaded_module.h"
 #include "codegen/runtime/tensor.h"
 #include "codegen/testing/programs.h"
@@ -127,6 +128,19 @@ TEST(Header, DeclaresTheFunctions) {
                         "int twice(const TwCall* call, TwTensor* const* args, int32_t num_args);\n"
                         "int64_t twice_workspace_bytes(void);"),
             header.npos);
+}
+
+TEST(SizeTable, NumbersAndArraysHaveOneSlotEach) {
+  const Var n("n", DataType::Int(64)), m("m", DataType::Int(64));
+  const Expr four = Const(DataType::Int(64), 4);
+  codegen::SizeTable table;
+  EXPECT_EQ(table.SlotOf(n), 0);
+  EXPECT_EQ(table.SlotOf(std::vector<Expr>{n, four, m}), 1);
+  EXPECT_EQ(table.SlotOf(std::vector<Expr>{n, Const(DataType::Int(64), 4), m}), 1);
+  EXPECT_EQ(table.SlotOf(std::vector<Expr>{n, m}), 4);
+  EXPECT_EQ(table.SlotOf(m), 6);
+  EXPECT_EQ(table.SlotOf(n), 0);
+  EXPECT_EQ(table.slots().size(), 7u);
 }
 
 TEST(Object, RefusesWhatACpuHasNot) {

@@ -5,6 +5,7 @@
 #include "graph/executor/device_kernels.h"
 #include "graph/executor/kernel_cache.h"
 #include "graph/executor/onnx_model.h"
+#include "graph/executor/split_function.h"
 #include "graph/onnx/testing.h"
 #include "gtest/gtest.h"
 #include "ir/script/parse_or_die.h"
@@ -95,6 +96,18 @@ TEST(DeviceRun, BoundPlansSayTheirLaunches) {
   ASSERT_TRUE(bound.ok()) << bound.status();
   ASSERT_TRUE((*model)->Run(Inputs(6)).ok());
   EXPECT_EQ((*device)->counts().launches, (*bound)->launches());
+}
+
+// A function that has a plan is one part, with its results.
+TEST(DeviceRun, AFunctionOfCallsIsOnePart) {
+  const auto model = OnnxModel::Load(*Layers().File(), {});
+  ASSERT_TRUE(model.ok()) << model.status();
+  const SplitFunction split = SplitAtObstacles((*model)->module().Main());
+  ASSERT_EQ(split.parts.size(), 1u);
+  EXPECT_EQ(split.parts[0]->name, "main.part0");
+  EXPECT_EQ(split.parts[0]->params.size(), 1u);
+  const Binding& call = split.function->body->blocks[0].bindings[0];
+  EXPECT_EQ(DescribeStep(call), "value main.part0 of function main.part0");
 }
 
 std::vector<std::string> HostSteps(const OnnxModel& model) {

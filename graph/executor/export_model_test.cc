@@ -8,11 +8,17 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/abi/abi_type.h"
 #include "codegen/abi/c_symbol.h"
 #include "codegen/runtime/loaded_module.h"
 #include "graph/executor/executor.h"
 #include "graph/executor/onnx_model.h"
+#include "graph/executor/sized_plan.h"
+#include "graph/ir/basic_ops.h"
 #include "graph/onnx/testing.h"
+#include "graph/rewrite/basic_lowering.h"
+#include "graph/rewrite/legalize.h"
+#include "graph/testing/random_graph.h"
 #include "gtest/gtest.h"
 
 namespace tilewright::graph {
@@ -173,6 +179,76 @@ TEST_F(ExportModel, SymbolicExtentsAreThoseOfTheCall) {
             std::string::npos)
       << header.str();
   EXPECT_NE(header.str().find("int64_t layers_workspace_bytes(int64_t a_batch);"), std::string::npos) << header.str();
+}
+
+TEST_F(ExportModel, PlanOfAllSizesHasTheCallsOfThePlan) {
+  const std::unique_ptr<OnnxModel> model = Load(Layers("n"));
+  ASSERT_NE(model, nullptr);
+  const PlannedFunction& planned = *model->executor().planned();
+  const auto name = [](size_t program) { return absl::StrCat("kernel", program); };
+  const auto sequence = PlanForAllSizes(planned, name, {"h2"});
+  ASSERT_TRUE(sequence.ok()) << sequence.status();
+  EXPECT_EQ(sequence->calls.size(), planned.plan().steps.size());
+  EXPECT_EQ(sequence->calls[0].function, "kernel0");
+  ASSERT_EQ(sequence->extents.size(), 1u);
+  EXPECT_EQ(sequence->params[1].buffer->name, "h2");
+  EXPECT_EQ(sequence->params[1].buffer->shape[0].get(), sequence->extents[0].get());
+}
+
+// Graphs of all kinds with one symbol: the library of all sizes computes what the plan computes, to the bit, and refuses
+// what the plan refuses.
+TEST_F(ExportModel, RandomGraphsServeEverySize) {
+  OpTable ops;
+  AddBasicOps(&ops);
+  AddHostOps(&ops);
+  LoweringTable lowerings;
+  AddBasicLowerings(&lowerings);
+  int compared = 0;
+  for (uint64_t seed = 100; seed < 124; ++seed) {
+    SCOPED_TRACE(seed);
+    const GraphModule module = RandomGraph(seed, ops, {.bindings = 8, .branches = false, .functions = false});
+    const auto legal = LegalizeOps(module, ops, lowerings);
+    ASSERT_TRUE(legal.ok()) << legal.status();
+    const auto executor = Executor::Compile(*legal, {.kernels = {.schedule = false, .quick = true}, .num_threads = 1});
+    ASSERT_TRUE(executor.ok()) << executor.status();
+    const PlannedFunction* planned = (*executor)->planned();
+    if (planned == nullptr) continue;
+    const std::string path = Path(absl::StrCat("random", seed, ".so"));
+    const absl::Status status = ExportFunction(*planned, {.name = "random", .path = path});
+    ASSERT_TRUE(status.ok()) << status;
+    std::string error;
+    const auto library = runtime::LoadedModule::Open(path, &error);
+    ASSERT_TRUE(library.has_value()) << error;
+    for (const int64_t n : {3, 4, 1, 9}) {
+      Arrays arrays;
+      for (const std::vector<int64_t>& shape : {std::vector<int64_t>{n, 4}, {n, 4}, {n, 4}, {4, 4}}) {
+        arrays.push_back(Random(shape, seed * 10 + arrays.size()));
+      }
+      arrays.emplace_back(DataType::Bool(), std::vector<int64_t>{});
+      const auto want = (*executor)->Run(arrays);
+      const size_t inputs = arrays.size();
+      for (size_t i = 0; i < planned->plan().results.size(); ++i) {
+        const PlanTensor& result = planned->plan().tensors[static_cast<size_t>(planned->plan().results[i])];
+        const std::vector<int64_t> ones(result.shape.size(), 1);
+        arrays.emplace_back(result.dtype, want.ok() ? (*want)[i].shape() : ones);
+      }
+      std::vector<TwTensor> tensors;
+      for (const NDArray& array : arrays) {
+        tensors.push_back(View(array));
+        tensors.back().dtype = AbiType(array.dtype());
+      }
+      std::vector<TwTensor*> args;
+      for (TwTensor& tensor : tensors) args.push_back(&tensor);
+      char message[256] = "";
+      const TwCall call = {.message = message, .message_bytes = sizeof message};
+      const int code = library->Find("random")(&call, args.data(), static_cast<int32_t>(args.size()));
+      ASSERT_EQ(code == kTwOk, want.ok()) << message << ", " << want.status();
+      if (!want.ok()) continue;
+      for (size_t i = 0; i < want->size(); ++i) EXPECT_TRUE(BitEqual(arrays[inputs + i], (*want)[i])) << n << ", " << i;
+      ++compared;
+    }
+  }
+  EXPECT_GT(compared, 30);
 }
 
 TEST_F(ExportModel, RefusesPathsThatCannotBeWritten) {

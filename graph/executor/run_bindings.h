@@ -26,7 +26,7 @@ struct ExecutorState {
   std::map<std::string, Uses> uses;
   size_t num_kernels = 0, num_unscheduled = 0;
   std::vector<SlowKernel> slow_kernels;
-  // Of functions that were split (split_function.h): names of parts, which are plans, or what the host runs.
+  // What functions that were split run (split_function.h): names of parts, which are plans, or what the host runs.
   std::vector<std::string> steps;
 };
 
