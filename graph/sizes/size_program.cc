@@ -7,8 +7,24 @@
 #include "codegen/abi/c_symbol.h"
 #include "graph/memory/memory_plan.h"
 #include "ir/script/printer.h"
+#include "ir/structural.h"
 
 namespace tilewright::graph {
+namespace {
+
+// A choice between two values that are equal where the first is chosen is the second: Select(n == 1, 1, n), an extent of
+// broadcasts.
+Expr WithoutChoice(const Expr& e) {
+  const auto* select = dyn_cast<SelectNode>(e);
+  const auto* equal = select != nullptr ? dyn_cast<BinaryNode>(select->condition) : nullptr;
+  if (equal == nullptr || equal->op != BinaryOp::kEQ) return e;
+  const auto are = [&](const Expr& a, const Expr& b) {
+    return StructuralEqual(select->true_value, a) && StructuralEqual(select->false_value, b);
+  };
+  return are(equal->a, equal->b) || are(equal->b, equal->a) ? select->false_value : e;
+}
+
+}  // namespace
 
 void SizeProgram::AddInput(const std::vector<Expr>& extents) {
   for (const Expr& extent : extents) {
@@ -28,7 +44,7 @@ absl::StatusOr<Expr> SizeProgram::Written(const Expr& e) const {
     return absl::UnimplementedError(absl::StrCat(
         "the extent ", symbol.name(), " is that of no input; a library finds its extents in the shapes of its inputs"));
   }
-  return arith::Simplify(Substitute(e, known_));
+  return WithoutChoice(arith::Simplify(Substitute(e, known_)));
 }
 
 absl::StatusOr<std::vector<Expr>> SizeProgram::Written(const std::vector<Expr>& all) const {

@@ -32,10 +32,13 @@ TEST(SizeProgram, NumbersAreComputedOnce) {
   ASSERT_EQ(sizes.extents().size(), 2u);
   EXPECT_EQ(AsInt(*sizes.Number(n - n + 7)), 7);
   EXPECT_EQ(sizes.Number(n)->get(), sizes.extents()[0].get());
+  EXPECT_EQ(sizes.Number(Select(n == Extent(1), Extent(1), n))->get(), sizes.extents()[0].get());
+  EXPECT_NE(sizes.Number(Select(n == Extent(1), Extent(2), n))->get(), sizes.extents()[0].get());
+  const size_t before = sizes.sizes().size();
   const auto product = sizes.Number(n * m), again = sizes.Number(n * m);
   ASSERT_TRUE(product.ok() && again.ok());
   EXPECT_EQ(product->get(), again->get());
-  EXPECT_EQ(sizes.sizes().size(), 1u);
+  EXPECT_EQ(sizes.sizes().size(), before + 1);
   EXPECT_EQ(*ValuesOf(sizes, {3, 5}).Evaluate(*product), 15);
   EXPECT_EQ(sizes.Number(other + 1).status().message(),
             "the extent other is that of no input; a library finds its extents in the shapes of its inputs");
