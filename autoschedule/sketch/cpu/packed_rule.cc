@@ -74,16 +74,20 @@ Outcome<ScaledSums> ScaleSums(Schedule& sch, BlockRv block, BlockRv unpacker, co
   ScaledSums result;
   TW_ASSIGN_OR_RETURN(result.write_back, StageOutput(sch, block, "register"));
   TW_RETURN_IF_ERROR(sch.ComputeInline(unpacker));
-  const Var column("j"), depth("k");
-  std::vector<Expr> indices = {column};
+  // Blocks of the depth come first, what they are divided into last.
+  std::vector<Var> inputs;
+  for (const IterVar& iter : RealizeOf(sch, block).block->iter_vars)
+    inputs.emplace_back(iter.var.name(), iter.var.dtype());
+  const Var depth = inputs.back();
+  std::vector<Expr> indices(inputs.begin(), inputs.end() - 1);
   int64_t within = 1;
   for (size_t i = factors.size(); i-- > scale.outer;) {
     const Expr index = FloorDiv(depth, Const(depth.dtype(), within));
     within *= factors[i];
-    indices.insert(indices.begin() + 1, FloorMod(index, Const(depth.dtype(), factors[i])));
+    indices.insert(indices.begin() + std::ssize(inputs) - 1, FloorMod(index, Const(depth.dtype(), factors[i])));
   }
   indices.insert(indices.begin(), FloorDiv(depth, Const(depth.dtype(), within)));
-  TW_RETURN_IF_ERROR(sch.TransformBlockLayout(block, IndexMap({column, depth}, std::move(indices))));
+  TW_RETURN_IF_ERROR(sch.TransformBlockLayout(block, IndexMap(std::move(inputs), std::move(indices))));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch.GetLoops(block));
   TW_ASSIGN_OR_RETURN(result.sums, sch.Rfactor(loops[0], 0));
   const std::vector<BufferRegion>& reads = RealizeOf(sch, result.sums).block->reads;
@@ -213,9 +217,13 @@ Outcome<Done> PackedSchedule::PlaceBlocks() {
   return Done();
 }
 
-// Of one row, whose tiles divide the columns. Whether that was chosen, where it is possible.
+// Of one row, whose tiles divide the columns, in loops over the row, columns and depth. Whether that was chosen, where it
+// is possible.
 Outcome<bool> PackedSchedule::ScheduleScaledSums() {
-  if (!contraction_.rows.empty() || Extent(contraction_.columns[0]) % (vectors_ * lanes_) != 0) return false;
+  const int column = static_cast<int>(contraction_.rows.size());
+  if (contraction_.columns[0] != column || contraction_.inner[0] != column + 1) return false;
+  if (RowsOf(*RealizeOf(sch_, block_).block, contraction_) != 1) return false;
+  if (Extent(column) % (vectors_ * lanes_) != 0) return false;
   for (const BlockScale& scale : BlockScales(*RealizeOf(sch_, unpacker_).block)) {
     Schedule attempt = sch_;
     if (!ScaleSums(attempt, block_, unpacker_, scale, DepthOf(attempt)).ok()) continue;
@@ -233,9 +241,12 @@ Outcome<Done> PackedSchedule::PlaceScaledSums(const ScaledSums& parts) {
   write_back_ = parts.write_back;
   FuseConsumers(sch_, write_back_);
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch_.GetLoops(block_));
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> columns, sch_.Split(loops[1], {Value(), vectors_, lanes_}));
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> columns, sch_.Split(loops.back(), {Value(), vectors_, lanes_}));
   tiles_ = columns[0];
-  TW_RETURN_IF_ERROR(sch_.Reorder({tiles_, loops[0], columns[1], columns[2]}));
+  std::vector<LoopRv> tile = {tiles_};
+  tile.insert(tile.end(), loops.begin(), loops.end() - 1);
+  tile.insert(tile.end(), columns.begin() + 1, columns.end());
+  TW_RETURN_IF_ERROR(sch_.Reorder(tile));
   TW_RETURN_IF_ERROR(sch_.ReverseComputeAt(write_back_, tiles_));
   TW_RETURN_IF_ERROR(sch_.SetScope(block_, 0, "register"));
   TW_RETURN_IF_ERROR(sch_.ComputeAt(parts.sums, loops[0]));

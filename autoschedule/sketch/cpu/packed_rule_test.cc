@@ -159,9 +159,13 @@ TEST(PackedRule, OneRowScalesSums) {
       EXPECT_EQ(Chosen(choices, "P.scaled"), *one.scaled == 0 ? "" : scaled);
       EXPECT_EQ(Wrong(program, made.schedule.module()), "") << scaled;
     }
-    Choices choices = Choices::Preferred();
-    AutoSchedule(Module(program), *NamedTarget(one.target), &intrins, choices);
-    EXPECT_EQ(Chosen(choices, "P.scaled"), one.scaled);
+    // The same where the row has an iterator.
+    for (const Function& row : {program, Nibbles("1", 64, one.columns)}) {
+      Choices choices = Choices::Preferred();
+      const AutoScheduled made = AutoSchedule(Module(row), *NamedTarget(one.target), &intrins, choices);
+      EXPECT_EQ(Chosen(choices, "P.scaled"), one.scaled);
+      EXPECT_EQ(Wrong(row, made.schedule.module()), "");
+    }
   }
 }
 
