@@ -1,5 +1,5 @@
-// Programs of the fuzzer whose reductions read what others give: exponentials of differences to a maximum, norms, chains of
-// products, masks.
+// Programs of the fuzzer whose reductions read what others give: exponentials of differences to a maximum, norms,
+// chains of products, masks.
 #pragma once
 
 namespace tilewright::fuzz {

@@ -148,8 +148,8 @@ bool ComposeReduction(Drawer& d) {
   });
 }
 
-// A reduction follows one that it reads, with an elementwise block between them perhaps: parts of a loop of each, behind
-// the same outer loops.
+// A reduction follows one that it reads, with an elementwise block between them perhaps: parts of a loop of each,
+// behind the same outer loops.
 bool RescaleReduction(Drawer& d) {
   return d.AllOrNothing([&] {
     std::vector<Value> blocks = {d.block()};

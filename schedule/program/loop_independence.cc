@@ -366,6 +366,8 @@ std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const 
     bool depends = false;
     for (size_t i = 0; i < node.iter_vars.size(); ++i) {
       const IterKind iter = node.iter_vars[i].kind;
+      // An iterator that the loop has no part in runs in order in each iteration.
+      if (!UsesVar(InLoops(block.realize->bindings[i], block, above), loop.var)) continue;
       if (iter != IterKind::kSpatial && iter != IterKind::kReduce) {
         return Refusal{primitive,
                        "the iterator {text0} of {block1} is {text1}, neither spatial nor reduce",
@@ -373,7 +375,6 @@ std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const 
                        {},
                        {node.iter_vars[i].var.name(), IterKindName(iter)}};
       }
-      if (!UsesVar(InLoops(block.realize->bindings[i], block, above), loop.var)) continue;
       depends = true;
       if (reductions_too && iter == IterKind::kReduce && !node.init) {
         return Refusal{primitive,

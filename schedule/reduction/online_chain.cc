@@ -418,8 +418,6 @@ class Finder {
   }
 
   Check CheckOthers() {
-    for (const uint32_t reader : scope_.Readers(reduced())) chain_.first_is_read |= !IsInChain(reader);
-    chain_.first_is_read |= !IsAllocated(reduced());
     for (const OnlineBlock& block : chain_.others) {
       if (Check refusal = CheckBetween(block)) return refusal;
       if (block.reduces) continue;

@@ -39,7 +39,6 @@ struct OnlineChain {
   std::vector<OnlineBlock> others;   // in the order of the program
   Var m;                             // the final value of `first`, in values of others
   std::vector<ValueFactor> factors;  // the different ones
-  bool first_is_read = false;        // by blocks that are not in the chain, or after the program
 };
 
 // Refusals are in the name of `primitive`. The function must outlive the chain.

@@ -76,7 +76,6 @@ class Builder {
     MakeBuffers();
     std::vector<Stmt> body = {InnerOf(parts_[0], chain_.first), RunningBlock()};
     for (size_t i = 0; i < chain_.factors.size(); ++i) body.push_back(RescaleBlock(i));
-    if (chain_.first_is_read) body.push_back(InnerOf(chain_.first.id(), chain_.first));
     size_t part = 1;
     for (const OnlineBlock& block : chain_.others) {
       if (!block.reduces) {
@@ -86,7 +85,7 @@ class Builder {
       body.push_back(PartialBlock(block, parts_[part++]));
       body.push_back(CombiningBlock(block));
     }
-    return RescaleReductionResult{Assemble(Sequence(std::move(body))), parts_};
+    return RescaleReductionResult{Assemble(StartBlock(), Sequence(std::move(body))), parts_};
   }
 
  private:
@@ -165,18 +164,33 @@ class Builder {
                 RealizeTouching(std::move(fresh.bindings), fresh.predicate, std::move(fresh.block)));
   }
 
-  Stmt RunningBlock() {
-    Fresh fresh = FreshBlock(Reduced()->name + "_running");
+  // The value before the first part.
+  Stmt StartBlock() {
+    Fresh fresh = FreshBlock(Reduced()->name + "_init");
+    // No iterator of the shared loop.
+    fresh.block.iter_vars.erase(fresh.block.iter_vars.begin());
+    fresh.bindings.erase(fresh.bindings.begin());
     const Reducer::Component& component = reducer_.components[0];
-    std::vector<Expr> previous = fresh.indices;
-    previous.back() = previous.back() - 1;
-    const Expr before = IfThenElse(fresh.step == Const(fresh.step.dtype(), 0), Substitute(component.init, fresh.iters),
-                                   buffers_.running.Load(previous));
-    const VarMap combine = {{component.old, buffers_.before.Load(fresh.indices)},
-                            {component.fresh, Substitute(component.value, fresh.iters)}};
-    const std::vector<Expr> at = fresh.indices;
-    return Finish(std::move(fresh), {Store(buffers_.before, before, at),
-                                     Store(buffers_.running, Substitute(component.combined, combine), at)});
+    const Stmt start = Store(Reduced(), Substitute(component.init, fresh.iters),
+                             Substitute(component.accumulator.indices, fresh.iters));
+    return Finish(std::move(fresh), {start});
+  }
+
+  // With the id of the first reduction, whose output holds the running value and at last the final one. What it keeps
+  // of each iteration is meant to be read before the reduction is done: the shared loop is no reduce iterator.
+  Stmt RunningBlock() {
+    const BlockNode& reduction = *combining_.realize->block;
+    Fresh fresh = FreshBlock(reduction.name);
+    fresh.block.id = reduction.id;
+    fresh.block.annotations = reduction.annotations;
+    fresh.block.iter_vars[0].kind = IterKind::kOpaque;
+    const Reducer::Component& component = reducer_.components[0];
+    const std::vector<Expr> at = fresh.indices, element = Substitute(component.accumulator.indices, fresh.iters);
+    const Expr value = Reduced().Load(element);
+    const VarMap combine = {{component.old, value}, {component.fresh, Substitute(component.value, fresh.iters)}};
+    return Finish(std::move(fresh), {Store(buffers_.before, value, at),
+                                     Store(Reduced(), Substitute(component.combined, combine), element),
+                                     Store(buffers_.running, value, at)});
   }
 
   Stmt RescaleBlock(size_t i) {
@@ -287,12 +301,13 @@ class Builder {
 
   // ---- The nest
 
-  Function Assemble(const Stmt& body) {
+  Function Assemble(const Stmt& start, const Stmt& body) {
     Stmt nest = body;
     for (size_t i = chain_.first.outer; i-- > 0;) {
       ForNode::Fields fields = combining_.loops[i]->fields();
       fields.body = nest;
       nest = For(std::move(fields));
+      if (i + 1 == chain_.first.outer) nest = Sequence({start, nest});
     }
     const auto* scope = FindBlock(function_, chain_.scope);
     const auto* sequence = dyn_cast<SeqNode>(scope->block->body);
@@ -307,9 +322,6 @@ class Builder {
     }
     BlockNode::Fields fields = scope->block->fields();
     fields.body = Sequence(std::move(stmts));
-    if (!chain_.first_is_read) {
-      std::erase_if(fields.alloc_buffers, [&](const Buffer& b) { return b.same_as(Reduced()); });
-    }
     std::vector<Buffer>& allocated = fields.alloc_buffers;
     allocated.push_back(buffers_.before);
     allocated.push_back(buffers_.running);

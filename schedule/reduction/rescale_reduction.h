@@ -1,15 +1,18 @@
 // rescale_reduction: reductions that read the final value of another one read its running value instead, and rescale
 // what they have summed up when that changes. All run in one loop: online softmax, online norms, attention.
 //
-//   for i, j_0, j_1 in T.grid(8, 4, 4):                 for i, j_0 in T.grid(8, 4):
-//       M[vi] = max(M[vi], X[vi, vj])                       for j_1 in range(4):
-//   for i, j_0, j_1 in T.grid(8, 4, 4):                         M_rf[vi, vj_0] = max(M_rf[vi, vj_0], X[...])
-//       S[vi] = S[vi] + exp(X[vi, vj] - M[vi])    ->        M_before[vi, vj_0] = -inf or M_running[vi, vj_0 - 1]
-//                                                           M_running[vi, vj_0] = max(M_before[...], M_rf[...])
-//                                                           M_rescale[vi, vj_0] = exp(M_before[...] - M_running[...])
-//                                                           for j_1 in range(4):
-//                                                               S_rf[vi, vj_0] += exp(X[...] - M_running[vi, vj_0])
-//                                                           S[vi] = S[vi] * M_rescale[vi, vj_0] + S_rf[vi, vj_0]
+//   for i, j_0, j_1 in T.grid(8, 4, 4):                 for i in range(8):
+//       M[vi] = max(M[vi], X[vi, vj])                       M[vi] = -inf
+//   for i, j_0, j_1 in T.grid(8, 4, 4):                     for j_0 in range(4):
+//       S[vi] = S[vi] + exp(X[vi, vj] - M[vi])    ->            for j_1 in range(4):
+//                                                                   M_rf[vi, vj_0] = max(M_rf[vi, vj_0], X[...])
+//                                                               M_before[vi, vj_0] = M[vi]
+//                                                               M[vi] = max(M[vi], M_rf[vi, vj_0])
+//                                                               M_running[vi, vj_0] = M[vi]
+//                                                               M_rescale[vi, vj_0] = exp(M_before[...] - M_running[..])
+//                                                               for j_1 in range(4):
+//                                                                   S_rf[vi, vj_0] += exp(X[...] - M_running[...])
+//                                                               S[vi] = S[vi] * M_rescale[...] + S_rf[vi, vj_0]
 //
 // for the loops j_0 of M and of S.
 //
@@ -35,9 +38,9 @@
 // others read, or reads what they write; an elementwise block's output is read by the others alone, and is the
 // scope's.
 //
-// Ids: those of the reductions survive as of the blocks that combine the parts, with the first loop and those around
-// it; blocks of parts (returned, that of `loop` first) and all others are born. The first reduction's block, and its
-// output, die where nothing else reads it.
+// Ids: those of the reductions survive, the first one's as of the block that updates its running value, others' as of
+// blocks that combine the parts, with the first loop and those around it; blocks of parts (returned, that of the first
+// loop first) and all others are born.
 #pragma once
 
 #include <cstdint>
