@@ -31,7 +31,7 @@ ROOMS = {
                 "codegen/llvm/assembly codegen/llvm/processor codegen/remote", "codegen/llvm/x86 codegen/llvm/aarch64", "codegen/llvm codegen/cuda", "codegen/foreign/ptx", "codegen/foreign"],
     "autoschedule": ["autoschedule/program autoschedule/database", "autoschedule/cost", "autoschedule/cost/cpu autoschedule/cost/gpu", "autoschedule/tensorize",
                      "autoschedule/normalize", "autoschedule/movement", "autoschedule/movement/cpu autoschedule/movement/gpu", "autoschedule/sketch",
-                     "autoschedule/sketch/cpu autoschedule/sketch/gpu",
+                     "autoschedule/sketch/cpu/chained", "autoschedule/sketch/cpu autoschedule/sketch/gpu",
                      "autoschedule/measure/protocol", "autoschedule/measure/reference", "autoschedule/measure/executor",
                      "autoschedule/measure/builder", "autoschedule/measure", "autoschedule/search", "autoschedule/tune",
                      "autoschedule/gpu_fuzz autoschedule"],

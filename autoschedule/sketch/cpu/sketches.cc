@@ -14,6 +14,7 @@
 #include "autoschedule/program/contraction.h"
 #include "autoschedule/program/row_chain.h"
 #include "autoschedule/program/unpacked_constants.h"
+#include "autoschedule/sketch/cpu/chained/chained_rule.h"
 #include "autoschedule/sketch/cpu/contraction_rule.h"
 #include "autoschedule/sketch/cpu/packed_rule.h"
 #include "autoschedule/sketch/cpu/plain_rule.h"
@@ -174,6 +175,16 @@ Met MeetContraction(Schedule& sch, BlockRv block, const SketchContext& context) 
                    [=](Schedule& s, Choices& choices) { return ScheduleContraction(s, block, *target, choices); }};
 }
 
+// A product whose rows are reduced, with all that follows.
+Met MeetChained(Schedule& sch, BlockRv block, const SketchContext& context) {
+  std::optional<ChainedPlan> plan = PlanChain(sch, block, context);
+  if (!plan) return std::nullopt;
+  const Target* target = &context.target;
+  return Structure{Fit::kBest, [plan = *std::move(plan), target](Schedule& s, Choices& choices) {
+                     return ScheduleChained(s, plan, *target, choices);
+                   }};
+}
+
 // What unpacks constants of which each is used once is computed where it is used.
 void InlineUnpacker(Schedule& sch, BlockRv block) {
   const absl::StatusOr<Contraction> product = MatchContraction(RealizeOf(sch, block));
@@ -201,9 +212,10 @@ Met MeetGivenLoops(Schedule&, BlockRv block, const SketchContext&) {
 }
 
 constexpr Sketch kSketches[] = {
-    {"rows", MeetRows, false, true},   {"tensor", MeetTensor, true}, {"joined_groups", MeetJoinedGroups},
-    {"winograd", MeetWinograd},        {"packed", MeetPacked},       {"contraction", MeetContraction, true},
-    {"product_rows", MeetProductRows}, {"plain", MeetPlain},         {"given_loops", MeetGivenLoops},
+    {"chained", MeetChained, false, true},  {"rows", MeetRows, false, true},   {"tensor", MeetTensor, true},
+    {"joined_groups", MeetJoinedGroups},    {"winograd", MeetWinograd},        {"packed", MeetPacked},
+    {"contraction", MeetContraction, true}, {"product_rows", MeetProductRows}, {"plain", MeetPlain},
+    {"given_loops", MeetGivenLoops},
 };
 
 }  // namespace

@@ -1,0 +1,51 @@
+// Chains of a product, of what is computed of its rows, and of a second product perhaps: attention, and whatever else
+// reduces the rows of a product.
+//
+//   P[i, j] = sum over d of Q[i, d] * K[j, d]         rows: i, keys: j
+//   M[i] = max over j of P[i, j]                      the reduction that says which iterators are rows
+//   E[i, j] = exp(P[i, j] - M[i])
+//   S[i] = sum over j of E[i, j]
+//   O[i, c] = sum over j of E[i, j] / S[i] * V[j, c]  the second product
+//
+// No operation is named: blocks are told apart by what their iterators run along.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "autoschedule/sketch/sketch.h"
+
+namespace tilewright {
+
+// What an iterator or a dimension runs along: the n-th iterator of the product's output, or nothing of it.
+enum : int { kAlongOther = -1 };
+
+struct ChainedBlock {
+  BlockRv block;
+  std::vector<int> along;  // of each iterator
+  bool reduces = false;
+
+  // The iterator that runs along the n-th of the product; -1: none.
+  int IteratorAlong(int n) const;
+};
+
+struct ChainedPlan {
+  BlockRv product;
+  Buffer row_operand;                  // the factor that rows index and keys do not
+  std::vector<int> operand_iterators;  // of the product: those that index it
+  std::vector<int> rows;               // iterators of the product that first reduces keeps, the tiled one last
+  int key = 0;                         // the one that it reduces
+  std::vector<ChainedBlock> blocks;    // behind the product, in the order of the program
+  std::optional<size_t> second;        // of them, the second product
+  int64_t row_extent = 0, key_extent = 0;
+  int score_buffers = 0;  // internal ones along rows and keys, the product's included
+
+  int row() const { return rows.back(); }
+};
+
+// The chain that begins with the block; nothing where there is none, or where its extents, types or outputs are not
+// those that the rule schedules.
+std::optional<ChainedPlan> PlanChain(Schedule& sch, BlockRv product, const SketchContext& context);
+
+}  // namespace tilewright

@@ -1,0 +1,135 @@
+#include "autoschedule/sketch/cpu/chained/chained_rule.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "autoschedule/sketch/auto_schedule.h"
+#include "autoschedule/sketch/cpu/chained/chained_variants.h"
+#include "codegen/lower/pipeline.h"
+#include "codegen/testing/equivalence.h"
+#include "ir/functor.h"
+#include "ir/script/parse_or_die.h"
+#include "ir/script/printer.h"
+#include "verify/verify.h"
+
+namespace tilewright {
+namespace {
+
+using testing::ChainedVariant;
+
+constexpr const char* kInfinity = "\"-inf\"";
+
+std::vector<ChainedVariant> Variants() {
+  const std::string scaled = "P[vh, vi, vj] * T.float32(0.125)";
+  const auto masked = [&](const std::string& condition) {
+    return "T.if_then_else(" + condition + ", " + scaled + ", T.float32(\"-inf\"))";
+  };
+  std::vector<ChainedVariant> all = {
+      {.name = "plain"},
+      {.name = "late division", .late_division = true},
+      {.name = "unscaled", .score = "P[vh, vi, vj]"},
+      {.name = "one head", .heads = 1, .key_heads = 1},
+      {.name = "head 64", .depth = 64, .width = 64},
+      {.name = "head 96", .depth = 96, .width = 96},
+      {.name = "head 128", .depth = 128, .width = 128},
+      {.name = "head 256", .depth = 256, .width = 256},
+      {.name = "narrow head", .depth = 8, .width = 8},
+      {.name = "odd head", .depth = 20, .width = 20},
+      {.name = "wide values", .depth = 16, .width = 80},
+      {.name = "causal", .score = masked("vj <= vi"), .start = kInfinity},
+      {.name = "causal, large number", .score = "T.if_then_else(vj <= vi, " + scaled + ", T.float32(-1.0e+9))"},
+      {.name = "window", .score = masked("vj <= vi and vi - vj < 16"), .start = kInfinity},
+      {.name = "masked rows", .score = masked("vi % 3 != 0"), .start = kInfinity},
+      {.name = "bias", .score = scaled + " + B[vi, vj]", .bias = "B: T.Buffer((128, 256), \"float32\"), "},
+      {.name = "mask of keys", .score = scaled + " + B[vj]", .bias = "B: T.Buffer((256,), \"float32\"), "},
+      {.name = "ALiBi", .score = scaled + " + T.Cast(\"float32\", vj - vi) * T.float32(0.0625)"},
+      {.name = "soft cap", .score = "T.tanh(" + scaled + ") * T.float32(20)"},
+      {.name = "grouped heads", .heads = 4, .key_heads = 2},
+      {.name = "one key head", .heads = 4, .key_heads = 1},
+      {.name = "log-sum-exp", .log_sum = true},
+      {.name = "log-sum-exp, late division", .late_division = true, .log_sum = true},
+      {.name = "37 rows and keys", .rows = 37, .keys = 37},
+      {.name = "129 rows and keys", .rows = 129, .keys = 129},
+      {.name = "few rows", .rows = 32, .keys = 192},
+      {.name = "many keys", .rows = 32, .keys = 512},
+      {.name = "50 keys", .keys = 50},
+      {.name = "4 queries", .rows = 4, .keys = 128},
+      {.name = "1 query", .rows = 1, .keys = 128},
+  };
+  return all;
+}
+
+// Variants that the rules do not make one loop of, and why. This list may only shrink.
+const std::vector<std::string> kExceptions = {
+    "grouped heads",  // the normal form divides the heads, so that the product's rows are no iterators
+    "4 queries",      // fewer rows than a vector has lanes
+    "1 query",        // the same: keys would have to be split
+};
+
+struct Result {
+  int loops = 0;
+  int64_t largest = 0;  // elements of an allocation
+};
+Result Look(const Module& scheduled, const Target& target) {
+  Result result;
+  for (const Stmt& root : {scheduled.Main()->body}) {
+    const Stmt body = isa<BlockRealizeNode>(root) ? cast<BlockRealizeNode>(root)->block->body : root;
+    const auto* sequence = dyn_cast<SeqNode>(body);
+    result.loops = sequence == nullptr ? 1 : static_cast<int>(sequence->stmts.size());
+  }
+  const absl::StatusOr<Module> lowered = Lower(scheduled, target);
+  EXPECT_TRUE(lowered.ok()) << lowered.status();
+  if (!lowered.ok()) return result;
+  PreOrder(lowered->Main()->body, [&](const Stmt& s) {
+    const auto* allocate = dyn_cast<AllocateNode>(s);
+    if (allocate == nullptr) return true;
+    int64_t elements = 1;
+    for (const Expr& extent : allocate->buffer->shape) elements *= AsInt(extent).value_or(1 << 30);
+    result.largest = std::max(result.largest, elements);
+    return true;
+  });
+  return result;
+}
+
+Choices Keys(int64_t block) { return Choices::GivenOrPreferred({{"P.key_block", block, {block}}}); }
+
+// Whether the rules make one loop of the program, which is right, proven, and holds no buffer of so many elements.
+bool IsOneLoop(const std::string& text, const Target& target, int64_t key_block, int64_t scores) {
+  const Function program = ParseFunctionOrDie(text);
+  Choices choices = Keys(key_block);
+  const AutoScheduled scheduled = AutoSchedule(Module(program), target, nullptr, choices);
+  const Module& module = scheduled.schedule.module();
+  const Result result = Look(module, target);
+  const VerifyResult verified = VerifyProgram(module.Main(), &target);
+  EXPECT_EQ(verified.verdict(), Verdict::kProven) << Render(verified, module.Main());
+  if (result.loops != 1) return false;
+  EXPECT_LT(result.largest, scores) << Print(module);
+  if (target.name != testing::TestedTarget().name) return true;
+  EXPECT_EQ(testing::CompareWithInterpreter(module, {.target = target, .original = program, .tolerance = 1e-4}), "")
+      << Print(module);
+  return true;
+}
+
+void CheckAll(const std::string& name, const std::string& text, int64_t scores) {
+  const bool excepted = std::ranges::find(kExceptions, name) != kExceptions.end();
+  for (const Target& target : {testing::TestedTarget(), *NamedTarget("x86-znver3")}) {
+    for (const int64_t key_block : {0, 64}) {
+      SCOPED_TRACE(name + ", " + target.name + ", " + std::to_string(key_block));
+      EXPECT_NE(IsOneLoop(text, target, key_block, scores), excepted) << "the list of exceptions says otherwise";
+    }
+  }
+}
+
+TEST(ChainedRule, EachVariantIsOneLoop) {
+  for (const ChainedVariant& v : Variants()) CheckAll(v.name, TextOf(v), v.heads * v.rows * v.keys);
+}
+
+TEST(ChainedRule, RowsOfAProductAreReducedInOneLoop) {
+  for (const testing::RowsVariant& v : testing::RowsVariants()) CheckAll(v.name, TextOf(v), 2 * 128 * 256);
+}
+
+}  // namespace
+}  // namespace tilewright

@@ -1,0 +1,162 @@
+// Attention and its relatives as plain programs, nothing of them scheduled: what the chained sketch is tried on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_replace.h"
+
+namespace tilewright::testing {
+
+struct ChainedVariant {
+  std::string name;
+  int64_t rows = 128, keys = 256, depth = 16, width = 16, heads = 2, key_heads = 2;
+  // What the maximum is taken of, in terms of a product P[vh, vi, vj].
+  std::string score = "P[vh, vi, vj] * T.float32(0.125)";
+  std::string start = "-3.0e+38";
+  bool late_division = false, log_sum = false;
+  std::string bias = "";  // a parameter
+};
+
+// P = Q K, X = score, M = max X, E = exp(X - M), S = sum E, O = sum of E / S times V.
+inline std::string TextOf(const ChainedVariant& v) {
+  std::string text = R"(
+@T.prim_func
+def main(Q: T.Buffer((HEADS, ROWS, DEPTH), "float32"), K: T.Buffer((KHEADS, KEYS, DEPTH), "float32"), V: T.Buffer((KHEADS, KEYS, WIDTH), "float32"), BIASO: T.Buffer((HEADS, ROWS, WIDTH), "float32")LOGSUM):
+    P = T.alloc_buffer((HEADS, ROWS, KEYS), "float32")
+    X = T.alloc_buffer((HEADS, ROWS, KEYS), "float32")
+    M = T.alloc_buffer((HEADS, ROWS), "float32")
+    E = T.alloc_buffer((HEADS, ROWS, KEYS), "float32")
+    S = T.alloc_buffer((HEADS, ROWS), "float32")
+    W = T.alloc_buffer((HEADS, ROWS, KEYS), "float32")
+    R = T.alloc_buffer((HEADS, ROWS, WIDTH), "float32")
+    for h, i, j, d in T.grid(HEADS, ROWS, KEYS, DEPTH):
+        with T.block("P"):
+            vh, vi, vj, vd = T.axis.remap("SSSR", [h, i, j, d])
+            with T.init():
+                P[vh, vi, vj] = T.float32(0)
+            P[vh, vi, vj] = P[vh, vi, vj] + Q[vh, vi, vd] * K[vh // GROUP, vj, vd]
+    for h, i, j in T.grid(HEADS, ROWS, KEYS):
+        with T.block("X"):
+            vh, vi, vj = T.axis.remap("SSS", [h, i, j])
+            X[vh, vi, vj] = SCORE
+    for h, i, j in T.grid(HEADS, ROWS, KEYS):
+        with T.block("M"):
+            vh, vi, vj = T.axis.remap("SSR", [h, i, j])
+            with T.init():
+                M[vh, vi] = T.float32(START)
+            M[vh, vi] = T.max(M[vh, vi], X[vh, vi, vj])
+    for h, i, j in T.grid(HEADS, ROWS, KEYS):
+        with T.block("E"):
+            vh, vi, vj = T.axis.remap("SSS", [h, i, j])
+            E[vh, vi, vj] = T.exp(X[vh, vi, vj] - M[vh, vi])
+    for h, i, j in T.grid(HEADS, ROWS, KEYS):
+        with T.block("S"):
+            vh, vi, vj = T.axis.remap("SSR", [h, i, j])
+            with T.init():
+                S[vh, vi] = T.float32(0)
+            S[vh, vi] = S[vh, vi] + E[vh, vi, vj]
+)";
+  text += v.late_division ? R"(    for h, i, d, j in T.grid(HEADS, ROWS, WIDTH, KEYS):
+        with T.block("R"):
+            vh, vi, vd, vj = T.axis.remap("SSSR", [h, i, d, j])
+            with T.init():
+                R[vh, vi, vd] = T.float32(0)
+            R[vh, vi, vd] = R[vh, vi, vd] + E[vh, vi, vj] * V[vh // GROUP, vj, vd]
+    for h, i, d in T.grid(HEADS, ROWS, WIDTH):
+        with T.block("O"):
+            vh, vi, vd = T.axis.remap("SSS", [h, i, d])
+            O[vh, vi, vd] = R[vh, vi, vd] / S[vh, vi]
+)"
+                          : R"(    for h, i, j in T.grid(HEADS, ROWS, KEYS):
+        with T.block("W"):
+            vh, vi, vj = T.axis.remap("SSS", [h, i, j])
+            W[vh, vi, vj] = E[vh, vi, vj] / S[vh, vi]
+    for h, i, d, j in T.grid(HEADS, ROWS, WIDTH, KEYS):
+        with T.block("O"):
+            vh, vi, vd, vj = T.axis.remap("SSSR", [h, i, d, j])
+            with T.init():
+                O[vh, vi, vd] = T.float32(0)
+            O[vh, vi, vd] = O[vh, vi, vd] + W[vh, vi, vj] * V[vh // GROUP, vj, vd]
+)";
+  if (v.log_sum) {
+    text += R"(    for h, i in T.grid(HEADS, ROWS):
+        with T.block("L"):
+            vh, vi = T.axis.remap("SS", [h, i])
+            L[vh, vi] = M[vh, vi] + T.log(S[vh, vi])
+)";
+  }
+  const auto number = [](int64_t n) { return std::to_string(n); };
+  return absl::StrReplaceAll(
+      text,
+      {{"KHEADS", number(v.key_heads)},
+       {"HEADS", number(v.heads)},
+       {"ROWS", number(v.rows)},
+       {"KEYS", number(v.keys)},
+       {"DEPTH", number(v.depth)},
+       {"WIDTH", number(v.width)},
+       {"GROUP", number(v.heads / v.key_heads)},
+       {"SCORE", v.score},
+       {"START", v.start},
+       {"BIAS", v.bias},
+       {"LOGSUM", v.log_sum ? ", L: T.Buffer((" + number(v.heads) + ", " + number(v.rows) + "), \"float32\")" : ""}});
+}
+
+// What reduces the rows of a product without a second one: a text for the blocks behind P, whose rows R and S hold results.
+struct RowsVariant {
+  std::string name, blocks;
+};
+
+inline std::string TextOf(const RowsVariant& v) {
+  return R"(
+@T.prim_func
+def main(Q: T.Buffer((2, 128, 16), "float32"), K: T.Buffer((2, 256, 16), "float32"), R: T.Buffer((2, 128), "float32")):
+    P = T.alloc_buffer((2, 128, 256), "float32")
+    M = T.alloc_buffer((2, 128), "float32")
+    E = T.alloc_buffer((2, 128, 256), "float32")
+    S = T.alloc_buffer((2, 128), "float32")
+    for h, i, j, d in T.grid(2, 128, 256, 16):
+        with T.block("P"):
+            vh, vi, vj, vd = T.axis.remap("SSSR", [h, i, j, d])
+            with T.init():
+                P[vh, vi, vj] = T.float32(0)
+            P[vh, vi, vj] = P[vh, vi, vj] + Q[vh, vi, vd] * K[vh, vj, vd]
+)" + v.blocks;
+}
+
+// A block over rows and keys that reduces keys.
+inline std::string RowsReduced(const std::string& buffer, const std::string& start, const std::string& value) {
+  const std::string element = buffer + "[vh, vi]";
+  return "    for h, i, j in T.grid(2, 128, 256):\n        with T.block(\"" + buffer +
+         "\"):\n            vh, vi, vj = T.axis.remap(\"SSR\", [h, i, j])\n            with T.init():\n               "
+         " " +
+         element + " = T.float32(" + start + ")\n            " + element + " = " + value + "\n";
+}
+inline std::string RowsComputed(const std::string& element, const std::string& value, bool keys) {
+  return std::string("    for h, i") + (keys ? ", j" : "") + " in T.grid(2, 128" + (keys ? ", 256" : "") +
+         "):\n        with T.block(\"" + element.substr(0, 1) + "\"):\n            vh, vi" + (keys ? ", vj" : "") +
+         " = T.axis.remap(\"" + (keys ? "SSS" : "SS") + "\", [h, i" + (keys ? ", j" : "") + "])\n            " +
+         element + " = " + value + "\n";
+}
+
+inline std::vector<RowsVariant> RowsVariants() {
+  const std::string most = RowsReduced("M", "-3.0e+38", "T.max(M[vh, vi], P[vh, vi, vj])");
+  const std::string exponentials = RowsComputed("E[vh, vi, vj]", "T.exp(P[vh, vi, vj] - M[vh, vi])", true);
+  return {
+      {"log-sum-exp of a product", most + RowsReduced("S", "0", "S[vh, vi] + T.exp(P[vh, vi, vj] - M[vh, vi])") +
+                                       RowsComputed("R[vh, vi]", "M[vh, vi] + T.log(S[vh, vi])", false)},
+      {"norm of a product's rows", RowsReduced("S", "0", "S[vh, vi] + P[vh, vi, vj] * P[vh, vi, vj]") +
+                                       RowsComputed("R[vh, vi]", "T.sqrt(S[vh, vi])", false)},
+      {"variance around a mean",
+       RowsReduced("S", "0", "S[vh, vi] + P[vh, vi, vj]") +
+           RowsComputed("M[vh, vi]", "S[vh, vi] * T.float32(0.00390625)", false) +
+           RowsReduced("R", "0", "R[vh, vi] + (P[vh, vi, vj] - M[vh, vi]) * (P[vh, vi, vj] - M[vh, vi])")},
+      {"greatest probability", most + exponentials + RowsReduced("S", "0", "S[vh, vi] + E[vh, vi, vj]") +
+                                   RowsReduced("R", "0", "T.max(R[vh, vi], E[vh, vi, vj] / S[vh, vi])")},
+      {"sum of absolute values", RowsReduced("R", "0", "R[vh, vi] + T.fabs(P[vh, vi, vj])")},
+  };
+}
+
+}  // namespace tilewright::testing
