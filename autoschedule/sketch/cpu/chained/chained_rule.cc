@@ -1,6 +1,7 @@
 #include "autoschedule/sketch/cpu/chained/chained_rule.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -246,6 +247,9 @@ class ChainedSchedule {
       }
       return Done();
     };
+    std::vector<int> product(Node(plan_.product).iter_vars.size());
+    std::iota(product.begin(), product.end(), 0);
+    TW_RETURN_IF_ERROR(lay_out(plan_.product, product));
     TW_RETURN_IF_ERROR(lay_out(*scores_, AlongScores()));
     for (const ChainedBlock& block : chain_) TW_RETURN_IF_ERROR(lay_out(block.block, block.along));
     return Done();

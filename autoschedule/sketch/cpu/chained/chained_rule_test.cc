@@ -127,6 +127,22 @@ TEST(ChainedRule, EachVariantIsOneLoop) {
   for (const ChainedVariant& v : Variants()) CheckAll(v.name, TextOf(v), v.heads * v.rows * v.keys);
 }
 
+// Sums in registers lie as scores do: vectors of rows. They were along keys, and each element was a register of its own.
+TEST(ChainedRule, SumsInRegistersAreVectorsOfRows) {
+  const Function program = ParseFunctionOrDie(TextOf(Variants()[0]));
+  Choices choices = Keys(64);
+  const AutoScheduled scheduled = AutoSchedule(Module(program), testing::TestedTarget(), nullptr, choices);
+  int sums = 0;
+  PreOrder(scheduled.schedule.module().Main()->body, [&](const Stmt& s) {
+    const auto* realize = dyn_cast<BlockRealizeNode>(s);
+    if (realize == nullptr || realize->block->name != "P_update") return true;
+    ++sums;
+    EXPECT_EQ(Print(realize->block->writes[0].region.back().min), "vi");
+    return true;
+  });
+  EXPECT_EQ(sums, 1);
+}
+
 TEST(ChainedRule, RowsOfAProductAreReducedInOneLoop) {
   for (const testing::RowsVariant& v : testing::RowsVariants()) CheckAll(v.name, TextOf(v), 2 * 128 * 256);
 }
