@@ -116,9 +116,11 @@ void IssueStore(Machine& machine, std::vector<Piece> pieces, GlobalMemory::Array
   bool right = true;
   for (const Piece& piece : pieces) {
     const auto size = static_cast<uint32_t>(piece.last - piece.first);
-    right =
-        machine.CheckShared(*self.block, piece.shared, piece.bytes, {self.clock, read, Op::kBulkStore, false}) && right;
     if (size > 0) {
+      // What is outside of the array need not have been written: nobody sees it.
+      right = machine.CheckShared(*self.block, piece.shared + piece.first, size,
+                                  {self.clock, read, Op::kBulkStore, false}) &&
+              right;
       const Op op = reduces ? Op::kBulkReduce : Op::kBulkStore;
       right = machine.CheckGlobal(array, piece.global + piece.first, size, {self.clock, write, op, true}) && right;
     }

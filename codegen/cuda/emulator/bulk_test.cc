@@ -267,6 +267,20 @@ TEST(TensorStore, FaultsAreNamed) {
                 }
               }),
               Faults(FaultKind::kRace, "bulk store by bulk stores of thread 0"));
+  // Two threads that nothing orders store the same elements, or one stores what the engine does.
+  EXPECT_THAT(run([&] {
+                StoreBox(*map, 0, 0, 0, true, true);
+                if (threadIdx.x != 1) return;
+                tw::tma_store(&*map, tw::SharedAt<float>(0), 0, 0);
+                tw::bulk_commit();
+                tw::bulk_wait<0>();
+              }),
+              Faults(FaultKind::kRace, "bulk store by thread 1 of block (0, 0, 0) at to byte 0: a write that is not"));
+  EXPECT_THAT(run([&] {
+                StoreBox(*map, 0, 0, 0, true, true);
+                if (threadIdx.x == 1) tw::Global<float>(to.data())[3] = 1;
+              }),
+              Faults(FaultKind::kRace, "store by thread 1"));
   // Its source may be overwritten after wait_group.read, its destination may not be read.
   EXPECT_THAT(run([&] {
                 StoreBox(*map, 0, 0, 0, true, false);

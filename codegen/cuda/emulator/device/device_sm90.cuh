@@ -103,9 +103,22 @@ TW_DEVICE void tma_load_im2col_5d(void* to, const TwTensorMap* map, uint64_t* b,
       "l"(map), "r"(Address(b)), "r"(c), "r"(w), "r"(h), "r"(d), "r"(n), "h"(offset_w), "h"(offset_h), "h"(offset_d)
       : "memory");
 }
+#define TW_FROM_SHARED ".global.shared::cta.tile.bulk_group"
 TW_DEVICE void tma_store(const TwTensorMap* map, const void* from, int x, int y) {
-  asm volatile(TW_TILE "2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map), "r"(Address(from)),
-               "r"(x), "r"(y) : "memory");
+  asm volatile(TW_TILE "2d" TW_FROM_SHARED " [%0, {%2, %3}], [%1];" ::"l"(map), "r"(Address(from)), "r"(x), "r"(y)
+               : "memory");
+}
+TW_DEVICE void tma_store(const TwTensorMap* map, const void* from, int x, int y, int z) {
+  asm volatile(TW_TILE "3d" TW_FROM_SHARED " [%0, {%2, %3, %4}], [%1];" ::"l"(map), "r"(Address(from)), "r"(x), "r"(y),
+               "r"(z) : "memory");
+}
+TW_DEVICE void tma_store(const TwTensorMap* map, const void* from, int x, int y, int z, int u) {
+  asm volatile(TW_TILE "4d" TW_FROM_SHARED " [%0, {%2, %3, %4, %5}], [%1];" ::"l"(map), "r"(Address(from)), "r"(x),
+               "r"(y), "r"(z), "r"(u) : "memory");
+}
+TW_DEVICE void tma_store(const TwTensorMap* map, const void* from, int x, int y, int z, int u, int v) {
+  asm volatile(TW_TILE "5d" TW_FROM_SHARED " [%0, {%2, %3, %4, %5, %6}], [%1];" ::"l"(map), "r"(Address(from)), "r"(x),
+               "r"(y), "r"(z), "r"(u), "r"(v) : "memory");
 }
 TW_DEVICE void bulk_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 template <int kPending>
