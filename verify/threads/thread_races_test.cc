@@ -44,6 +44,22 @@ def main(C: T.Buffer((8,), "float32")):
   EXPECT_EQ(Races(Replaced(std::string(kStores), "b * 2 + v", "b")).size(), 1u);
 }
 
+// The instruction of an attribute stands for its body, whatever addresses its operands are.
+TEST(Races, InstructionsAccessWhatTheirBodiesDo) {
+  constexpr std::string_view kInstruction = R"(
+@T.prim_func
+def main(A: T.Buffer((32,), "float32")):
+    S = T.alloc_buffer((32,), "float32", scope="shared")
+    for t in T.thread_binding(32, thread="threadIdx.x"):
+        with T.block("S"):
+            v = T.axis.spatial(32, t)
+            with T.attr(0, "cuda.instruction", T.cuda.stmatrix_x4(T.address_of(S[31 - v]), 0)):
+                S[v] = A[v]
+)";
+  EXPECT_THAT(Races(kInstruction), IsEmpty());
+  EXPECT_THAT(Races(Replaced(std::string(kInstruction), "S[v] =", "S[0] =")), Not(IsEmpty()));
+}
+
 // All virtual threads copy the same values: what the function takes is the same for them.
 TEST(Races, VirtualThreadsCopyUnderASymbolicSize) {
   constexpr std::string_view kCopies = R"(

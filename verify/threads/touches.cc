@@ -136,6 +136,8 @@ class Collector : public Visitor {
     Visit(op->body);
     if (is_index) values_.erase(op->var);
   }
+  // An attribute's value is not executed: what an instruction accesses, its body says.
+  void VisitAttrStmt(const AttrStmtNode* op) override { Visit(op->body); }
   void VisitSync(const SyncNode* op) override {
     if (op->sync == SyncKind::kBarrier && op->participants >= OwnerLevel::kBlock) Barrier(object_);
   }
