@@ -207,6 +207,24 @@ constexpr MachineInstruction LdMatrix(std::string_view types, DataType type) {
           .ptx = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"};
 }
 
+// Brings a tile of 16 rows of 32 bytes from the lanes of a warp, as mma.sync takes it, to shared memory.
+constexpr MachineInstruction StMatrix(std::string_view types, DataType type) {
+  return {.name = "stmatrix",
+          .types = types,
+          .family = "stmatrix",
+          .suffix = "",
+          .m = 16,
+          .n = 0,
+          .k = 256 / type.bits(),
+          .a = {type, "warp", LanesOfA(type), 1},
+          .b = {type},
+          .c = {type, "shared"},
+          .scope = ExecScope::kWarp,
+          .features = {{"stmatrix"}},
+          .registers = 255,
+          .ptx = "stmatrix.sync.aligned.m8n8.x4.shared.b16"};
+}
+
 // Adds to a number of 32 bits four products of bytes.
 constexpr MachineInstruction Dp4a(std::string_view types, DataType a, DataType b, DataType c, std::string_view ptx) {
   return {.name = "dp4a",
@@ -315,6 +333,8 @@ constexpr MachineInstruction kRows[] = {
     LdMatrix("e4m3", kE4M3),
     LdMatrix("e5m2", kE5M2),
     LdMatrix("tf32", kF32),
+    StMatrix("f16", kF16),
+    StMatrix("bf16", kBF16),
     Dp4a("s8s8s32", kS8, kS8, kS32, "dp4a.s32.s32"),
     Dp4a("s8u8s32", kS8, kU8, kS32, "dp4a.s32.u32"),
     Dp4a("u8s8s32", kU8, kS8, kS32, "dp4a.u32.s32"),
@@ -349,6 +369,7 @@ constexpr CallScope kCallScopes[] = {
     {"ptx_legacy.ldmatrix", ExecScope::kWarp},
     {"cuda.mma_store_legacy", ExecScope::kWarp},
     {"cuda.mma_fill_legacy", ExecScope::kWarp},
+    {"cuda.stmatrix_x4", ExecScope::kWarp},
     {"cuda.wgmma", ExecScope::kWarpgroup},
 };
 

@@ -208,9 +208,9 @@ class Places {
 // devices (docs/h200.md).
 TEST(RowsOfFragments, LanesHoldWhatTheEmulatorSays) {
   for (const MachineInstruction& row : Instructions()) {
-    if (row.family != "mma" && row.family != "ldmatrix") continue;
+    if (row.family != "mma" && row.family != "ldmatrix" && row.family != "stmatrix") continue;
     const int per = 32 / row.a.type.bits(), k = row.k;
-    const Places a(row.family == "mma" ? row.a.layout : row.c.layout, 16, k);
+    const Places a(row.family == "ldmatrix" ? row.c.layout : row.a.layout, 16, k);
     for (int lane = 0; lane < 32; ++lane) {
       for (int e = 0; e < 16 * k / 32; ++e) {
         const int at = emulator::OffsetOfA(lane, e / per, 16, k, per) + e % per;

@@ -11,10 +11,9 @@ struct Row {
   CallRole role;
 };
 constexpr Row kRows[] = {
-    {"cuda.cp_async", CallRole::kAsyncCopy},
-    {"cuda.wgmma", CallRole::kWarpgroupProduct},
-    {"cuda.wgmma_rs", CallRole::kWarpgroupProduct},
-    {"cuda.mbarrier_wait", CallRole::kBarrierWait},
+    {"cuda.cp_async", CallRole::kAsyncCopy},        {"cuda.wgmma", CallRole::kWarpgroupProduct},
+    {"cuda.wgmma_rs", CallRole::kWarpgroupProduct}, {"cuda.mbarrier_wait", CallRole::kBarrierWait},
+    {"cuda.stmatrix_x4", CallRole::kSharedStore},
 };
 
 }  // namespace

@@ -13,6 +13,7 @@ enum class CallRole : uint8_t {
   kAsyncCopy,         // a thread's copy into shared memory that goes on behind it (cp.async)
   kWarpgroupProduct,  // a product that a warpgroup starts and waits for later (wgmma)
   kBarrierWait,       // waits for a phase of an mbarrier
+  kSharedStore,       // stores of a warp's lanes to shared memory (stmatrix)
 };
 
 CallRole RoleOfCall(std::string_view call);

@@ -99,6 +99,34 @@ def impl(c: T.handle, d: T.handle):
                     D[ROW, COLUMN_] = C[ROW, COLUMN_]
 )";
 
+// Four warps store 16 rows each. Each lane names one row of one of four 8 x 8 matrices.
+constexpr absl::string_view kStMatrix = R"(
+@T.prim_func
+def desc(a: T.handle, d: T.handle):
+    A = T.match_buffer(a, (64, 16), "TYPE", offset_factor=8, scope="wgmma.matrix_a")
+    D = T.match_buffer(d, (64, 16), "TYPE", scope="SCOPE")
+    with T.block("root"):
+        T.reads(A[0:64, 0:16])
+        T.writes(D[0:64, 0:16])
+        for i, j in T.grid(64, 16):
+            with T.block("tile"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                D[vi, vj] = A[vi, vj]
+
+@T.prim_func
+def impl(a: T.handle, d: T.handle):
+    sa = T.int32()
+    A = T.match_buffer(a, (64, 16), "TYPE", offset_factor=8, scope="wgmma.matrix_a", strides=[sa, 1])
+    D = T.match_buffer(d, (64, 16), "TYPE", scope="SCOPE")
+    with T.block("root"):
+        T.reads(A[0:64, 0:16])
+        T.writes(D[0:64, 0:16])
+        for tx in T.thread_binding(128, thread="threadIdx.x"):
+            with T.attr(0, "cuda.instruction", T.cuda.stmatrix_x4(T.address_of(D[tx // 32 * 16 + tx % 16, tx % 32 // 16 * 8]), T.tvm_access_ptr(T.type_annotation("uint32"), A.data, (A.elem_offset // T.max(sa, 1) // 64 * (sa // 16) + A.elem_offset % T.max(sa, 1) // 16) * 4, 4, 1))):
+                for e in range(8):
+                    D[ROW, COLUMN_] = A[ROW, COLUMN_]
+)";
+
 // The operand's type in the device's text.
 std::string NameOf(const InstructionOperand& operand) {
   if (!operand.format.empty()) return "tw::" + std::string(operand.format);
@@ -222,10 +250,24 @@ std::optional<TensorIntrin> MakeOfSums(absl::string_view text, std::string_view 
   return std::nullopt;
 }
 
+std::optional<TensorIntrin> MakeStMatrix(std::string_view name, absl::string_view rest) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(rest, absl::MaxSplits('_', 1));
+  if (parts.size() != 2 || (parts[1] != "shared" && parts[1] != "shared_dyn")) return std::nullopt;
+  const MachineInstruction* row = InstructionNamed("stmatrix", {parts[0].data(), parts[0].size()});
+  if (row == nullptr) return std::nullopt;
+  return IntrinOfRow(kStMatrix,
+                     {{"TYPE", row->a.type.ToString()},
+                      {"SCOPE", parts[1] == "shared" ? "shared" : "shared.dyn"},
+                      {"COLUMN_", std::string(kColumn)},
+                      {"ROW", std::string(kRow)}},
+                     name, *row);
+}
+
 std::optional<TensorIntrin> Make(std::string_view name) {
   absl::string_view rest(name.data(), name.size());
   if (!absl::ConsumePrefix(&rest, kPrefix)) return std::nullopt;
   if (absl::ConsumePrefix(&rest, "sync_")) return MakeSync(name, rest);
+  if (absl::ConsumePrefix(&rest, "stmatrix_64x16_")) return MakeStMatrix(name, rest);
   const bool fills = absl::ConsumePrefix(&rest, "fill_");
   if (!fills && !absl::ConsumePrefix(&rest, "store_")) return std::nullopt;
   const std::vector<absl::string_view> parts = absl::StrSplit(rest, absl::MaxSplits('_', 2));
@@ -241,16 +283,28 @@ std::optional<TensorIntrin> Make(std::string_view name) {
 
 IntrinFamily WgmmaFamily() {
   return {.prefix = std::string(kPrefix),
-          .description = "wgmma_{fill|sync|store}_64xNxK_...: matrix products of a warpgroup (sm_90a)",
+          .description = "wgmma_{fill|sync|store|stmatrix}_64xNxK_...: matrix products of a warpgroup (sm_90a)",
           .make = Make,
-          .examples = {"wgmma_sync_64x32x16_f16f16f32", "wgmma_sync_64x16x16_f16f16f32_trans_dyn",
-                       "wgmma_sync_64x32x16_f16f16f16_trans_a", "wgmma_fill_64x16_f16", "wgmma_store_64x16_f16_global",
-                       "wgmma_sync_64x8x16_bf16bf16f32_trans_a", "wgmma_sync_64x24x16_bf16bf16f32_trans_a_trans",
-                       "wgmma_sync_64x16x32_s8s8s32_trans", "wgmma_sync_64x32x32_u8s8s32_trans_dyn",
-                       "wgmma_sync_64x8x32_e4m3e4m3f32_trans", "wgmma_sync_64x16x32_e5m2e4m3f32_trans",
-                       "wgmma_sync_64x16x16_f16f16f32_registers", "wgmma_sync_64x24x16_bf16bf16f32_registers_trans_dyn",
-                       "wgmma_fill_64x32_f32", "wgmma_fill_64x16_s32", "wgmma_store_64x32_f32_global",
-                       "wgmma_store_64x16_s32_shared", "wgmma_store_64x24_f32_shared_dyn"}};
+          .examples = {"wgmma_sync_64x32x16_f16f16f32",
+                       "wgmma_sync_64x16x16_f16f16f32_trans_dyn",
+                       "wgmma_sync_64x32x16_f16f16f16_trans_a",
+                       "wgmma_fill_64x16_f16",
+                       "wgmma_store_64x16_f16_global",
+                       "wgmma_sync_64x8x16_bf16bf16f32_trans_a",
+                       "wgmma_sync_64x24x16_bf16bf16f32_trans_a_trans",
+                       "wgmma_sync_64x16x32_s8s8s32_trans",
+                       "wgmma_sync_64x32x32_u8s8s32_trans_dyn",
+                       "wgmma_sync_64x8x32_e4m3e4m3f32_trans",
+                       "wgmma_sync_64x16x32_e5m2e4m3f32_trans",
+                       "wgmma_sync_64x16x16_f16f16f32_registers",
+                       "wgmma_sync_64x24x16_bf16bf16f32_registers_trans_dyn",
+                       "wgmma_fill_64x32_f32",
+                       "wgmma_fill_64x16_s32",
+                       "wgmma_store_64x32_f32_global",
+                       "wgmma_store_64x16_s32_shared",
+                       "wgmma_store_64x24_f32_shared_dyn",
+                       "wgmma_stmatrix_64x16_f16_shared",
+                       "wgmma_stmatrix_64x16_bf16_shared_dyn"}};
 }
 
 }  // namespace tilewright
