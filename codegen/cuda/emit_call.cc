@@ -223,7 +223,7 @@ Text KernelEmitter::Address(const Expr& e) {
 }
 
 // Adds the parameter for a map, once for each description (codegen/lower/gpu/bulk_copies.h).
-void KernelEmitter::AddTensorMap(const CallNode* call) {
+void KernelEmitter::AddTensorMap(const CallNode* call, bool written) {
   const auto known =
       std::ranges::find_if(maps_, [&](const auto& map) { return StructuralEqual(map.first, Expr(call)); });
   if (known != maps_.end()) return;
@@ -260,7 +260,7 @@ void KernelEmitter::AddTensorMap(const CallNode* call) {
   const std::string name = names_.Make(var.name());
   values_[var.get()] = name;
   maps_.emplace_back(Expr(call), name);
-  kernel_.params.push_back({var, buffer->second.buffer, false, std::move(map)});
+  kernel_.params.push_back({var, buffer->second.buffer, written, std::move(map)});
 }
 
 Text KernelEmitter::TensorMap(const CallNode* op) {

@@ -7,6 +7,7 @@
 #include "codegen/cuda/kernel_emitter.h"
 #include "codegen/cuda/type_text.h"
 #include "codegen/lower/gpu/bulk_copies.h"
+#include "codegen/lower/gpu/bulk_stores.h"
 #include "ir/analysis.h"
 #include "ir/annotations.h"
 #include "ir/builtin.h"
@@ -49,6 +50,10 @@ class Uses : public Visitor {
   }
   void VisitCall(const CallNode* op) override {
     if (IsTensorMap(*op)) return maps.push_back(op);
+    // The array that the map of a bulk store describes.
+    if (op->op == kBulkStore) {
+      if (const auto* map = dyn_cast<CallNode>(op->args[0])) written.insert(cast<VarNode>(map->args[0]));
+    }
     if (op->op == kAccessPtr && op->args.size() == 5) {
       const auto* data = dyn_cast<VarNode>(op->args[1]);
       if (data != nullptr) Use(Var(data));
@@ -183,7 +188,7 @@ void KernelEmitter::FindParams(const Stmt& body) {
       pointers_[var.get()] = {names_.Make(buffer->name), buffer->dtype.element(), Space::kGlobal};
     }
   }
-  for (const CallNode* map : uses.maps) AddTensorMap(map);
+  for (const CallNode* map : uses.maps) AddTensorMap(map, uses.written.contains(cast<VarNode>(map->args[0])));
 }
 
 // The extents of all loops of a tag; the launch has the largest, where they are not all the same.

@@ -69,7 +69,7 @@ class KernelEmitter {
 
   // ---- emit_kernel.cc: the signature, thread-bound loops, statements
   void FindParams(const Stmt& body);
-  void AddTensorMap(const CallNode* call);
+  void AddTensorMap(const CallNode* call, bool written);
   void FindLaunch(const Stmt& body);
   std::string Signature() const;
   void Statement(const Stmt& s);

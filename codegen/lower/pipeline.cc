@@ -44,6 +44,7 @@
 #include "codegen/lower/gpu/async_copies.h"
 #include "codegen/lower/gpu/bulk_barriers.h"
 #include "codegen/lower/gpu/bulk_copies.h"
+#include "codegen/lower/gpu/bulk_stores.h"
 #include "codegen/lower/gpu/cross_thread_reduction.h"
 #include "codegen/lower/gpu/fragment_lanes.h"
 #include "codegen/lower/gpu/lower_vthreads.h"
@@ -133,6 +134,10 @@ constexpr Pass kGpu[] = {
     {"bulk_copies",
      [](const Function& f, const Context& c) -> Result {
        return c.target.has("tma") ? MakeBulkCopies(f, c.gpu()) : f;
+     }},
+    {"bulk_stores",
+     [](const Function& f, const Context& c) -> Result {
+       return c.target.has("tma") ? MakeBulkStores(f, c.gpu()) : f;
      }},
     {"operand_descriptors", [](const Function& f, const Context&) { return DescribeOperands(f); }},
     {"mark_fragments", [](const Function& f, const Context&) -> Result { return MarkFragments(f); }},

@@ -10,11 +10,11 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/common/instruction_attributes.h"
 #include "codegen/lower/common/scoped_mutator.h"
+#include "codegen/lower/gpu/bulk_boxes.h"
 #include "codegen/lower/gpu/first_threads_nest.h"
 #include "codegen/lower/gpu/images/image_rows.h"
 #include "codegen/lower/gpu/kernel_accesses.h"
 #include "codegen/lower/gpu/multicast.h"
-#include "codegen/lower/gpu/shared_places.h"
 #include "ir/analysis.h"
 #include "ir/annotations.h"
 #include "ir/builtin.h"
@@ -23,86 +23,6 @@
 
 namespace tilewright {
 namespace {
-
-// A copy by one nest of loops.
-struct Nest {
-  std::vector<const ForNode*> loops;
-  std::vector<Expr> conditions;
-  const StoreNode* store = nullptr;
-  const LoadNode* load = nullptr;
-  Expr inside;  // what is loaded is inside of the array, and zero is stored elsewhere; null: always
-};
-
-bool UsesLoops(const Expr& e, const Nest& nest) {
-  return UsesVar(e, [&](const VarNode* var) {
-    return std::ranges::any_of(nest.loops, [&](const ForNode* loop) { return loop->var.get() == var; });
-  });
-}
-
-std::optional<Nest> NestOf(const Stmt& s) {
-  Nest nest;
-  for (Stmt inside = s;;) {
-    if (const auto* loop = dyn_cast<ForNode>(inside)) {
-      if (loop->kind == ForKind::kThreadBound || !IsInt(loop->min, 0) || !AsInt(loop->extent)) return std::nullopt;
-      nest.loops.push_back(loop);
-      inside = loop->body;
-    } else if (const auto* branch = dyn_cast<IfNode>(inside)) {
-      if (branch->else_case) return std::nullopt;
-      nest.conditions.push_back(branch->condition);
-      inside = branch->then_case;
-    } else {
-      nest.store = dyn_cast<StoreNode>(inside);
-      break;
-    }
-  }
-  if (nest.store == nullptr) return std::nullopt;
-  const std::optional<CopiedElement> copied = CopiedBy(nest.store->value);
-  if (!copied || nest.store->predicate || nest.loops.empty() || nest.loops.size() > 2) return std::nullopt;
-  nest.load = copied->load;
-  nest.inside = copied->inside;
-  if (std::ranges::any_of(nest.conditions, [&](const Expr& e) { return UsesLoops(e, nest); })) return std::nullopt;
-  return nest;
-}
-
-// The form in which a box of a buffer lies.
-struct BoxForm {
-  int64_t span = 0;     // of the swizzle
-  int64_t columns = 0;  // of a panel
-
-  // At whose multiples boxes begin, in bytes.
-  int64_t Alignment(const GpuTarget& gpu) const { return std::max<int64_t>(gpu.bulk_shared_alignment, 8 * span); }
-};
-
-bool HasForm(const SharedPlaces& places, const BoxForm& form, int64_t rows, int64_t columns, const GpuTarget& gpu) {
-  const int64_t size = places.element_bytes(), align = form.Alignment(gpu);
-  for (int64_t part = 0; part < places.parts(); ++part) {
-    for (int64_t panel = 0; panel < columns; panel += form.columns) {
-      const int64_t start = places.At(part, 0, panel);
-      if (start % align != 0) return false;
-      for (int64_t row = 0; row < rows; ++row) {
-        for (int64_t column = 0; column < form.columns; ++column) {
-          const int64_t expected = start + (row * form.columns + column) * size;
-          if (places.At(part, row, panel + column) != Swizzled(expected, form.span)) return false;
-        }
-      }
-    }
-  }
-  return true;
-}
-
-std::optional<BoxForm> FormOf(const Buffer& buffer, int64_t rows, int64_t columns, const GpuTarget& gpu) {
-  const absl::StatusOr<SharedPlaces> places = SharedPlaces::Of(buffer);
-  if (!places.ok() || rows > places->rows() || columns > places->columns()) return std::nullopt;
-  const int64_t size = buffer->dtype.bytes();
-  for (const int64_t span : kSwizzleSpans) {
-    const BoxForm form{span, span == 0 ? columns : span / size};
-    if (columns % form.columns != 0 || form.columns > gpu.max_map_box) continue;
-    if (form.columns * size % gpu.bulk_alignment != 0) continue;
-    if (span != 0 && buffer->alignment % (8 * span) != 0) continue;
-    if (HasForm(*places, form, rows, columns, gpu)) return form;
-  }
-  return std::nullopt;
-}
 
 // An array that the engine reads: which loop runs along each dimension (null: none), and where the box begins.
 struct Source {
@@ -178,63 +98,21 @@ class BulkMaker : public ScopedMutator {
     });
   }
 
-  // The largest value, where a loop's variable may be divided by `by`.
-  int64_t Most(const Expr& e, const Nest& nest, int64_t by) {
-    VarMap divided;
-    for (const ForNode* loop : nest.loops) {
-      const int64_t extent = AsInt(loop->extent).value_or(1);
-      if (by == 1 || extent % by != 0) continue;
-      const DataType type = loop->var.dtype();
-      const Var outer("outer", type), inner("inner", type);
-      analyzer_.Bind(outer, Range{Const(type, 0), Const(type, extent / by)});
-      analyzer_.Bind(inner, Range{Const(type, 0), Const(type, by)});
-      divided[loop->var] = outer * Const(type, by) + inner;
-    }
-    return analyzer_.ConstBounds(analyzer_.Simplify(Substitute(e, divided))).max;
-  }
-  // Whether all elements for which the condition does not hold are outside of the array: for those the engine writes
-  // zeros as well. Where the condition is 0 <= D and an index is inside of its dimension when 0 <= E, D <= -1 has to
-  // imply E <= -1: it does when E <= t D + t - 1, or t E <= D, for a t. Such multiples come from simplification:
-  // x * 16 + i < 88 becomes x * 2 + i // 8 < 11.
-  bool IsBound(const Expr& condition, const Nest& nest) {
-    const auto* op = dyn_cast<BinaryNode>(condition);
-    if (op == nullptr) return false;
-    if (op->op == BinaryOp::kAnd) return IsBound(op->a, nest) && IsBound(op->b, nest);
-    const DataType wide = DataType::Int(64);
-    const Expr one = Const(wide, 1);
-    const bool less = op->op == BinaryOp::kLT || op->op == BinaryOp::kLE;
-    if (!less && op->op != BinaryOp::kGT && op->op != BinaryOp::kGE) return false;
-    const bool strict = op->op == BinaryOp::kLT || op->op == BinaryOp::kGT;
-    const Expr a = CastTo(wide, op->a), b = CastTo(wide, op->b);
-    const Expr distance = (less ? b - a : a - b) - Const(wide, strict ? 1 : 0);
-    const LoadNode& load = *nest.load;
-    for (size_t d = 0; d < load.indices.size(); ++d) {
-      const Expr index = CastTo(wide, load.indices[d]), extent = CastTo(wide, load.buffer->shape[d]);
-      for (const Expr& inside : {index, extent - index - one}) {
-        for (int64_t t = 1; t <= gpu_.max_map_box; t *= 2) {
-          const Expr times = Const(wide, t);
-          if (Most(inside - times * distance, nest, t) <= t - 1) return true;
-          if (Most(times * inside - distance, nest, t) <= 0) return true;
-        }
-      }
-    }
-    return false;
-  }
   // Elements outside of an array are zeros for the engine.
-  bool IsInsideOrZero(const Nest& nest) {
+  bool IsInsideOrZero(const BoxNest& nest) {
     if (!nest.inside) return true;
     arith::Analyzer::Scope inside(&analyzer_);
     for (const ForNode* loop : nest.loops) analyzer_.Bind(loop->var, Range{loop->min, loop->extent});
-    return IsBound(nest.inside, nest);
+    return IsBoundOfArray(nest.inside, nest.loops, {nest.load->indices, nest.load->buffer->shape}, gpu_, &analyzer_);
   }
 
   // The box's first index in a dimension along which `loop` runs; null when it does not run there by itself.
-  Expr FirstOf(const Expr& index, const ForNode* loop, const Nest& nest) {
+  Expr FirstOf(const Expr& index, const ForNode* loop, const BoxNest& nest) {
     const Expr first = loop == nullptr ? index : analyzer_.Simplify(index - CastTo(index.dtype(), loop->var));
-    return UsesLoops(first, nest) ? Expr() : first;
+    return nest.UsesLoops(first) ? Expr() : first;
   }
 
-  std::optional<Source> SourceOf(const Nest& nest) {
+  std::optional<Source> SourceOf(const BoxNest& nest) {
     const Buffer& buffer = nest.load->buffer;
     const auto rank = static_cast<int64_t>(buffer->ndim());
     const bool plain = MemoryOwner(buffer->scope) == OwnerLevel::kDevice && !buffer->layout && !buffer->elem_offset;
@@ -250,26 +128,11 @@ class BulkMaker : public ScopedMutator {
       if (!source.first.back()) return std::nullopt;
     }
     if (source.loops.back() != nest.loops.back() || found != nest.loops.size()) return std::nullopt;
-    source.strides = StridesOf(buffer);
+    source.strides = ElementStrides(buffer, &analyzer_);
     return IsInt(source.strides.back(), 1) ? std::optional(std::move(source)) : std::nullopt;
   }
-  // In elements.
-  std::vector<Expr> StridesOf(const Buffer& buffer) {
-    if (!buffer->strides.empty()) return buffer->strides;
-    std::vector<Expr> strides(buffer->ndim());
-    Expr stride = Const(DataType::Int(64), 1);
-    for (size_t d = buffer->ndim(); d-- > 0;) {
-      strides[d] = stride;
-      stride = analyzer_.Simplify(stride * CastTo(DataType::Int(64), buffer->shape[d]));
-    }
-    return strides;
-  }
-  static bool HasMapType(DataType type) {
-    return type.lanes() == 1 && (type.is_float() || type.is_integer()) && type.bits() >= 8 && type.bits() <= 32;
-  }
-
   // Whether the loops run along the last dimensions of the buffer, from its first row and column on.
-  bool FillsTile(const Nest& nest) {
+  bool FillsTile(const BoxNest& nest) {
     const std::vector<Expr>& indices = nest.store->indices;
     const Buffer& buffer = nest.store->buffer;
     const size_t rank = indices.size(), loops = nest.loops.size();
@@ -284,15 +147,14 @@ class BulkMaker : public ScopedMutator {
   }
 
   Stmt Make(const Stmt& s) {
-    const std::optional<Nest> nest = NestOf(s);
-    if (!nest || !FillsTile(*nest) || !IsFirstThread(nest->conditions)) return Stmt();
-    const int64_t rows = nest->loops.size() == 2 ? *AsInt(nest->loops[0]->extent) : 1;
-    const int64_t columns = *AsInt(nest->loops.back()->extent);
+    const std::optional<BoxNest> nest = BoxNestOf(s);
+    if (!nest || !nest->bounds.empty() || !FillsTile(*nest) || !IsFirstThread(nest->conditions)) return Stmt();
+    const int64_t rows = nest->rows(), columns = nest->columns();
     std::optional<Source> source;
     if (rows <= gpu_.max_map_box && IsInsideOrZero(*nest)) source = SourceOf(*nest);
     const std::optional<ImageBox> image = source ? std::nullopt : ImageOf(*nest, rows, columns);
     if (!source && !image) return Stmt();
-    const std::optional<BoxForm> form = FormOf(nest->store->buffer, rows, columns, gpu_);
+    const std::optional<BoxForm> form = BoxFormOf(nest->store->buffer, rows, columns, gpu_);
     if (!form) return Stmt();
     const std::optional<Multicast> multicast = source ? ToCluster(*nest, *source, *form) : std::nullopt;
     std::vector<Stmt> copies;
@@ -308,7 +170,7 @@ class BulkMaker : public ScopedMutator {
 
   // The blocks of the cluster that a copy can fill at once: each copies as many of the rows, which begin where boxes
   // may.
-  std::optional<Multicast> ToCluster(const Nest& nest, const Source& source, const BoxForm& form) const {
+  std::optional<Multicast> ToCluster(const BoxNest& nest, const Source& source, const BoxForm& form) const {
     if (!of_producer_ || !blocks_copy_alike_ || cluster_.empty() || nest.loops.size() != 2) return std::nullopt;
     std::vector<Expr> place = source.first;
     place.insert(place.end(), nest.store->indices.begin(), nest.store->indices.end());
@@ -321,7 +183,7 @@ class BulkMaker : public ScopedMutator {
   }
 
   // The rows as pixels of an image.
-  std::optional<ImageBox> ImageOf(const Nest& nest, int64_t rows, int64_t columns) {
+  std::optional<ImageBox> ImageOf(const BoxNest& nest, int64_t rows, int64_t columns) {
     const Buffer& buffer = nest.load->buffer;
     const bool global = MemoryOwner(buffer->scope) == OwnerLevel::kDevice && !buffer->elem_offset;
     if (nest.loops.size() != 2 || !global || !HasMapType(buffer->dtype)) return std::nullopt;
@@ -339,7 +201,7 @@ class BulkMaker : public ScopedMutator {
   }
 
   // One panel; of its rows, those that this block copies.
-  Expr Load(const Nest& nest, const Source& source, const BoxForm& form, const Multicast& multicast, int64_t panel) {
+  Expr Load(const BoxNest& nest, const Source& source, const BoxForm& form, const Multicast& multicast, int64_t panel) {
     const ForNode *inner = nest.loops.back(), *outer = nest.loops.size() == 2 ? nest.loops[0] : nullptr;
     VarMap first;
     first[inner->var] = Const(inner->var.dtype(), panel);
@@ -358,7 +220,7 @@ class BulkMaker : public ScopedMutator {
     }
     return Call(DataType::Void(), multicast.blocks > 1 ? kBulkMulticast : kBulkLoad, std::move(args));
   }
-  Expr Load(const Nest& nest, const ImageBox& box, const BoxForm& form, int64_t panel) {
+  Expr Load(const BoxNest& nest, const ImageBox& box, const BoxForm& form, int64_t panel) {
     const Var &row = nest.loops[0]->var, &column = nest.loops[1]->var;
     const VarMap first = {{row, Const(row.dtype(), 0)}, {column, Const(column.dtype(), panel)}};
     std::vector<Expr> args = {PlaceOf(nest, first), Map(nest, box, form)};
@@ -368,13 +230,13 @@ class BulkMaker : public ScopedMutator {
     args[2] = analyzer_.Simplify(args[2] + Expr(static_cast<int>(panel)));
     return Call(DataType::Void(), absl::StrCat(kIm2colLoad, box.coordinates.size(), "d"), std::move(args));
   }
-  static Expr PlaceOf(const Nest& nest, const VarMap& first) {
+  static Expr PlaceOf(const BoxNest& nest, const VarMap& first) {
     const Expr to = Substitute(nest.store->buffer.Load(nest.store->indices), first);
     return Call(DataType::Handle(), std::string(kAddressOf), {to});
   }
 
   // A panel of the nest, by the instruction.
-  Stmt Copy(const Nest& nest, const BoxForm& form, int64_t panel, Expr load) {
+  Stmt Copy(const BoxNest& nest, const BoxForm& form, int64_t panel, Expr load) {
     const ForNode* inner = nest.loops.back();
     const DataType type = inner->var.dtype();
     // The body copies the panel alone, and all that this block gets of it.
@@ -389,20 +251,9 @@ class BulkMaker : public ScopedMutator {
     return Stmt(new AttrStmtNode(Expr(0), kCudaInstruction, std::move(load), std::move(body)));
   }
 
-  // What maps of both kinds begin with.
-  static std::vector<Expr> ArrayOf(const Buffer& buffer, const std::vector<Expr>& strides, const BoxForm& form) {
-    const size_t rank = buffer->ndim();
-    const auto wide = [](const Expr& e) { return CastTo(DataType::Int(64), e); };
-    std::vector<Expr> args = {buffer->data, String(buffer->dtype.ToString()), Expr(static_cast<int>(form.span)),
-                              Expr(static_cast<int>(rank))};
-    for (size_t d = rank; d-- > 0;) args.push_back(wide(buffer->shape[d]));
-    for (size_t d = rank - 1; d-- > 0;) {
-      args.push_back(arith::Simplify(wide(strides[d]) * Const(DataType::Int(64), buffer->dtype.bytes())));
-    }
-    return args;
-  }
-  Expr Map(const Nest& nest, const ImageBox& box, const BoxForm& form) {
-    std::vector<Expr> args = ArrayOf(nest.load->buffer, StridesOf(nest.load->buffer), form);
+  Expr Map(const BoxNest& nest, const ImageBox& box, const BoxForm& form) {
+    std::vector<Expr> args = MapOfArray(nest.load->buffer, nest.load->buffer->shape,
+                                        ElementStrides(nest.load->buffer, &analyzer_), form.span);
     args.emplace_back(static_cast<int>(form.columns));
     args.emplace_back(static_cast<int>(*AsInt(nest.loops[0]->extent)));
     for (const std::vector<int64_t>* group : {&box.lower, &box.upper, &box.steps}) {
@@ -411,9 +262,9 @@ class BulkMaker : public ScopedMutator {
     return Call(DataType::Handle(), kIm2colMap, std::move(args));
   }
   // `blocks`: that share the rows.
-  static Expr Map(const Nest& nest, const Source& source, const BoxForm& form, int64_t blocks) {
+  static Expr Map(const BoxNest& nest, const Source& source, const BoxForm& form, int64_t blocks) {
     const size_t rank = source.loops.size();
-    std::vector<Expr> args = ArrayOf(nest.load->buffer, source.strides, form);
+    std::vector<Expr> args = MapOfArray(nest.load->buffer, nest.load->buffer->shape, source.strides, form.span);
     for (size_t d = rank; d-- > 0;) {
       const ForNode* loop = source.loops[d];
       args.push_back(loop == nullptr ? Expr(1)

@@ -6,7 +6,8 @@
 //             (...) % 64] = A[...]
 //
 // Element `e` of the tile is copied in iteration e // 2048 by thread e // 1024 % 2, e // 8 % 128, as element e % 8 of
-// its vector. Null where the threads' loops have another number of elements than the tile.
+// its vector. The tile may also be what is copied from, and conditions may stand around a copy. Null where the threads'
+// loops have another number of elements than the tile.
 #pragma once
 
 #include <vector>

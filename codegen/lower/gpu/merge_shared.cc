@@ -1,12 +1,14 @@
 #include "codegen/lower/gpu/merge_shared.h"
 
 #include <algorithm>
-#include <limits>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/math.h"
+#include "codegen/lower/common/instruction_attributes.h"
+#include "codegen/lower/gpu/bulk_copies.h"
 #include "codegen/lower/gpu/kernel_accesses.h"
 #include "codegen/lower/gpu/warp_roles.h"
 #include "ir/arith/analyzer.h"
@@ -197,6 +199,22 @@ class Viewer : public Mutator {
   std::unordered_map<const VarNode*, View> view_of_;
 };
 
+// What bulk copies fill.
+std::unordered_set<const VarNode*> FilledInBulk(const Stmt& body) {
+  std::unordered_set<const VarNode*> filled;
+  PreOrder(body, [&](const Stmt& s) {
+    const auto* attr = IsInstruction(s) ? cast<AttrStmtNode>(s) : nullptr;
+    const auto* call = attr == nullptr ? nullptr : dyn_cast<CallNode>(attr->value);
+    if (call == nullptr || !IsBulkLoad(*call)) return true;
+    PreOrder(attr->body, [&](const Stmt& part) {
+      if (const auto* store = dyn_cast<StoreNode>(part)) filled.insert(store->buffer->data.get());
+      return true;
+    });
+    return false;
+  });
+  return filled;
+}
+
 class Merger : public StmtMutator {
  public:
   using StmtMutator::Mutate;
@@ -266,10 +284,13 @@ class Merger : public StmtMutator {
     }
     finder.Visit(body);
     if (status.ok()) status = finder.status;
-    // A producer writes ahead of what consumers do: no buffer gets bytes of another one.
-    const bool roles = AsksForRoles(body);
-    for (Life& life : finder.lives) {
-      if (roles) life.first = 0, life.last = std::numeric_limits<int>::max();
+    // A producer writes ahead of what consumers do: what it fills lives from the beginning on. All copies are waited
+    // for before what they fill is used for the last time, so that others may have its bytes afterwards.
+    if (AsksForRoles(body)) {
+      const std::unordered_set<const VarNode*> filled = FilledInBulk(body);
+      for (Life& life : finder.lives) {
+        if (filled.contains(life.buffer->data.get())) life.first = 0;
+      }
     }
     if (!finder.lives.empty()) {
       const int64_t size = Place(&finder.lives, gpu_);

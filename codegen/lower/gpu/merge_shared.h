@@ -9,9 +9,10 @@
 //                                                                    C_shared[...] = ...
 //
 // A buffer lives from the first to the last statement that uses it, over all iterations of the loops around within its
-// allocation. Views keep their names and types; where they begin stands in their indices. Whether a barrier has to lie
-// between two lives is for place_barriers.h, which compares bytes. Other allocations between the loops over threads go
-// inside of them, so that the loops form one nest.
+// allocation. What a producer fills (warp_roles.h) lives from the start of the kernel on. Views keep their names and
+// types; where they start stands in their indices. Whether a barrier has to lie between two lives is for
+// place_barriers.h, which compares bytes. Other allocations between the loops over threads go inside of them, so that
+// the loops form one nest.
 #pragma once
 
 #include "absl/status/statusor.h"

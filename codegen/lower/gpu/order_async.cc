@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/gpu/bulk_barriers.h"
+#include "codegen/lower/gpu/bulk_stores.h"
 #include "codegen/lower/gpu/kernel_accesses.h"
 #include "codegen/lower/gpu/wgmma_call.h"
 #include "intrin/cuda/call_roles.h"
@@ -174,7 +175,8 @@ bool ThreadsWriteShared(const Stmt& s, const BufferScopes& scopes) {
   PreOrder(s, [&](const Stmt& part) {
     const auto* evaluate = dyn_cast<EvaluateNode>(part);
     const auto* call = evaluate == nullptr ? nullptr : dyn_cast<CallNode>(evaluate->value);
-    if (isa<StoreNode>(part) || (call != nullptr && cuda::RoleOfCall(call->op) == cuda::CallRole::kAsyncCopy)) {
+    const cuda::CallRole role = call == nullptr ? cuda::CallRole::kOther : cuda::RoleOfCall(call->op);
+    if (isa<StoreNode>(part) || role == cuda::CallRole::kAsyncCopy || role == cuda::CallRole::kSharedStore) {
       for (const KernelAccess& access : AccessesOf(part, scopes).list) {
         found |= access.write && MemoryOwner(access.scope) == OwnerLevel::kBlock;
       }
@@ -182,6 +184,98 @@ bool ThreadsWriteShared(const Stmt& s, const BufferScopes& scopes) {
     return !found;
   });
   return found;
+}
+
+// Whether `s` starts a bulk store.
+const CallNode* AsBulkStore(const Stmt& s) {
+  const auto* evaluate = dyn_cast<EvaluateNode>(s);
+  const auto* call = evaluate == nullptr ? nullptr : dyn_cast<CallNode>(evaluate->value);
+  return call != nullptr && call->op == kBulkStore ? call : nullptr;
+}
+bool StoresInBulk(const Stmt& s) {
+  bool found = false;
+  PreOrder(s, [&](const Stmt& part) {
+    found |= AsBulkStore(part) != nullptr;
+    return !found;
+  });
+  return found;
+}
+// Whether the kernel reads an array that it stores in bulk.
+bool ReadsWhatItStores(const Stmt& kernel) {
+  std::vector<const Node*> arrays;
+  PreOrder(kernel, [&](const Stmt& part) {
+    if (const CallNode* store = AsBulkStore(part)) arrays.push_back(cast<CallNode>(store->args[0])->args[0].get());
+    return true;
+  });
+  bool reads = false;
+  PreOrderExprs(kernel, [&](const Expr& e) {
+    const auto* load = dyn_cast<LoadNode>(e);
+    reads |= load != nullptr && std::ranges::find(arrays, load->buffer->data.get()) != arrays.end();
+    return !reads;
+  });
+  return reads;
+}
+
+// Bulk stores that follow each other are a group, for which the thread waits: until shared memory is read, or, where
+// the kernel reads the array too, until it is written.
+class StoreEnder : public StmtMutator {
+ public:
+  using StmtMutator::Mutate;
+  explicit StoreEnder(bool until_written) : until_written_(until_written) {}
+  Stmt Mutate(const Stmt& s) override { return s && AsBulkStore(s) != nullptr ? Ended({s}) : StmtMutator::Mutate(s); }
+
+ protected:
+  Stmt MutateSeq(const SeqNode* op, const Stmt&) override {
+    std::vector<Stmt> result;
+    for (size_t i = 0; i < op->stmts.size();) {
+      std::vector<Stmt> group;
+      while (i < op->stmts.size() && AsBulkStore(op->stmts[i]) != nullptr) group.push_back(op->stmts[i++]);
+      result.push_back(group.empty() ? Mutate(op->stmts[i++]) : Ended(std::move(group)));
+    }
+    return Sequence(std::move(result));
+  }
+
+ private:
+  Stmt Ended(std::vector<Stmt> group) const {
+    group.push_back(Invoke("cuda.bulk_commit"));
+    group.push_back(Invoke(until_written_ ? "cuda.bulk_wait" : "cuda.bulk_wait_read", {String("0")}));
+    return Sequence(std::move(group));
+  }
+  const bool until_written_;
+};
+
+// Whether threads write shared memory before products that may read it: in the program's order, over all iterations of
+// serial loops. `follow`: products come behind `s`.
+bool WritesBeforeProducts(const Stmt& s, bool follow, const BufferScopes& scopes) {
+  const auto inside = [&](const Stmt& body, bool behind) { return body && WritesBeforeProducts(body, behind, scopes); };
+  switch (s->kind()) {
+    case Kind::kSeq: {
+      const std::vector<Stmt>& parts = cast<SeqNode>(s)->stmts;
+      bool writes = false;
+      for (size_t i = parts.size(); i-- > 0 && !writes;) {
+        writes = inside(parts[i], follow);
+        follow = follow || Multiplies(parts[i]);
+      }
+      return writes;
+    }
+    case Kind::kFor:
+      return inside(cast<ForNode>(s)->body,
+                    follow || (cast<ForNode>(s)->kind != ForKind::kThreadBound && Multiplies(s)));
+    case Kind::kWhile:
+      return inside(cast<WhileNode>(s)->body, follow || Multiplies(s));
+    case Kind::kIf:
+      return inside(cast<IfNode>(s)->then_case, follow) || inside(cast<IfNode>(s)->else_case, follow);
+    case Kind::kLetStmt:
+      return inside(cast<LetStmtNode>(s)->body, follow);
+    case Kind::kAttrStmt:
+      return inside(cast<AttrStmtNode>(s)->body, follow);
+    case Kind::kAllocate:
+      return inside(cast<AllocateNode>(s)->body, follow);
+    case Kind::kDeclBuffer:
+      return inside(cast<DeclBufferNode>(s)->body, follow);
+    default:
+      return follow && ThreadsWriteShared(s, scopes);
+  }
 }
 
 class KernelFinder : public StmtMutator {
@@ -192,7 +286,12 @@ class KernelFinder : public StmtMutator {
  protected:
   Stmt MutateFor(const ForNode* op, const Stmt& self) override {
     if (op->kind != ForKind::kThreadBound) return StmtMutator::MutateFor(op, self);
-    return Multiplies(self) ? Orderer(ThreadsWriteShared(self, scopes_)).Mutate(self) : self;
+    const bool stores = StoresInBulk(self);
+    if (!Multiplies(self) && !stores) return self;
+    const bool fences =
+        stores ? ThreadsWriteShared(self, scopes_) : WritesBeforeProducts(self, /*follow=*/false, scopes_);
+    const Stmt ordered = Orderer(fences).Mutate(self);
+    return stores ? StoreEnder(ReadsWhatItStores(self)).Mutate(ordered) : ordered;
   }
 
  private:

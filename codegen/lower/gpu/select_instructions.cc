@@ -154,7 +154,7 @@ class Selector : public ScopedMutator {
                      " is accessed element by element, and not each element by the lane that has it: instructions of "
                      "whole warps (intrin/cuda) do that, and loops that are bound as codegen/lower/gpu/"
                      "fragment_lanes.h says"));
-    return Expr(0);
+    return index;
   }
   std::optional<Expr> Own(const Buffer& buffer, const Expr& element) {
     const auto columns = columns_.find(buffer->data.get());
