@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "autoschedule/sketch/auto_schedule.h"
 #include "codegen/counters.h"
 #include "codegen/cuda/nvrtc.h"
@@ -16,6 +17,7 @@
 #include "codegen/testing/equivalence.h"
 #include "ir/ops/conv.h"
 #include "ir/ops/conv_transpose.h"
+#include "ir/ops/converted_output.h"
 #include "ir/ops/matmul.h"
 #include "ir/script/parse_or_die.h"
 #include "ir/script/printer.h"
@@ -36,6 +38,7 @@ Function Scheduled(const Function& function, std::vector<Choice> given = {}) {
   Choices choices = Choices::GivenOrPreferred(std::move(given));
   const AutoScheduled result = AutoSchedule(Module(function), *NamedTarget(kTarget), &intrins, choices);
   for (const RuleRefusal& refusal : result.left_alone) ADD_FAILURE() << refusal.ToString();
+  for (const RuleRefusal& refusal : result.refused) ADD_FAILURE() << refusal.ToString();
   return result.schedule.module().Main();
 }
 
@@ -155,6 +158,52 @@ Function Conv(int64_t batch, std::vector<int64_t> spatial, int64_t in, int64_t o
                     .windows = ops::Same(window, dims),
                     .groups = groups},
                    {type, type, type == kS8 ? kS32 : kF32});
+}
+
+// Results of 16 bits by each way there is.
+void ExpectStores(const Function& sums, DataType type, const std::string& block, bool matrices, bool map = true) {
+  const Function function = ops::WithConvertedOutput(sums, type);
+  for (const char* way : {"lanes", "vectors", "bulk"}) {
+    const Function scheduled =
+        Scheduled(function, {Choice::Of(block + ".store", way), {.name = block + ".tile_n", .value = 32}});
+    const std::string text = cuda::testing::KernelText(scheduled, kTarget);
+    EXPECT_THAT(text, HasSubstr("tw::wgmma<"));
+    const bool staged = way != std::string("lanes"), bulk = map && way == std::string("bulk");
+    EXPECT_EQ(absl::StrContains(text, "tw::stmatrix_x4("), staged && matrices) << way << text;
+    EXPECT_EQ(absl::StrContains(text, "tw::tma_store("), bulk) << way << text;
+    EXPECT_EQ(absl::StrContains(text, "tw::bulk_wait_read<0>();"), bulk) << way << text;
+    EXPECT_EQ(absl::StrContains(text, "_reindex_shared_dyn_vec);"), staged && !bulk) << way << text;
+    ExpectCompiles(text);
+    ExpectRight(function, scheduled);
+  }
+}
+TEST(WarpgroupTiles, StoresOfProducts) {
+  ExpectStores(ops::Matmul(128, 128, 96, {kF16, kF16, kF32}), kF16, "C", true);
+  ExpectStores(ops::Matmul(64, 32, 96, {kBf16, kBf16, kF32}), kBf16, "C", true);
+  // The engine clips at the edges of each matrix of the batch.
+  ExpectStores(ops::BatchMatmul(2, 100, 88, 72, {kF16, kF16, kF32}), kF16, "C", false);
+}
+TEST(WarpgroupTiles, StoresOfConvolutions) {
+  // Pixels that follow each other are rows of a matrix.
+  ExpectStores(Conv(2, {8, 8}, 64, 64, WindowOf(3, 1, 1)), kF16, "conv2d_nhwc", true);
+  ExpectStores(Conv(3, {9, 7}, 64, 72, WindowOf(3, 1, 1)), kF16, "conv2d_nhwc", false);
+  // Groups are columns of that matrix.
+  ExpectStores(Conv(1, {8, 8}, 64, 64, WindowOf(1, 1, 0), /*groups=*/2), kF16, "conv2d_nhwc", true);
+  // Pixels of a phase are no such rows.
+  ExpectStores(ops::ConvTranspose(1, 8, 8, 32, 32, {.kernel = 4, .stride = 2, .padding = 1}, {kF16, kF16, kF32}), kF16,
+               "conv2d_transpose_nhwc", true, /*map=*/false);
+}
+// Rows that do not begin at multiples of 16 bytes, and 32 bits that fill sectors, are stored by lanes.
+TEST(WarpgroupTiles, StoresByLanes) {
+  for (const Function& function : {ops::WithConvertedOutput(ops::Matmul(64, 60, 64, {kF16, kF16, kF32}, true), kF16),
+                                   ops::Matmul(64, 64, 64, {kF16, kF16, kF32})}) {
+    EXPECT_THAT(cuda::testing::KernelText(Scheduled(function), kTarget), Not(HasSubstr("tw::tma_store(")));
+  }
+  const Function wide = ops::Matmul(128, 64, 64, {kF16, kF16, kF32});
+  const Function scheduled = Scheduled(wide, {Choice::Of("C.store", "bulk")});
+  EXPECT_THAT(cuda::testing::KernelText(scheduled, kTarget), HasSubstr("tw::tma_store("));
+  ExpectMadeOfWgmma(scheduled);
+  ExpectRight(wide, scheduled);
 }
 
 // The engine finds the pixels of an image: strides, padding and dilation are in its map, and one map does for a kernel.

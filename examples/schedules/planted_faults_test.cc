@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "autoschedule/sketch/auto_schedule.h"
 #include "base/files.h"
 #include "codegen/cuda/testing/scheduled_kernels.h"
+#include "ir/script/parse_or_die.h"
 
 namespace tilewright {
 namespace {
@@ -20,23 +22,33 @@ namespace {
 constexpr size_t kMostSites = 6;
 
 struct Row {
-  const char *name, *program, *schedule, *target;
-  const char* faults;     // kinds that have a site in it
-  double tolerance = 0;   // of the right result
-  int64_t magnitude = 4;  // of inputs
+  const char *name, *program, *schedule, *target;  // without a schedule: by the rules, with these choices
+  const char* faults;                              // kinds that have a site in it
+  double tolerance = 0;                            // of the right result
+  int64_t magnitude = 4;                           // of inputs
   // Changes of the program: it becomes so deep that each stage of a pipeline is used several times.
   cuda::testing::Edits edits = {};
+  std::vector<Choice> choices = {};
 };
 void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
 
 std::string Script(const std::string& name) { return *ReadFile("examples/schedules/" + name + ".py"); }
+
+Function ScheduledByRules(const Function& function, const Row& row) {
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  Choices choices = Choices::GivenOrPreferred(row.choices);
+  const AutoScheduled result = AutoSchedule(Module(function), *NamedTarget(row.target), &intrins, choices);
+  for (const RuleRefusal& refusal : result.refused) ADD_FAILURE() << refusal.ToString();
+  return result.schedule.module().Main();
+}
 
 class PlantedFaults : public ::testing::TestWithParam<Row> {};
 TEST_P(PlantedFaults, AreReported) {
   const Row& row = GetParam();
   std::string program = Script(row.program);
   for (const auto& [what, by] : row.edits) program = cuda::testing::Replaced(program, what, by);
-  const Function scheduled = cuda::testing::Scheduled(program, Script(row.schedule));
+  const Function scheduled = row.schedule == nullptr ? ScheduledByRules(ParseFunctionOrDie(program), row)
+                                                     : cuda::testing::Scheduled(program, Script(row.schedule));
   const auto trial = cuda::testing::KernelTrial::Make(scheduled, row.target, row.magnitude);
   ASSERT_TRUE(trial.ok()) << trial.status();
   ASSERT_EQ(trial->Run(trial->program(), row.tolerance), "");
@@ -84,6 +96,42 @@ INSTANTIATE_TEST_SUITE_P(
             0,
             4,
             {{"192", "576"}}},
+        Row{"wgmma_bulk_stores",
+            "half_matmul",
+            nullptr,
+            "cuda-sm90a",
+            "barrier wait parity commit fence swizzle descriptor fragment early_release expect_bytes arrivals overlap",
+            0,
+            4,
+            {},
+            {{.name = "C.tile_m", .value = 128},
+             {.name = "C.tile_n", .value = 64},
+             {.name = "C.stages", .value = 3},
+             Choice::Of("C.store", "bulk")}},
+        Row{"wgmma_vector_stores",
+            "half_matmul",
+            nullptr,
+            "cuda-sm90a",
+            "barrier wait parity commit fence swizzle descriptor fragment early_release expect_bytes arrivals overlap",
+            0,
+            4,
+            {},
+            {{.name = "C.tile_m", .value = 128},
+             {.name = "C.tile_n", .value = 64},
+             {.name = "C.stages", .value = 3},
+             Choice::Of("C.store", "vectors")}},
+        Row{"wgmma_clipped_stores",
+            "half_matmul",
+            nullptr,
+            "cuda-sm90a",
+            "barrier wait parity commit fence swizzle descriptor early_release expect_bytes arrivals overlap",
+            0,
+            4,
+            {{"256, 64", "200, 88"}, {"(448, 64)", "(448, 88)"}, {"(256, 448)", "(200, 448)"}},
+            {{.name = "C.tile_m", .value = 128},
+             {.name = "C.tile_n", .value = 64},
+             {.name = "C.stages", .value = 3},
+             Choice::Of("C.store", "bulk")}},
         Row{"wgmma_roles_pixels", "im2col_convolution", "im2col_convolution_schedule", "cuda-sm90a",
             "barrier wait parity commit fence swizzle descriptor early_release expect_bytes arrivals overlap"}),
     [](const auto& info) { return std::string(info.param.name); });

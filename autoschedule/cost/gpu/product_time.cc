@@ -25,6 +25,15 @@ double LoadCycles(const BlockTile& tile, double bytes, double l2, const GpuTarge
   return fill > 0 ? std::max(read, (m + n) * row / fill) : read;
 }
 
+// Cycles until the results of a tile are stored.
+double StoreCycles(const ProductShape& shape, const BlockTile& tile, double l2, const GpuTarget& gpu) {
+  const double results = static_cast<double>(tile.m) * static_cast<double>(tile.n), bytes = shape.output_bytes,
+               fill = gpu.shared_fill_bytes_per_cycle;
+  if (shape.staged) return results * bytes / l2 + (fill > 0 ? results * bytes / fill : 0);
+  // Lanes that hold neighbours fill a sector with results as wide as sums, and a part of it with narrower ones.
+  return results * std::max(bytes, kSumBytes) / l2;
+}
+
 }  // namespace
 
 double ProductSeconds(const ProductShape& shape, const BlockTile& tile, const Target& target) {
@@ -34,7 +43,7 @@ double ProductSeconds(const ProductShape& shape, const BlockTile& tile, const Ta
   const GpuTarget& gpu = target.gpu_part();
   const double l2 = target.Farthest().bytes_per_cycle;
   const double load = LoadCycles(tile, bytes, l2, gpu);
-  const double store = m * n * shape.output_bytes / l2;
+  const double store = StoreCycles(shape, tile, l2, gpu);
   const auto parts = static_cast<double>(tile.parts);
   const double waves = std::ceil(parts * static_cast<double>(shape.batch) * Tiles(shape.m, tile.m) *
                                  Tiles(shape.n, tile.n) / CoresForClusters(target, tile.cluster_m * tile.cluster_n));

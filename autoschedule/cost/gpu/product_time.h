@@ -4,8 +4,8 @@
 //
 // A core multiplies one tile at a time: a step along K takes as long as the slowest of the unit that multiplies and the
 // operands' way from L2, or into shared memory where blocks of a cluster bring operands to each other. Tiles take
-// waves, as many as there are for each core; each wave waits for the first operands and stores its results. No kernel
-// is faster than main memory gives it its operands.
+// waves, as many as there are for each core; each wave waits for the first operands and stores its results, by whole
+// sectors or what lanes fill of them. No kernel is faster than main memory gives it its operands.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,9 @@ struct ProductShape {
   int64_t batch = 1, m = 1, n = 1, k = 1;
   DataType factor;  // of the operands
   int output_bytes = 4;
+  // Whether results go through shared memory, from where whole sectors are stored; else each lane stores its own, and
+  // narrow ones leave sectors in part empty.
+  bool staged = false;
 };
 
 struct BlockTile {

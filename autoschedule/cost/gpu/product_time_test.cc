@@ -37,6 +37,19 @@ TEST(ProductTime, ClustersReadLess) {
   EXPECT_EQ(MaxClusterBlocks(target), 8);
 }
 
+// Results of 16 bits cost as much as those of 32 where lanes store half sectors, and less through shared memory.
+TEST(ProductTime, StoresOfHalfSectors) {
+  const Target target = *NamedTarget("cuda-sm90a");
+  const auto seconds = [&](int output_bytes, bool staged) {
+    const ProductShape flat = {
+        .m = 128, .n = 128, .k = 64, .factor = DataType::Float(16), .output_bytes = output_bytes, .staged = staged};
+    return ProductSeconds(flat, {128, 128, 64}, target);
+  };
+  EXPECT_EQ(seconds(2, false), seconds(4, false));
+  EXPECT_LT(seconds(2, true), seconds(2, false));
+  EXPECT_GT(seconds(4, true), seconds(4, false));
+}
+
 // Nothing is faster than the peak of the unit and the memory allow.
 TEST(ProductTime, IsBoundedByRates) {
   const Target target = *NamedTarget("cuda-sm90a");

@@ -162,7 +162,7 @@ Outcome<OperandWay> FindWay(const Schedule& sch, BlockRv block, const WarpgroupP
 Outcome<WarpgroupProduct> PrepareOperands(Schedule& sch, BlockRv block, const ProductPlan& plan,
                                           const WarpgroupTile& tile, const Target& target, Choices& choices) {
   const int64_t widest = target.gpu_part().max_access_bytes;
-  WarpgroupProduct product{plan, tile, {}, widest, widest, widest};
+  WarpgroupProduct product{plan, tile, {}, {}, widest, widest, widest};
   Outcome<OperandWay> way = FindWay(sch, block, product);
   if (!way.ok() && PadChannels(sch, block, target, choices, product)) way = FindWay(sch, block, product);
   if (!way.ok()) {
@@ -173,6 +173,11 @@ Outcome<WarpgroupProduct> PrepareOperands(Schedule& sch, BlockRv block, const Pr
   if (product.way.copies == OperandCopies::kPixels) {
     TW_ASSIGN_OR_RETURN(product.way, ChooseCopies(sch, product, choices));
   }
+  Schedule tried = sch;
+  TW_ASSIGN_OR_RETURN(
+      const ProductBlocks blocks,
+      MakeWarpgroupBlocks(tried, block, product, {tile.Rows(), tile.Rows(), product.way.depth}, product.way.by_depth));
+  product.result = ResultOf(tried, blocks.form.output, target.gpu_part());
   return product;
 }
 

@@ -14,6 +14,7 @@
 
 #include "autoschedule/program/choices.h"
 #include "autoschedule/sketch/gpu/product_tiles.h"
+#include "autoschedule/sketch/gpu/result_way.h"
 #include "intrin/instructions.h"
 #include "schedule/recorder/schedule.h"
 #include "target/target.h"
@@ -48,6 +49,7 @@ struct WarpgroupProduct {
   ProductPlan plan;
   WarpgroupTile tile;
   OperandWay way;
+  ProductResult result = {};
   // Neighbours that lie side by side in the arrays behind packed operands, which hide it.
   int64_t row_vector = 0, column_vector = 0, output_vector = 0;
 };

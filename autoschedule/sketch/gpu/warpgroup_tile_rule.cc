@@ -1,12 +1,14 @@
 #include "autoschedule/sketch/gpu/warpgroup_tile_rule.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "autoschedule/movement/gpu/bind_threads.h"
 #include "autoschedule/program/block_loops.h"
+#include "autoschedule/sketch/gpu/result_way.h"
 #include "autoschedule/sketch/gpu/warpgroup_tiling.h"
 #include "base/status_macros.h"
 #include "ir/annotations.h"
@@ -77,26 +79,29 @@ Outcome<Done> BindInGroups(Schedule& sch, const ProductLoops& loops, LoopRv m, L
   return sch.Bind(tiles, "blockIdx.x");
 }
 
-// Each lane stores the sums that it holds (codegen/lower/gpu/fragment_lanes.h), with what consumers make of them.
-// `pairs`: two columns at once.
-Outcome<Done> StoreSums(Schedule& sch, const Tiled& tiled, LoopRv warpgroup, bool pairs) {
-  constexpr const char* kScope = "wgmma.accumulator";
-  TW_ASSIGN_OR_RETURN(const AutoCopy sums, tiled.stored
-                                               ? WriteStageAt(sch, tiled.product, *tiled.stored, warpgroup, kScope)
-                                               : WriteResultAt(sch, tiled.product, warpgroup, kScope));
-  TW_RETURN_IF_ERROR(Expand(sch, sums));
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch, sums.block, warpgroup));
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> r, sch.Split(loops[loops.size() - 2], {Value(), 4, 2, 8}));
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> c, sch.Split(loops.back(), {Value(), 4, 2}));
-  TW_RETURN_IF_ERROR(sch.Reorder({r[1], r[3], c[1], r[0], c[0], r[2], c[2]}));
-  TW_ASSIGN_OR_RETURN(const LoopRv lanes, FuseFirst(sch, {r[1], r[3], c[1]}, 3));
-  TW_RETURN_IF_ERROR(sch.Bind(lanes, "threadIdx.x"));
-  for (const LoopRv& loop : {r[0], c[0], r[2]}) TW_RETURN_IF_ERROR(sch.Unroll(loop));
-  return pairs ? sch.Vectorize(c[2]) : sch.Unroll(c[2]);
-}
 // Whether pairs of columns lie side by side in what is stored, none of them half outside.
 bool StoresPairs(const WarpgroupProduct& product, const ProductBlocks& blocks, int64_t parts) {
   return parts > 1 || (product.plan.sizes.n % 2 == 0 && blocks.output_vector % 2 == 0);
+}
+
+// Sums go to memory by lanes, or through shared memory.
+Outcome<Done> StoreSums(Schedule& sch, const WarpgroupProduct& product, const WarpgroupTiling& tiling,
+                        const ProductBlocks& blocks, const Tiled& tiled, LoopRv warpgroup, const Target& target,
+                        Choices& choices) {
+  const bool pairs = StoresPairs(product, blocks, tiling.parts);
+  if (!tiled.stored) return StoreResults(sch, tiled.product, tiled.stored, warpgroup, pairs);
+  const MatrixSizes& sizes = product.plan.sizes;
+  const ResultTile tile = {.rows = std::min(tiling.tile.m, sizes.m),
+                           .columns = std::min(tiling.tile.n, sizes.n),
+                           .warpgroups = tiling.warpgroups,
+                           .divides = sizes.m % tiling.tile.m == 0 && sizes.n % tiling.tile.n == 0};
+  TW_ASSIGN_OR_RETURN(const ResultStores stores,
+                      ChooseStores(sch, product.plan.name, product.result, tile, target, choices));
+  if (stores == ResultStores::kLanes) return StoreResults(sch, tiled.product, tiled.stored, warpgroup, pairs);
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch.GetLoops(tiled.product));
+  const auto inner = std::ranges::find_if(
+      loops, [&](const LoopRv& loop) { return LoopOf(sch, loop).var.same_as(LoopOf(sch, warpgroup).var); });
+  return StageResults(sch, tiled.product, *tiled.stored, *std::prev(inner), warpgroup, tile, stores, target);
 }
 
 // All threads copy together; the engine does it for them where a producer has the copies.
@@ -152,7 +157,7 @@ Outcome<Done> ScheduleWarpgroupTiles(Schedule& sch, BlockRv block, const Product
   TW_RETURN_IF_ERROR(sch.Reorder({i[0], j[0], i[1], k[0], k[1], i[2], j[1], k[2]}));
   TW_RETURN_IF_ERROR(BindInGroups(sch, tiled.loops, i[0], j[0], tiling));
   TW_RETURN_IF_ERROR(sch.Bind(i[1], "threadIdx.y"));
-  TW_RETURN_IF_ERROR(StoreSums(sch, tiled, i[1], StoresPairs(product, blocks, tiling.parts)));
+  TW_RETURN_IF_ERROR(StoreSums(sch, product, tiling, blocks, tiled, i[1], target, choices));
   TW_RETURN_IF_ERROR(CopyTiles(sch, product, tiling, tiled.product, k[0], blocks));
   TW_RETURN_IF_ERROR(TensorizeTiles(sch, product, tiling.tile.n, tiled.product, k[0], i[2]));
   TW_RETURN_IF_ERROR(PipelineCopies(sch, k[0], tiling.stages));

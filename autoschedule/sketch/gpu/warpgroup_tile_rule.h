@@ -6,15 +6,15 @@
 //       for k0, in stages, copies ahead of products:
 //           A_shared, B_shared: tiles of the operands, zero outside of them
 //           for k1: sums += A_shared * B_shared
-//       C[...] = sums                                each lane stores those it holds, with elementwise consumers
+//       C[...] = sums                                with elementwise consumers: by lanes, or through shared memory
 //
 // Neighbouring blocks may form a cluster where the engine copies: what all of them need each copies in part, for all.
 //
 // Products of few tiles and great depth are divided along the depth: parts of the sums go to memory, and a second
 // kernel adds them up.
 //
-// The steps: operand_way.h brings operands into reach, warpgroup_tiling.h chooses tiles, the rule applies them. Choices
-// are theirs, and of the second kernel NAME.sum.vector and NAME.sum.threads.
+// The steps: operand_way.h brings operands into reach, warpgroup_tiling.h chooses tiles, the rule applies them, and
+// result_way.h stores results. Choices are theirs, and of the second kernel NAME.sum.vector and NAME.sum.threads.
 #pragma once
 
 #include <optional>

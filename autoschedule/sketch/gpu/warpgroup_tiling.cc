@@ -48,12 +48,14 @@ struct Problem {
 
 double Seconds(const Problem& problem, const ProductTile& tile, int64_t parts, const ClusterShape& cluster = {}) {
   const MatrixSizes& sizes = problem.sizes();
+  const ProductResult& result = problem.product.result;
   const ProductShape shape = {.batch = sizes.batch,
                               .m = sizes.m,
                               .n = sizes.n,
                               .k = sizes.k,
                               .factor = problem.row().a.type,
-                              .output_bytes = problem.product.plan.contraction.output->dtype.bytes()};
+                              .output_bytes = result.type.bytes(),
+                              .staged = parts == 1 && PrefersStaging(result, problem.target)};
   return ProductSeconds(shape, {tile.m, tile.n, tile.k, parts, cluster.m, cluster.n}, problem.target);
 }
 

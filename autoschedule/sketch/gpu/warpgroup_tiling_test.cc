@@ -8,8 +8,10 @@
 
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/sketch/gpu/operand_way.h"
+#include "autoschedule/sketch/gpu/result_way.h"
 #include "autoschedule/sketch/gpu/warpgroup_tile_rule.h"
 #include "ir/ops/conv.h"
+#include "ir/ops/converted_output.h"
 #include "ir/ops/matmul.h"
 
 namespace tilewright {
@@ -30,7 +32,7 @@ struct Problem {
   // The way of the block as it is, or why there is none.
   std::string Found() {
     const int64_t widest = target.gpu_part().max_access_bytes;
-    const Outcome<OperandWay> way = FindWay(sch, block, {plan, tile, {}, widest, widest, widest});
+    const Outcome<OperandWay> way = FindWay(sch, block, {plan, tile, {}, {}, widest, widest, widest});
     return way.ok() ? ToString(*way) : way.refusal().reason;
   }
   // The way that was made where there was none.
@@ -91,6 +93,27 @@ TEST(OperandWay, OfImages) {
   EXPECT_EQ(Problem(Convolution(16), "conv2d_nhwc").Prepared(), "threads, [k, n], depth 64");
   EXPECT_EQ(Problem(Convolution(3), "conv2d_nhwc").Found(), kSingleElements);
   EXPECT_EQ(Problem(Convolution(3), "conv2d_nhwc").Prepared(), "threads, [k, n], depth 64");
+}
+
+// 16 bits go through shared memory where threads or the engine can store vectors of them.
+TEST(ResultWay, OfProducts) {
+  const auto way = [](const Function& function, int64_t columns, const std::string& store = "") {
+    Problem problem(function, "C");
+    Choices choices = store.empty() ? Choices::Preferred() : Choices::GivenOrPreferred({Choice::Of("C.store", store)});
+    const Outcome<WarpgroupProduct> product =
+        PrepareOperands(problem.sch, problem.block, problem.plan, problem.tile, problem.target, choices);
+    EXPECT_TRUE(product.ok());
+    return *ChooseStores(problem.sch, "C", product->result, {.rows = 64, .columns = columns}, problem.target, choices);
+  };
+  const ops::OperandTypes types = {kF16, kF16, kF32};
+  const Function half = ops::WithConvertedOutput(ops::Matmul(256, 256, 256, types), kF16);
+  EXPECT_EQ(way(half, 64), ResultStores::kBulk);
+  EXPECT_EQ(way(half, 64, "vectors"), ResultStores::kVectors);
+  EXPECT_EQ(way(half, 64, "lanes"), ResultStores::kLanes);
+  EXPECT_EQ(way(ops::Matmul(256, 256, 256, types), 64), ResultStores::kLanes);
+  EXPECT_EQ(way(ops::Matmul(256, 256, 256, types), 64, "bulk"), ResultStores::kBulk);
+  // Rows do not begin at multiples of 16 bytes.
+  EXPECT_EQ(way(ops::WithConvertedOutput(ops::Matmul(256, 100, 256, types), kF16), 64, "bulk"), ResultStores::kLanes);
 }
 
 TEST(WarpgroupTiling, IsPrinted) {

@@ -36,12 +36,12 @@ class Planter {
  public:
   explicit Planter(const Program& program) : program_(program), lines_(absl::StrSplit(program.text, '\n')) {}
 
-  void Barriers() { Remove({"__syncthreads();", "tw::cluster_sync();"}); }
-  void Commits() { Remove({"tw::cp_async_commit();", "tw::wgmma_commit();"}); }
+  void Barriers() { Remove({"__syncthreads();", "tw::cluster_sync();", "tw::named_barrier("}); }
+  void Commits() { Remove({"tw::cp_async_commit();", "tw::wgmma_commit();", "tw::bulk_commit();"}); }
   void Fences() { Remove({"tw::fence_proxy_async", "tw::fence_mbarrier_init();", "tw::wgmma_fence("}); }
 
   void Waits() {
-    for (const char* call : {"cp_async_wait<", "wgmma_wait<"}) {
+    for (const char* call : {"cp_async_wait<", "wgmma_wait<", "bulk_wait<", "bulk_wait_read<"}) {
       Numbers(call, ">", [](int64_t n) { return n + 1; });
     }
     Numbers("groups[1] + ", "u <", [](int64_t n) { return n + 1; });
@@ -100,6 +100,7 @@ class Planter {
 
   void Fragments() {
     for (size_t i = 0; i < lines_.size(); ++i) {
+      Substitute(i, "stmatrix_x4(", "stmatrix_x4_trans(");
       if (!absl::StrContains(lines_[i], "ldmatrix_x")) continue;
       if (absl::StrContains(lines_[i], "_trans(")) {
         Substitute(i, "_trans(", "(");

@@ -12,6 +12,7 @@
 //   swizzle          kSwizzle128, x ^ y, a map's span            another
 //   descriptor       wgmma_descriptor(..., 16, 1024), a map      half of the stride, another corner
 //   fragment         ldmatrix_x4_trans, rows of a tile           ldmatrix_x4, rows of another length
+//                    stmatrix_x4                                 stmatrix_x4_trans
 //   early_release    a wait or barrier, then the release         the release, then the wait
 //   expect_bytes     mbarrier_expect_tx(full, 16384)             16 bytes more, or fewer
 //   arrivals         mbarrier_init(empty, 8)                     9
