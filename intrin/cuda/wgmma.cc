@@ -122,7 +122,7 @@ def impl(a: T.handle, d: T.handle):
         T.reads(A[0:64, 0:16])
         T.writes(D[0:64, 0:16])
         for tx in T.thread_binding(128, thread="threadIdx.x"):
-            with T.attr(0, "cuda.instruction", T.cuda.stmatrix_x4(T.address_of(D[tx // 32 * 16 + tx % 16, tx % 32 // 16 * 8]), T.tvm_access_ptr(T.type_annotation("uint32"), A.data, (A.elem_offset // T.max(sa, 1) // 64 * (sa // 16) + A.elem_offset % T.max(sa, 1) // 16) * 4, 4, 1))):
+            with T.attr(0, "cuda.instruction", T.cuda.stmatrix_x4(ADDRESS_D, REGISTERS_A)):
                 for e in range(8):
                     D[ROW, COLUMN_] = A[ROW, COLUMN_]
 )";
@@ -256,7 +256,11 @@ std::optional<TensorIntrin> MakeStMatrix(std::string_view name, absl::string_vie
   const MachineInstruction* row = InstructionNamed("stmatrix", {parts[0].data(), parts[0].size()});
   if (row == nullptr) return std::nullopt;
   return IntrinOfRow(kStMatrix,
-                     {{"TYPE", row->a.type.ToString()},
+                     {{"ADDRESS_D", "T.address_of(D[tx // 32 * 16 + tx % 16, tx % 32 // 16 * 8])"},
+                      {"REGISTERS_A",
+                       "T.tvm_access_ptr(T.type_annotation(\"uint32\"), A.data, (A.elem_offset // T.max(sa, 1) // 64 "
+                       "* (sa // 16) + A.elem_offset % T.max(sa, 1) // 16) * 4, 4, 1)"},
+                      {"TYPE", row->a.type.ToString()},
                       {"SCOPE", parts[1] == "shared" ? "shared" : "shared.dyn"},
                       {"COLUMN_", std::string(kColumn)},
                       {"ROW", std::string(kRow)}},
