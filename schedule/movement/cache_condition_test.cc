@@ -4,6 +4,7 @@
 #include <string>
 
 #include "ir/script/parse_or_die.h"
+#include "ir/script/printer.h"
 #include "schedule/layout/reindex.h"
 #include "schedule/movement/cache_read.h"
 #include "schedule/movement/cache_write.h"
@@ -102,6 +103,45 @@ TEST(CacheCondition, IsRefusedWhereTheCacheDoesNotHoldWhatItReads) {
   EXPECT_EQ(WhyNotCached("vi", "C[i + 1] < 3", "    for i in range(8):"),
             "the predicate of G may read elements of C that C does not write");
   EXPECT_EQ(WhyNotCached("vi", "C[i + 1] < 3"), "the predicate of G reads C below a loop of C");
+}
+
+// Bounds of loops read the buffer too: the copy comes before them.
+TEST(CacheCondition, BoundsAndBindingsAreReadBehindTheCopy) {
+  const Function f = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(L: T.Buffer((6,), "int32"), A: T.Buffer((6, 9), "int32"), C: T.Buffer((6, 9), "int32"), E: T.Buffer((6,), "int32")):
+    N = T.alloc_buffer((6,), "int32")
+    for i in range(6):
+        with T.block("N"):
+            vi = T.axis.spatial(6, i)
+            N[vi] = L[vi] % 9
+        for j in range(N[i]):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                T.reads(A[vi, vj])
+                C[vi, vj] = A[vi, vj]
+        with T.block("E"):
+            vi = T.axis.spatial(6, i)
+            E[vi] = N[vi]
+)");
+  const Outcome<CacheWriteResult> write = CacheWrite(f, BlockNamed(f, "N"), 0, "local", {});
+  ASSERT_TRUE(write.ok()) << ReasonOf(write, f);
+  const std::string text = Print(Module(write->function));
+  EXPECT_LT(text.find("N[v0] = N_local[v0]"), text.find("in range(N[i])")) << text;
+  ExpectEquivalent(f, write->function);
+}
+
+TEST(CacheCondition, BoundsOfALoopAroundTheWriterAreNotCached) {
+  const Function f = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((6, 9), "int32"), N: T.Buffer((9,), "int32")):
+    for i in range(6):
+        for j in range(N[i] % 9):
+            with T.block("N"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                N[vj] = A[vi, vj]
+)");
+  EXPECT_EQ(ReasonOf(CacheWrite(f, BlockNamed(f, "N"), 0, "local", {}), f), "the bounds of j read N, which N writes");
 }
 
 }  // namespace

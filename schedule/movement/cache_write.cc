@@ -47,6 +47,15 @@ std::optional<Refusal> WhyNotWriter(const Function& function, const BlockScope& 
       return Refusal{kName, "{block0} also reads {text0}", {child.id()}, {}, {buffer->name}};
     }
   }
+  for (const ForNode* loop : child.loops) {
+    if (BoundsRead(*loop, buffer)) {
+      return Refusal{kName,
+                     "the bounds of {loop1} read {text0}, which {block0} writes",
+                     {child.id(), loop->id},
+                     {},
+                     {buffer->name}};
+    }
+  }
   for (uint32_t reader : scope.Readers(buffer)) {
     const ScopeChild& other = *scope.Find(reader);
     if (&other < &child && ShareLoop(other, child)) {

@@ -7,6 +7,7 @@
 #include "ir/functor.h"
 #include "ir/substitute.h"
 #include "schedule/program/loop_tree.h"
+#include "schedule/program/sum_form.h"
 
 namespace tilewright {
 namespace {
@@ -237,14 +238,34 @@ const char* WhyCannotUseCache(const BlockNode& block, const Buffer& buffer, cons
   return reason;
 }
 
+bool BoundsRead(const ForNode& loop, const Buffer& buffer) {
+  return Reads(loop.min, buffer) || Reads(loop.extent, buffer);
+}
+
 std::vector<uint32_t> ReadersBehind(const BlockScope& scope, uint32_t writer) {
   std::vector<uint32_t> readers;
   for (const Dependence& dependence : scope.dependences()) {
-    if (dependence.source != writer || dependence.kind != DependenceKind::kReadAfterWrite) continue;
-    const uint32_t reader = dependence.destination;
-    if (std::find(readers.begin(), readers.end(), reader) == readers.end()) readers.push_back(reader);
+    if (dependence.source == writer && dependence.kind == DependenceKind::kReadAfterWrite) {
+      readers.push_back(dependence.destination);
+    }
   }
-  return readers;
+  // What stands around a block is no read of the block.
+  const ScopeChild& child = *scope.Find(writer);
+  const auto reads_around = [&](const ScopeChild& other, const Buffer& buffer) {
+    return std::ranges::any_of(other.realize->bindings, [&](const Expr& e) { return Reads(e, buffer); }) ||
+           std::ranges::any_of(other.loops, [&](const ForNode* loop) {
+             return std::ranges::find(child.loops, loop) == child.loops.end() && BoundsRead(*loop, buffer);
+           });
+  };
+  std::vector<uint32_t> in_order;
+  for (const ScopeChild& other : scope.children()) {
+    const bool reads = std::ranges::find(readers, other.id()) != readers.end();
+    const bool around = &other > &child && std::ranges::any_of(child.realize->block->writes, [&](const auto& write) {
+      return reads_around(other, write.buffer);
+    });
+    if (reads || around) in_order.push_back(other.id());
+  }
+  return in_order;
 }
 
 CopyPlace FindCopyPlace(const BlockScope& scope, const ScopeChild& writer, const std::vector<uint32_t>& users) {

@@ -50,7 +50,10 @@ struct CopyPlace {
   std::vector<const ForNode*> loops_inside;  // the loops below it around the writing block, outermost first
   std::vector<const ForNode*> loops_around;  // the others, outermost first
 };
-// The blocks behind `writer` that read something which it writes, in the order of the program.
+// Whether the least value or the extent of a loop is made of elements of the buffer.
+bool BoundsRead(const ForNode& loop, const Buffer& buffer);
+// The blocks behind `writer` that read something which it writes, in the order of the program; the bindings of a block
+// and the bounds of loops around it, which are not around the writer, count.
 std::vector<uint32_t> ReadersBehind(const BlockScope& scope, uint32_t writer);
 
 // The innermost place that has the writer and at least one of the `users` below it.
