@@ -1,6 +1,7 @@
 // fuse, reorder, parallel, vectorize, unroll, bind, add_unit_loop and annotations.
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "ir/script/parse_or_die.h"
 #include "ir/script/printer.h"
 #include "ir/structural.h"
@@ -123,6 +124,35 @@ TEST(Reorder, SeveralBlocksThatStayWithinAnIteration) {
   Outcome<ReorderResult> reordered = Reorder(before, {loops[1], loops[0]});
   ASSERT_TRUE(reordered.ok()) << Line(reordered, before);
   EXPECT_TRUE(SameResults(before, reordered->function));
+}
+
+// Two blocks under the same condition of a rest: where the reader runs, the writer has run.
+TEST(Kinds, BlocksUnderOneConditionStayWithinAnIteration) {
+  const auto program = [](const std::string& first, const std::string& second) {
+    return ParseFunctionOrDie(absl::StrCat(R"(
+      @T.prim_func
+      def main(A: T.Buffer((13,), "float32"), B: T.Buffer((13,), "float32"), C: T.Buffer((13,), "float32")):
+          for i, j in T.grid(4, 4):
+              with T.block("B"):
+                  vi = T.axis.spatial(13, i * 4 + j)
+                  T.where()",
+                                           first, R"()
+                  B[vi] = A[vi] + T.float32(1)
+              with T.block("C"):
+                  vi = T.axis.spatial(13, i * 4 + j)
+                  T.where()",
+                                           second, R"()
+                  C[vi] = B[vi] * T.float32(2))"));
+  };
+  const Function same = program("i * 4 + j < 13", "i * 4 + j < 13");
+  Outcome<Function> vectorized = Vectorize(same, LoopsOf(same, "B")[1]);
+  ASSERT_TRUE(vectorized.ok()) << Line(vectorized, same);
+  EXPECT_TRUE(SameResults(same, *vectorized));
+  const Function more = program("i * 4 + j < 13", "i * 4 + j < 13 and j < 3");
+  EXPECT_EQ(Line(Vectorize(more, LoopsOf(more, "B")[1]), more), "accepted");
+  const Function less = program("i * 4 + j < 13 and j < 3", "i * 4 + j < 13");
+  EXPECT_EQ(Line(Vectorize(less, LoopsOf(less, "B")[1]), less),
+            "vectorize: block C may use elements of B that block B writes in another iteration of loop j");
 }
 
 // A padded stage in tiles that overlap from one iteration to the next, as a tuner of convolutions makes them: each

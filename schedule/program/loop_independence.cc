@@ -13,6 +13,7 @@
 #include "ir/functor.h"
 #include "ir/structural.h"
 #include "ir/substitute.h"
+#include "schedule/program/conjuncts.h"
 #include "schedule/program/loop_ranges.h"
 #include "schedule/program/loop_tree.h"
 #include "verify/structure/instance_order.h"
@@ -96,8 +97,22 @@ class OneIteration {
     BindLoops(analyzer_, shared);
     auto needed = arith::MayTouch(needed_in_loops, DomainOf(own_a), a.realize->predicate, &analyzer_);
     if (!needed) return false;
-    auto provided = arith::MustCover(provided_in_loops, DomainOf(own_b), b.realize->predicate, &analyzer_);
+    const Expr left = LeftOf(b.realize->predicate, a.realize->predicate, own_b);
+    auto provided = arith::MustCover(provided_in_loops, DomainOf(own_b), left, &analyzer_);
     return provided && arith::Covers(*provided, *needed, inner.buffer->shape, &analyzer_);
+  }
+  // What is left of a condition where another one holds: without the parts that both have, which are the same for all
+  // iterations of `own`. Parts that load may change in between.
+  static Expr LeftOf(const Expr& condition, const Expr& holds, const std::vector<const ForNode*>& own) {
+    const std::vector<Expr> known = Conjuncts(holds);
+    Expr left = True();
+    for (const Expr& part : Conjuncts(condition)) {
+      bool fixed = std::ranges::none_of(own, [&](const ForNode* loop) { return UsesVar(part, loop->var); });
+      PreOrder(part, [&](const Expr& e) { return fixed = fixed && !isa<LoadNode>(e) && !isa<CallNode>(e); });
+      const auto is_it = [&](const Expr& other) { return StructuralEqual(other, part); };
+      if (!fixed || std::ranges::none_of(known, is_it)) left = IsTrue(left) ? part : And(left, part);
+    }
+    return left;
   }
   // Sums of tiles in quotients that are constant in the end, say.
   arith::Region Simplified(arith::Region region, const std::vector<const ForNode*>& loops) {
