@@ -125,6 +125,9 @@ int RunExplain(const CommandArguments& args) {
     const std::optional<ScheduledProgram> by_schedule = ScheduleProgram(args, *module, *target, &intrins);
     if (!by_schedule) return kRefused;
     scheduled = by_schedule->schedule.module();
+    for (const std::string& refused : by_schedule->refused) {
+      args.out() << "the preferred sketch refuses a block, and another one schedules it: " << refused << "\n";
+    }
   }
   bool first = true;
   for (const Function& function : scheduled.functions()) {

@@ -33,6 +33,15 @@ TEST(Explain, AScheduledMatmulIsLimitedByArithmetic) {
   EXPECT_THAT(result.out, HasSubstr("  cores                  2 of 2\n"));
 }
 
+TEST(Explain, NamesWhatThePreferredSketchRefuses) {
+  std::string doubles = kMatmul;
+  for (size_t at = 0; (at = doubles.find("float32", at)) != std::string::npos;) doubles.replace(at, 7, "float64");
+  const Result result = RunTool({"explain", "-", "--target=arm-neoverse-n1"}, doubles);
+  EXPECT_EQ(result.status, kDone) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("the preferred sketch refuses a block, and another one schedules it: "
+                                    "contraction_rule: the target has no tiles that multiply float64 by float64"));
+}
+
 TEST(Explain, AProgramAsItIsWrittenWaits) {
   const Result result = RunTool({"explain", "-", "--target=x86-znver4", "--as-is"}, kMatmul);
   EXPECT_EQ(result.status, kDone) << result.err;

@@ -18,7 +18,10 @@ ScheduledProgram ByRules(const CommandArguments& args, const Module& module, con
                          IntrinRegistry* intrins) {
   AutoScheduled result = AutoSchedule(module, target, intrins);
   for (const RuleRefusal& block : result.left_alone) args.err() << "not scheduled: " << block.ToString() << "\n";
-  return {std::move(result.schedule), "rules"};
+  std::vector<std::string> refused;
+  for (const RuleRefusal& refusal : result.refused) refused.push_back(refusal.ToString());
+  for (const RuleRefusal& refusal : result.reduced) refused.push_back(refusal.ToString());
+  return {std::move(result.schedule), "rules", std::move(refused)};
 }
 
 std::optional<ScheduledProgram> ByDatabase(const CommandArguments& args, const std::string& path, const Module& module,

@@ -23,6 +23,8 @@ std::optional<std::string> ReadSchedule(const CommandArguments& args, const std:
 struct ScheduledProgram {
   Schedule schedule;
   std::string by;  // "rules", "database" or "script"
+  // The rules' structures that refused a block which another one schedules, or a part of them: a sentence each.
+  std::vector<std::string> refused = {};
 };
 
 // The scheduled program, intrinsics of --intrin included in `intrins`. With --db: the best record that is not stale,

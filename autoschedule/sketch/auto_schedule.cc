@@ -150,7 +150,16 @@ class FunctionRules {
     const Outcome<Choices::Pick> pick = choices.Take(attempt, name, places, 0, std::move(meanings));
     if (!pick.ok()) return 0;
     const auto chosen = static_cast<size_t>(std::ranges::find(places, pick->value) - places.begin());
-    Outcome<std::monostate> done = open[chosen].structure.apply(attempt, choices);
+    const Structure& structure = open[chosen].structure;
+    const Schedule begun = attempt;
+    const Choices taken = choices;
+    Outcome<std::monostate> done = structure.apply(attempt, choices);
+    if (!done.ok() && structure.otherwise) {
+      result_.reduced.push_back({done.refusal(), attempt.refused_function() ? attempt.refused_function() : Current()});
+      attempt = begun;
+      choices = taken;
+      done = structure.otherwise(attempt, choices);
+    }
     if (done.ok() && list_.verified) done = Verified(attempt.module().Find(function_));
     if (done.ok()) {
       sch_ = std::move(attempt);
@@ -224,7 +233,7 @@ AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinReg
 AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinRegistry* intrins, Choices& choices,
                            SharedSteps* shared) {
   Phase phase("rules");
-  AutoScheduled result{Schedule(module, {.intrins = intrins, .shared = shared}), {}, {}};
+  AutoScheduled result{Schedule(module, {.intrins = intrins, .shared = shared}), {}, {}, {}};
   for (const Function& function : module.functions()) {
     if (!isa<BlockRealizeNode>(function->body)) continue;
     FunctionRules(result, function->name, target, intrins, choices).Run();

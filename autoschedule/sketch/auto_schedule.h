@@ -35,6 +35,8 @@ struct AutoScheduled {
   std::vector<RuleRefusal> refused;
   // One for each block, or function, that no rule scheduled. It runs as it is written: valid and slow.
   std::vector<RuleRefusal> left_alone;
+  // Why structures schedule a block without others that were to join it.
+  std::vector<RuleRefusal> reduced = {};
 };
 
 // Schedules every function of the module, with the choices that `choices` makes. `intrins` must outlive the result.

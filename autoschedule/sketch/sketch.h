@@ -43,6 +43,9 @@ struct Structure {
   Fit fit = Fit::kBest;
   // On a refusal the steps before it stay applied.
   std::function<Outcome<std::monostate>(Schedule& sch, Choices& choices)> apply;
+  // What is left of the structure where `apply` refuses the block: a chain without the blocks that cannot join it. May
+  // be null. AutoScheduled::reduced receives the refusal.
+  std::function<Outcome<std::monostate>(Schedule& sch, Choices& choices)> otherwise = {};
 };
 
 struct Sketch {

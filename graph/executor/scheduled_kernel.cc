@@ -194,6 +194,9 @@ absl::StatusOr<ScheduledKernel> ScheduleKernel(const PrimFunc& canonical, const 
   }
   const AutoScheduled scheduled = AutoSchedule(Module(marked), target, &intrins);
   if (auto kernel = kernels.Of(scheduled.schedule.module())) {
+    for (const auto* refusals : {&scheduled.refused, &scheduled.reduced}) {
+      for (const RuleRefusal& refused : *refusals) kernel->refused.push_back(refused.ToString());
+    }
     return WithPace(*std::move(kernel), canonical, target, scheduled.left_alone);
   }
   if (!constants.empty()) {

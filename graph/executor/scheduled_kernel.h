@@ -24,6 +24,8 @@ struct ScheduledKernel {
   std::vector<KernelVersion> versions;
   KernelPace pace;
   bool by_record = false;  // of the database; else by rules, or as written
+  // Why a structure that the rules prefer refused a block, which another one schedules.
+  std::vector<std::string> refused = {};
 };
 
 // The program under the name kKernelMain, with parameters of distinct names: equal programs become equal.

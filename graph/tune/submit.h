@@ -1,15 +1,15 @@
 // Tuning on many machines, by whatever starts jobs there: nothing of ours is resident.
 //
-//   SubmitOptions options{.submit = "ssh board {}", .jobs = 2, .command = [](const std::vector<uint64_t>& workloads) {...}};
+//   SubmitOptions options{.submit = "ssh board {}", .jobs = 2, .command = [](const auto& workloads) { ... }};
 //   TW_ASSIGN_OR_RETURN(SubmitResult result, SubmitTasks(tasks, query, database, options));
 //
 // The tasks are sharded into jobs of about equal weight. The template is a command of the shell in which {} stands for
-// the quoted command of a job: `sh -c {}`, `ssh HOST {}`, `srun -n1 sh -c {}`. All jobs run at once; what starts them may
-// queue them. A job writes its records to its standard output, one line of JSON each, and at last EndOfRecords: no
+// the quoted command of a job: `sh -c {}`, `ssh HOST {}`, `srun -n1 sh -c {}`. All jobs run at once; what starts them
+// may queue them. A job writes its records to its standard output, one line of JSON each, and at last EndOfRecords: no
 // disk needs to be shared. They are stored as they come, so what a lost job has sent is kept.
 //
-// A job is lost when its command fails, or ends without that last line. It is submitted once more; when it is lost again,
-// the result names it.
+// A job is lost when its command fails, or ends without that last line. It is submitted once more; when it is lost
+// again, the result names it.
 #pragma once
 
 #include <cstdint>

@@ -63,8 +63,8 @@ struct ModelTuning {
 absl::StatusOr<ModelTuning> TuneModel(absl::Span<const ModelTask> tasks, const Target& target, Database& database,
                                       const ModelTuneOptions& options);
 
-// For each task its kernels, calls, time of a call before and after, percent of the bound, and whether a record is used;
-// then the sum over a run. Times that were not measured are projected, and marked with ~.
+// For each task its kernels, calls, time of a call before and after, percent of the bound, and whether a record is
+// used; then the sum over a run. Times that were not measured are projected, and marked with ~.
 std::string ToString(const ModelTuning& tuning, absl::Span<const ModelTask> tasks);
 
 }  // namespace tilewright::graph

@@ -74,6 +74,7 @@ struct KernelFacts {
   double seconds = 0;
   std::string limiter;
   bool by_record = false;
+  std::vector<std::string> refused;  // by structures that the rules prefer
 };
 
 // What the cost model says about each kernel; extents that are symbols count as it takes them.
@@ -91,6 +92,7 @@ std::vector<KernelFacts> FactsOf(const PlannedFunction& function, const Target& 
     facts[i].seconds = projection.seconds;
     facts[i].limiter = projection.limiter;
     facts[i].by_record = good && scheduled->by_record;
+    if (good) facts[i].refused = scheduled->refused;
   }
   return facts;
 }
@@ -112,6 +114,15 @@ void PrintPlan(std::ostream& out, const PlannedFunction& function, const std::ve
                            !function.kernels()[kernel].scheduled ? "  (as written: its schedule does not compile)"
                            : facts[kernel].by_record             ? "  (record)"
                                                                  : "");
+  }
+}
+
+// A line for each block of a kernel that the preferred structure refuses, and another one schedules.
+void PrintRefused(std::ostream& out, const std::vector<KernelFacts>& facts) {
+  for (size_t i = 0; i < facts.size(); ++i) {
+    for (const std::string& refused : facts[i].refused) {
+      out << "k" << i << ": the preferred sketch refuses a block: " << refused << "\n";
+    }
   }
 }
 
@@ -301,6 +312,7 @@ int ExplainOnnx(const CommandArguments& args) {
   PrintSlowKernels(model->executor(), args.out());
   if (args.Has("--plan")) {
     PrintPlan(args.out(), *planned, facts);
+    PrintRefused(args.out(), facts);
     if (!report.kernels.empty()) args.out() << "\n" << ToString(report);
   }
   return kDone;
