@@ -194,14 +194,58 @@ size_t RowCount(const Schedule& sch, std::span<const BlockRv> chain) {
   return 0;
 }
 
-Outcome<std::monostate> PlaceInRows(Schedule& sch, std::span<const BlockRv> blocks, LoopRv row) {
-  std::vector<BlockRv> left;
-  for (const BlockRv& block : blocks) {
-    if (!sch.ReverseComputeAt(block, row).ok()) left.push_back(block);
+namespace {
+
+// Brings blocks into the loop as far as they have a producer or a consumer there, until none is left that has; gives
+// those that have neither, and why the last of them stays.
+std::vector<BlockRv> JoinRows(Schedule& sch, std::vector<BlockRv> blocks, LoopRv row, std::optional<Refusal>* why) {
+  for (size_t before = 0; before != blocks.size();) {
+    before = blocks.size();
+    std::erase_if(blocks, [&](const BlockRv& block) { return sch.ReverseComputeAt(block, row).ok(); });
+    // What has no producer in the loop has consumers there.
+    for (size_t i = blocks.size(); i-- > 0;) {
+      const Outcome<std::monostate> placed = sch.ComputeAt(blocks[i], row);
+      if (placed.ok()) {
+        blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(i));
+      } else {
+        *why = placed.refusal();
+      }
+    }
   }
-  // What has no producer in the loop has consumers there.
-  for (size_t i = left.size(); i-- > 0;) TW_RETURN_IF_ERROR(sch.ComputeAt(left[i], row));
-  return std::monostate();
+  return blocks;
+}
+
+// The loop over rows made one with that of the first block whose own can be.
+Outcome<LoopRv> MergeRows(Schedule& sch, std::vector<BlockRv>& blocks, LoopRv row, size_t rows) {
+  std::optional<Refusal> why;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch.GetLoops(blocks[i]));
+    if (loops.size() < rows) continue;
+    const LoopRv other = loops[rows - 1];
+    for (const auto& order : {std::vector<LoopRv>{row, other}, {other, row}}) {
+      const Outcome<LoopRv> merged = sch.Merge(order);
+      if (merged.ok()) {
+        blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(i));
+        return *merged;
+      }
+      why = merged.refusal();
+    }
+  }
+  return why ? *why : Refusal{"row_chain", "the blocks have no loops over rows"};
+}
+
+}  // namespace
+
+Outcome<LoopRv> PlaceInRows(Schedule& sch, std::span<const BlockRv> blocks, LoopRv row, size_t rows) {
+  std::optional<Refusal> why;
+  std::vector<BlockRv> left = JoinRows(sch, {blocks.begin(), blocks.end()}, row, &why);
+  while (!left.empty()) {
+    // Reductions that meet later: each chain has a loop of its own.
+    if (rows == 0) return *why;
+    TW_ASSIGN_OR_RETURN(row, MergeRows(sch, left, row, rows));
+    left = JoinRows(sch, std::move(left), row, &why);
+  }
+  return row;
 }
 
 }  // namespace tilewright

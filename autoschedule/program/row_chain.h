@@ -45,7 +45,16 @@ std::vector<BlockRv> RowChain(const Schedule& sch, const BlockScope& scope, uint
 // How many row iterators the blocks of a chain have; 0 where no block runs along rows.
 size_t RowCount(const Schedule& sch, std::span<const BlockRv> chain);
 
-// Brings the blocks of a chain behind the first one into the loop over its rows.
-Outcome<std::monostate> PlaceInRows(Schedule& sch, std::span<const BlockRv> blocks, LoopRv row);
+// Brings the blocks of a chain behind the first one into `row`, the innermost of the loops over its rows, in whatever
+// order they meet: what reads or makes what is there joins it, and where nothing does, the rows of a reduction that
+// meets the others later become one loop with these.
+//
+//   for i, k: P[i] += A[i, k] * A[i, k]          for i:
+//   for i, k: Q[i] += B[i, k] * B[i, k]    ->        P[i] of A[i, k]; Q[i] of B[i, k]; O[i] = P[i] / Q[i]
+//   for i: O[i] = P[i] / Q[i]
+//
+// `rows`: how many loops over rows there are, or 0 where loops of others cannot become one with these. Gives the
+// innermost loop over rows; those around it are others too where it is.
+Outcome<LoopRv> PlaceInRows(Schedule& sch, std::span<const BlockRv> blocks, LoopRv row, size_t rows);
 
 }  // namespace tilewright

@@ -209,7 +209,13 @@ class RowSchedule {
     row_ = row_loops_.back();
     std::vector<BlockRv> others;
     for (size_t i = 1; i < stages_.size(); ++i) others.push_back(stages_[i].block);
-    return PlaceInRows(sch_, others, row_);
+    const size_t rows_to_merge = rows_at_once_ > 1 ? 0 : rows_;
+    TW_ASSIGN_OR_RETURN(const LoopRv placed, PlaceInRows(sch_, others, row_, rows_to_merge));
+    if (placed.index == row_.index) return Done();
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> merged, sch_.GetLoops(stages_[0].block));
+    row_loops_.assign(merged.begin(), merged.begin() + static_cast<std::ptrdiff_t>(rows_));
+    row_ = row_loops_.back();
+    return Done();
   }
 
   // Rows that multiply the same vector, each of which would load it again.

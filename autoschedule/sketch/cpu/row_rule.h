@@ -15,6 +15,9 @@
 //   for n, c, h, w: B[c, h] += A[n, c, h, w]     ->  for c in T.parallel(...):
 //                                                        P[h, w] over n by vectors; B[c, h] of P by vectors over w
 //
+// Reductions that meet in what reads them have one loop over rows, too (PlaceInRows in
+// autoschedule/program/row_chain.h).
+//
 // Choices, each after the block's name:
 //   NAME.lanes           partial results; a reduction of less than 4 elements has none
 //   NAME.rows            rows that are summed at once, where an operand is the same in all of them: a product with a vector

@@ -159,7 +159,10 @@ class RowThreads {
     row_loops_.assign(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(count));
     std::vector<BlockRv> others;
     for (size_t i = 1; i < stages_.size(); ++i) others.push_back(stages_[i].block);
-    return PlaceInRows(sch_, others, row_loops_.back());
+    TW_RETURN_IF_ERROR(PlaceInRows(sch_, others, row_loops_.back(), count));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> placed, sch_.GetLoops(stages_[0].block));
+    row_loops_.assign(placed.begin(), placed.begin() + static_cast<std::ptrdiff_t>(count));
+    return Done();
   }
 
   Outcome<Done> ChooseThreads() {
