@@ -64,18 +64,6 @@ bool GoesInOrder(const PlainPlan& plan, const BlockNode& block) {
   return true;
 }
 
-bool IsFlat(const PlainPlan& plan, const BlockNode& block) {
-  if (!GoesInOrder(plan, block)) return false;
-  // Indices that are used as values or in conditions would have to be divided out again.
-  bool only_in_indices = true;
-  PreOrderExprs(block.body, [&](const Expr& e) {
-    if (isa<LoadNode>(e)) return false;
-    only_in_indices &= !isa<VarNode>(e);
-    return only_in_indices;
-  });
-  return only_in_indices;
-}
-
 // All loads in the block's body.
 std::vector<const LoadNode*> LoadsOf(const BlockNode& block) {
   std::vector<const LoadNode*> loads;
@@ -176,6 +164,18 @@ Outcome<std::vector<LoopRv>> CutStencilTile(Schedule& sch, const PlainPlan& plan
 
 }  // namespace
 
+bool IsFlat(const PlainPlan& plan, const BlockNode& block) {
+  if (!GoesInOrder(plan, block)) return false;
+  // Indices that are used as values or in conditions would have to be divided out again.
+  bool only_in_indices = true;
+  PreOrderExprs(block.body, [&](const Expr& e) {
+    if (isa<LoadNode>(e)) return false;
+    only_in_indices &= !isa<VarNode>(e);
+    return only_in_indices;
+  });
+  return only_in_indices;
+}
+
 Outcome<Done> ScheduleElementwise(Schedule& sch, BlockRv block, const PlainPlan& plan, const Target& target,
                                   Choices& choices) {
   TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, LoopsByIterator(sch, block, "plain_rule"));
@@ -210,7 +210,11 @@ Outcome<Done> ScheduleElementwise(Schedule& sch, BlockRv block, const PlainPlan&
   std::vector<LoopRv> order = loops;
   order.insert(order.end(), inner.begin(), inner.end());
   order.push_back(vector);
-  if (order.size() > 1) TW_RETURN_IF_ERROR(sch.Reorder(order));
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> now, sch.GetLoops(block));
+  const bool in_order = std::ranges::equal(
+      now, order, {}, [&](LoopRv loop) { return &LoopOf(sch, loop); }, [&](LoopRv loop) { return &LoopOf(sch, loop); });
+  // What is in order needs no proof that it may be.
+  if (!in_order) TW_RETURN_IF_ERROR(sch.Reorder(order));
   TW_RETURN_IF_ERROR(sch.Vectorize(vector));
   for (const LoopRv& loop : inner) TW_RETURN_IF_ERROR(sch.Unroll(loop));
   return RunInParallel(sch, plan, loops, target, choices);

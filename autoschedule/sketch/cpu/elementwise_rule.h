@@ -25,6 +25,9 @@
 
 namespace tilewright {
 
+// Whether the block goes through all its buffers in the order of its loops, so that these may become one.
+bool IsFlat(const PlainPlan& plan, const BlockNode& block);
+
 // On a refusal the steps before it stay applied.
 Outcome<std::monostate> ScheduleElementwise(Schedule& sch, BlockRv block, const PlainPlan& plan, const Target& target,
                                             Choices& choices);

@@ -19,9 +19,11 @@
 #include "autoschedule/sketch/cpu/packed_rule.h"
 #include "autoschedule/sketch/cpu/plain_rule.h"
 #include "autoschedule/sketch/cpu/row_rule.h"
+#include "autoschedule/sketch/cpu/sibling_blocks.h"
 #include "autoschedule/sketch/cpu/tensor_rule.h"
 #include "autoschedule/sketch/cpu/winograd_rule.h"
 #include "autoschedule/tensorize/tensor_mapping.h"
+#include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "schedule/layout/hoist_prepack.h"
 
@@ -33,26 +35,19 @@ using Met = std::optional<Structure>;
 
 bool IsContraction(const SketchContext& context) { return MatchContraction(*context.child.realize).ok(); }
 
-// Schedules a chain together, or the block that begins it alone where the others cannot join its loop over rows, as the
-// new state of a step that the product reads.
-Outcome<Done> ScheduleChain(Schedule& sch, const std::vector<BlockRv>& chain, BlockRv block, const Target& target,
-                            Choices& choices) {
-  Schedule together = sch;
-  Choices taken = choices;
-  Outcome<Done> done = ScheduleRows(together, chain, target, taken);
-  if (!done.ok() && chain.size() > 1) return ScheduleRows(sch, {block}, target, choices);
-  sch = std::move(together);
-  choices = std::move(taken);
-  return done;
-}
-
 // The chain of reductions along rows that the block begins.
 Met MeetChain(Schedule& sch, BlockRv block, const SketchContext& context) {
   std::vector<BlockRv> chain = RowChain(sch, context.scope, context.child.id(), context.blocks);
   if (chain.empty()) return std::nullopt;
   const Target* target = &context.target;
-  return Structure{Fit::kBest,
-                   [=](Schedule& s, Choices& choices) { return ScheduleChain(s, chain, block, *target, choices); }};
+  Structure structure{Fit::kBest,
+                      [=](Schedule& s, Choices& choices) { return ScheduleRows(s, chain, *target, choices); }};
+  // The block that begins it alone, where the others cannot join its loop over rows: as the new state of a step that a
+  // product reads.
+  if (chain.size() > 1) {
+    structure.otherwise = [=](Schedule& s, Choices& choices) { return ScheduleRows(s, {block}, *target, choices); };
+  }
+  return structure;
 }
 
 Met MeetRows(Schedule& sch, BlockRv block, const SketchContext& context) {
@@ -111,16 +106,17 @@ Met MeetProductRows(Schedule& sch, BlockRv block, const SketchContext& context) 
   if (chain.empty()) return std::nullopt;
   const Target* target = &context.target;
   const Buffer columns = MatchContraction(*context.child.realize)->column_operand;
-  return Structure{Fit::kBest, [=](Schedule& s, Choices& choices) {
-                     // Each element is computed once, where it is used.
-                     if (const std::optional<BlockRv> writer = WriterOf(s, block, columns)) {
-                       InlineProducers(s, *writer, true);
-                       (void)s.ComputeInline(*writer);
-                     }
-                     std::vector<BlockRv> left = chain;
-                     std::erase_if(left, [&](BlockRv b) { return !Exists(s, b); });
-                     return ScheduleChain(s, left, block, *target, choices);
-                   }};
+  const auto rows = [=](Schedule& s, Choices& choices, std::vector<BlockRv> left) {
+    // Each element is computed once, where it is used.
+    if (const std::optional<BlockRv> writer = WriterOf(s, block, columns)) {
+      InlineProducers(s, *writer, true);
+      (void)s.ComputeInline(*writer);
+    }
+    std::erase_if(left, [&](BlockRv b) { return !Exists(s, b); });
+    return ScheduleRows(s, left, *target, choices);
+  };
+  return Structure{Fit::kBest, [=](Schedule& s, Choices& choices) { return rows(s, choices, chain); },
+                   [=](Schedule& s, Choices& choices) { return rows(s, choices, {block}); }};
 }
 
 // With the intrinsics that the registry names one by one, a user's for example. Families have sketches of their own.
@@ -198,8 +194,10 @@ void InlineUnpacker(Schedule& sch, BlockRv block) {
 Met MeetPlain(Schedule&, BlockRv block, const SketchContext& context) {
   if (context.SharesLoops()) return std::nullopt;
   const Target* target = &context.target;
-  return Structure{Fit::kGeneral, [=](Schedule& s, Choices& choices) {
+  const std::vector<BlockRv> blocks(context.blocks.begin(), context.blocks.end());
+  return Structure{Fit::kGeneral, [=](Schedule& s, Choices& choices) -> Outcome<Done> {
                      InlineUnpacker(s, block);
+                     TW_RETURN_IF_ERROR(MergeSiblings(s, block, blocks, *target, choices));
                      return SchedulePlain(s, block, *target, choices);
                    }};
 }

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/substitute.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/choices.h"
+#include "autoschedule/program/top_nests.h"
+#include "autoschedule/sketch/cpu/sibling_blocks.h"
 #include "codegen/testing/equivalence.h"
 #include "ir/script/parse_or_die.h"
 
@@ -92,6 +95,115 @@ def main(A: T.Buffer(($0, 150), "float32"), w: T.Buffer((150,), "float32"), y: T
     }
     EXPECT_EQ(at_once, one.at_once) << one.rows << " " << one.target;
     EXPECT_EQ(testing::CompareWithInterpreter(sch.module(), {.original = program, .integers = 3}), "");
+  }
+}
+
+// Reductions that meet in what reads them have one loop over rows, though the first one's can hold none of the others.
+TEST(CpuSketches, ReductionsThatMeetLateShareTheRows) {
+  for (const char* const rows : {"9", "n"}) {
+    const Function program = ParseFunctionOrDie(absl::Substitute(R"(
+@T.prim_func
+def main(a: T.handle, b: T.handle, o: T.handle):
+    n = T.int64()
+    A = T.match_buffer(a, ($0, 70))
+    B = T.match_buffer(b, ($0, 70))
+    O = T.match_buffer(o, ($0,))
+    P = T.alloc_buffer(($0,))
+    Q = T.alloc_buffer(($0,))
+    R = T.alloc_buffer(($0,))
+    for i, k in T.grid($0, 70):
+        with T.block("P"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                P[vi] = T.float32(0)
+            P[vi] = P[vi] + A[vi, vk] * A[vi, vk]
+    for i, k in T.grid($0, 70):
+        with T.block("Q"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                Q[vi] = T.float32(0)
+            Q[vi] = Q[vi] + B[vi, vk] * B[vi, vk]
+    for i, k in T.grid($0, 70):
+        with T.block("R"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                R[vi] = T.float32(0)
+            R[vi] = R[vi] + (A[vi, vk] + B[vi, vk])
+    for i in range($0):
+        with T.block("O"):
+            vi = T.axis.spatial($0, i)
+            O[vi] = R[vi] + P[vi] * Q[vi]
+)",
+                                                                 rows));
+    Schedule sch{Module(program)};
+    Choices choices = Choices::Preferred();
+    const Outcome<std::monostate> applied = Apply(sch, "rows", "P", *NamedTarget("x86-znver4"), choices);
+    ASSERT_TRUE(applied.ok()) << Render(applied.refusal(), program);
+    EXPECT_EQ(CountTopNests(sch.module().Main()), 1) << rows;
+    EXPECT_EQ(
+        testing::CompareWithInterpreter(sch.module(), {.original = program, .integers = 3, .variables = {9, 9, 9}}),
+        "");
+  }
+}
+
+constexpr char kMoments[] = R"(
+@T.prim_func
+def main(G: T.Buffer((1001,), "float32"), M0: T.Buffer((1001,), "float32"), V0: T.Buffer((1001,), "float32"), M: T.Buffer((1001,), "float32"), V: T.Buffer((1001,), "float32"), S: T.Buffer((1001,), "float32")):
+    for i in range(1001):
+        with T.block("M"):
+            vi = T.axis.spatial(1001, i)
+            M[vi] = M0[vi] * T.float32(0.5) + G[vi]
+    for i in range(1001):
+        with T.block("V"):
+            vi = T.axis.spatial(1001, i)
+            V[vi] = V0[vi] * T.float32(0.25) + G[vi] * G[vi]
+    for i in range(1001):
+        with T.block("S"):
+            vi = T.axis.spatial(1001, i)
+            S[vi] = M[vi] * V[vi]
+)";
+
+TEST(SiblingBlocks, ShareTheirLoop) {
+  const Function program = ParseFunctionOrDie(kMoments);
+  for (const auto& [label, nests] : {std::pair("together", 1), {"apart", 3}}) {
+    Schedule sch{Module(program)};
+    Choices choices = Choices::GivenOrPreferred({Choice::Of("M.siblings", label)});
+    const Outcome<std::monostate> applied = Apply(sch, "plain", "M", *NamedTarget("x86-znver4"), choices);
+    ASSERT_TRUE(applied.ok()) << Render(applied.refusal(), program);
+    EXPECT_EQ(CountTopNests(sch.module().Main()), nests) << label;
+    EXPECT_EQ(testing::CompareWithInterpreter(sch.module(), {.original = program, .integers = 3}), "");
+  }
+}
+
+// What reads other elements than its own, goes the other way, or is of other extents, has loops of its own.
+TEST(SiblingBlocks, LeaveWhatIsOfAnotherKind) {
+  struct {
+    const char* what;
+    const char* domain;
+    const char* value;
+  } const kOthers[] = {{"a stencil", "62, 64", "A[vi, vj] + A[vi + 2, vj]"},
+                       {"reads what the first one makes elsewhere", "64, 64", "B[63 - vi, vj]"},
+                       {"transposes", "64, 64", "A[vj, vi]"},
+                       {"of other extents", "32, 64", "A[vi, vj]"},
+                       {"shares nothing", "64, 64", "D[vi, vj]"}};
+  for (const auto& other : kOthers) {
+    const Function program = ParseFunctionOrDie(absl::Substitute(R"(
+@T.prim_func
+def main(A: T.Buffer((64, 64), "float32"), D: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32"), C: T.Buffer((64, 64), "float32")):
+    for i, j in T.grid(64, 64):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] + T.float32(1)
+    for i, j in T.grid($0):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = $1
+)",
+                                                                 other.domain, other.value));
+    Schedule sch{Module(program)};
+    Choices choices = Choices::Preferred();
+    ASSERT_TRUE(Apply(sch, "plain", "B", *NamedTarget("x86-znver4"), choices).ok());
+    EXPECT_EQ(CountTopNests(sch.module().Main()), 2) << other.what;
   }
 }
 

@@ -1,0 +1,263 @@
+// How many loops at the top small graphs become, of which a person would write one: with constant and symbolic rows.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autoschedule/program/top_nests.h"
+#include "graph/executor/onnx_model.h"
+#include "graph/executor/scheduled_kernel.h"
+#include "graph/onnx/testing.h"
+#include "ir/ndarray.h"
+
+namespace tilewright::graph {
+namespace {
+
+using onnx::TensorProto;
+
+// A graph under construction: nodes by name, results in order.
+class Graph {
+ public:
+  Graph(bool symbolic, int rows, int width) : symbolic_(symbolic), rows_(rows), width_(width), writer_(17) {}
+
+  int width() const { return width_; }
+
+  std::string Input(const std::string& name) {
+    if (symbolic_) {
+      writer_.Input(name, TensorProto::FLOAT, {"n", width_});
+    } else {
+      writer_.Input(name, TensorProto::FLOAT, {rows_, width_});
+    }
+    return name;
+  }
+  std::string Weights(const std::vector<int64_t>& shape) {
+    int64_t size = 1;
+    for (const int64_t extent : shape) size *= extent;
+    // Others than those before: equal ones would be one.
+    writer_.Floats(Fresh(), shape, std::vector<float>(static_cast<size_t>(size), 0.01f * static_cast<float>(next_)));
+    return last_;
+  }
+  std::string Scalar(float value) {
+    writer_.Floats(Fresh(), {}, {value});
+    return last_;
+  }
+  std::string Of(const std::string& op, const std::vector<std::string>& inputs) {
+    writer_.Node(op, inputs, {Fresh()});
+    return last_;
+  }
+  std::string Reduce(const std::string& op, const std::string& input, int64_t axis = -1) {
+    std::vector<std::string> inputs = {input};
+    const bool sum = op == "ReduceSum";
+    if (sum) {
+      writer_.Int64s(Fresh(), {axis});
+      inputs.push_back(last_);
+    }
+    onnx::NodeProto* const node = writer_.Node(op, inputs, {Fresh()});
+    ModelWriter::SetInt(node, "keepdims", 1);
+    if (!sum) {
+      auto* axes = node->add_attribute();
+      axes->set_name("axes");
+      axes->set_type(onnx::AttributeProto::INTS);
+      axes->add_ints(axis);
+    }
+    return last_;
+  }
+  void Output(const std::string& name) { writer_.Output(name); }
+
+  std::unique_ptr<OnnxModel> Load(const OnnxModel::LoadOptions& options) const {
+    auto model = OnnxModel::Load(*writer_.File(), options);
+    EXPECT_TRUE(model.ok()) << model.status();
+    return model.ok() ? *std::move(model) : nullptr;
+  }
+
+  // What the interpreter makes of the graph as it was imported, and what runs here, on the same positive numbers.
+  void CompareValues() {
+    Arrays arguments;
+    for (const auto& input : writer_.graph().input()) {
+      (void)input;
+      arguments.emplace_back(DataType::Float(32), std::vector<int64_t>{rows_, width_});
+      FillUniform(arguments.back(), arguments.size(), 0.1, 1);
+    }
+    OnnxModel::LoadOptions as_imported;
+    as_imported.executor.interpret = true;
+    as_imported.passes.opt_level = 0;
+    const std::unique_ptr<OnnxModel> expected = Load(as_imported), fused = Load({});
+    ASSERT_TRUE(expected != nullptr && fused != nullptr);
+    const auto wanted = expected->executor().Run(arguments), found = fused->executor().Run(arguments);
+    ASSERT_TRUE(wanted.ok() && found.ok()) << wanted.status() << found.status();
+    ASSERT_EQ(wanted->size(), found->size());
+    for (size_t i = 0; i < wanted->size(); ++i) {
+      EXPECT_EQ((*wanted)[i].shape(), (*found)[i].shape());
+      const ArrayError error = MaxError((*found)[i], (*wanted)[i]);
+      EXPECT_TRUE(error.max_abs < 2e-5 || error.max_rel < 2e-5) << "output " << i << ": " << error.max_abs;
+    }
+  }
+
+  // Loops at the top of all calls together, on a CPU with AVX2.
+  int TopLoops() {
+    OnnxModel::LoadOptions options;
+    options.executor.kernels.use = KernelUse::kExplain;
+    options.executor.kernels.target = *NamedTarget("x86-znver3");
+    options.executor.kernels.target.cores = 2;
+    const std::unique_ptr<OnnxModel> model = Load(options);
+    if (model == nullptr) return 0;
+    const ExecutablePlan& plan = model->executor().planned()->plan();
+    int loops = 0;
+    for (const PlanStep& step : plan.steps) {
+      const KernelSource& source = plan.programs[static_cast<size_t>(step.program)];
+      const auto kernel =
+          ScheduleKernel(CanonicalProgram(source.program), source.constant, options.executor.kernels.target, "");
+      EXPECT_TRUE(kernel.ok()) << kernel.status();
+      loops += CountTopNests(kernel->module.Find(kKernelMain));
+    }
+    return loops;
+  }
+
+ private:
+  std::string Fresh() { return last_ = "v" + std::to_string(next_++); }
+
+  const bool symbolic_;
+  const int rows_, width_;
+  ModelWriter writer_;
+  std::string last_;
+  int next_ = 0;
+};
+
+void Softmax(Graph& g) {
+  const std::string x = g.Input("x"), e = g.Of("Exp", {g.Of("Sub", {x, g.Reduce("ReduceMax", x)})});
+  g.Output(g.Of("Div", {e, g.Reduce("ReduceSum", e)}));
+}
+void LogSoftmax(Graph& g) {
+  const std::string x = g.Input("x"), m = g.Reduce("ReduceMax", x);
+  const std::string sum = g.Reduce("ReduceSum", g.Of("Exp", {g.Of("Sub", {x, m})}));
+  const std::string normalizer = g.Of("Add", {m, g.Of("Log", {sum})});
+  g.Output(normalizer);
+  g.Output(g.Of("Sub", {x, normalizer}));
+}
+void RmsNormOfASum(Graph& g) {
+  const std::string s = g.Of("Add", {g.Input("x"), g.Input("r")});
+  const std::string mean = g.Reduce("ReduceMean", g.Of("Mul", {s, s}));
+  const std::string norm = g.Of("Sqrt", {g.Of("Add", {mean, g.Scalar(1e-5f)})});
+  g.Output(s);
+  g.Output(g.Of("Mul", {g.Of("Div", {s, norm}), g.Weights({g.width()})}));
+}
+void NormByMoments(Graph& g) {
+  const std::string x = g.Input("x"), mean = g.Reduce("ReduceMean", x);
+  const std::string square = g.Reduce("ReduceMean", g.Of("Mul", {x, x}));
+  const std::string variance = g.Of("Sub", {square, g.Of("Mul", {mean, mean})});
+  const std::string norm = g.Of("Sqrt", {g.Of("Add", {variance, g.Scalar(1e-5f)})});
+  g.Output(g.Of("Div", {g.Of("Sub", {x, mean}), norm}));
+}
+void Cosine(Graph& g) {
+  const std::string a = g.Input("a"), b = g.Input("b");
+  const std::string ab = g.Reduce("ReduceSum", g.Of("Mul", {a, b}));
+  const std::string aa = g.Reduce("ReduceSum", g.Of("Mul", {a, a}));
+  const std::string bb = g.Reduce("ReduceSum", g.Of("Mul", {b, b}));
+  g.Output(g.Of("Div", {ab, g.Of("Sqrt", {g.Of("Mul", {aa, bb})})}));
+}
+void FourStatistics(Graph& g) {
+  const std::string x = g.Input("x");
+  for (const char* op : {"ReduceMax", "ReduceMin", "ReduceSum"}) g.Output(g.Reduce(op, x));
+  g.Output(g.Reduce("ReduceSum", g.Of("Mul", {x, x})));
+}
+void FourFunctions(Graph& g) {
+  const std::string x = g.Input("x");
+  for (const char* op : {"Tanh", "Sigmoid", "Relu"}) g.Output(g.Of(op, {x}));
+  g.Output(g.Of("Mul", {x, x}));
+}
+void Adam(Graph& g) {
+  const std::string p = g.Input("p"), d = g.Input("d"), m = g.Input("m"), v = g.Input("v");
+  const auto mix = [&](const std::string& old, float keep, const std::string& add) {
+    return g.Of("Add", {g.Of("Mul", {old, g.Scalar(keep)}), g.Of("Mul", {add, g.Scalar(1 - keep)})});
+  };
+  const std::string m2 = mix(m, 0.9f, d), v2 = mix(v, 0.999f, g.Of("Mul", {d, d}));
+  const std::string step = g.Of("Div", {m2, g.Of("Add", {g.Of("Sqrt", {v2}), g.Scalar(1e-8f)})});
+  g.Output(m2);
+  g.Output(v2);
+  g.Output(g.Of("Sub", {p, g.Of("Mul", {step, g.Scalar(1e-3f)})}));
+}
+// x is normalized already.
+void NormBackward(Graph& g) {
+  const std::string x = g.Input("x"), d = g.Input("d"), gd = g.Of("Mul", {d, g.Weights({g.width()})});
+  const std::string mean = g.Reduce("ReduceMean", gd), dot = g.Reduce("ReduceMean", g.Of("Mul", {gd, x}));
+  g.Output(g.Of("Sub", {g.Of("Sub", {gd, mean}), g.Of("Mul", {x, dot})}));
+  g.Output(g.Reduce("ReduceSum", d, 0));
+  g.Output(g.Reduce("ReduceSum", g.Of("Mul", {d, x}), 0));
+}
+void ThreeProducts(Graph& g) {
+  const std::string x = g.Input("x");
+  for (int i = 0; i < 3; ++i) g.Output(g.Of("MatMul", {x, g.Weights({g.width(), 24})}));
+}
+void GatedProducts(Graph& g) {
+  const std::string x = g.Input("x"), a = g.Of("MatMul", {x, g.Weights({g.width(), 24})});
+  const std::string b = g.Of("MatMul", {x, g.Weights({g.width(), 24})});
+  g.Output(g.Of("Mul", {g.Of("Mul", {a, g.Of("Sigmoid", {a})}), b}));
+}
+void SoftmaxOfAProduct(Graph& g) {
+  const std::string x = g.Of("MatMul", {g.Input("x"), g.Weights({g.width(), 24})});
+  const std::string e = g.Of("Exp", {g.Of("Sub", {x, g.Reduce("ReduceMax", x)})});
+  g.Output(g.Of("Div", {e, g.Reduce("ReduceSum", e)}));
+}
+void ThreeColumnStatistics(Graph& g) {
+  const std::string x = g.Input("x");
+  g.Output(g.Reduce("ReduceMax", x, 0));
+  g.Output(g.Reduce("ReduceSum", x, 0));
+  g.Output(g.Reduce("ReduceSum", g.Of("Mul", {x, x}), 0));
+}
+
+struct Case {
+  const char* name;
+  void (*make)(Graph&);
+  int wanted;              // what a person writes
+  int constant, symbolic;  // what there is: these may only shrink
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
+
+constexpr Case kCases[] = {
+    {"Softmax", Softmax, 1, 1, 1},
+    {"LogSoftmax", LogSoftmax, 1, 1, 1},
+    {"RmsNormOfASum", RmsNormOfASum, 1, 1, 1},
+    {"NormByMoments", NormByMoments, 1, 1, 1},
+    {"Cosine", Cosine, 1, 1, 1},
+    {"FourStatistics", FourStatistics, 1, 4, 4},
+    {"FourFunctions", FourFunctions, 1, 4, 4},
+    {"Adam", Adam, 1, 1, 1},
+    {"NormBackward", NormBackward, 2, 3, 3},
+    {"ThreeProducts", ThreeProducts, 1, 3, 3},
+    {"GatedProducts", GatedProducts, 2, 2, 2},
+    {"SoftmaxOfAProduct", SoftmaxOfAProduct, 1, 2, 2},
+    {"ThreeColumnStatistics", ThreeColumnStatistics, 1, 3, 3},
+};
+
+class Stitching : public testing::TestWithParam<Case> {};
+
+TEST_P(Stitching, TopLoops) {
+  for (const bool symbolic : {false, true}) {
+    Graph graph(symbolic, 96, 256);
+    GetParam().make(graph);
+    EXPECT_EQ(graph.TopLoops(), symbolic ? GetParam().symbolic : GetParam().constant)
+        << (symbolic ? "symbolic" : "constant") << " rows; a person writes " << GetParam().wanted;
+  }
+}
+
+// Odd sizes leave rests everywhere.
+TEST_P(Stitching, ValuesAtOddSizes) {
+  for (const bool symbolic : {false, true}) {
+    for (const auto& [rows, width] : {std::pair(7, 37), {33, 129}}) {
+      SCOPED_TRACE(testing::Message() << (symbolic ? "symbolic " : "constant ") << rows << " x " << width);
+      Graph graph(symbolic, rows, width);
+      GetParam().make(graph);
+      graph.CompareValues();
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Graphs, Stitching, testing::ValuesIn(kCases), [](const auto& c) { return c.param.name; });
+
+}  // namespace
+}  // namespace tilewright::graph
