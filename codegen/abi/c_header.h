@@ -8,8 +8,8 @@
 
 namespace tilewright {
 
-// A C header that declares the functions of the module, by their `CSymbol` (codegen/abi/c_symbol.h). `extents`: what the
-// bytes of a workspace depend on (codegen/sized_sequence.h).
+// A C header that declares the functions of the module, by their `CSymbol` (codegen/abi/c_symbol.h). `extents`: what
+// the bytes of a workspace depend on (codegen/sized_sequence.h).
 std::string EmitHeader(const Module& module, absl::Span<const Var> extents = {});
 
 }  // namespace tilewright

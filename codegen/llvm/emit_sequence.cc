@@ -1,5 +1,5 @@
-// A function that calls others in order (codegen/sized_sequence.h): pointers are stored into one array per call. Extents
-// are tables in the read-only part of the file, or in the table of what depends on the extents of this call.
+// A function that calls others in order (codegen/sized_sequence.h): pointers are stored into one array per call.
+// Extents are tables in the read-only part of the file, or in the table of what depends on the extents of this call.
 #include <algorithm>
 
 #include "absl/strings/ascii.h"

@@ -32,8 +32,9 @@ class SizeTable {
 absl::StatusOr<llvm::Function*> EmitSizes(ModuleContext& context, const SizedSequence& sequence,
                                           const SizeTable& table);
 
-// `i64 NAME.bytes(ptr call, i64 extent...)`: the bytes of the workspace, of which `behind` stand behind what the sequence
-// says; or a code of TwError, negative, with a sentence. EmitAbi calls the function of this name where there is one.
+// `i64 NAME.bytes(ptr call, i64 extent...)`: the bytes of the workspace, of which `behind` stand behind what the
+// sequence says; or a code of TwError, negative, with a sentence. EmitAbi calls the function of this name where there
+// is one.
 void EmitWorkspaceBytes(ModuleContext& context, const SizedSequence& sequence, llvm::Function* sizes,
                         const SizeTable& table, int64_t total_slot, int64_t behind);
 

@@ -44,7 +44,7 @@ struct SlowKernel {
   KernelPace pace;
 };
 
-// Of a module whose kernels do not run in this process: a part with a plan, or what the host runs before the next one.
+// One step of a module whose kernels run elsewhere: a part with a plan, or what the host runs before the next part.
 struct ExecutorStep {
   std::string host;                       // "value y of operator host.nonzero" for example
   const PlannedFunction* part = nullptr;  // null: `host`
@@ -67,8 +67,8 @@ class Executor {
   absl::Status RunInto(const Arrays& arguments, const Arrays& results, RunOptions options = {}) const;
   // The plan of "main"; null where it has none.
   const PlannedFunction* planned() const;
-  // Where main has no plan, and kernels do not run in this process: what runs where, in order; then the functions that
-  // loops call. Empty otherwise.
+  // What runs where, in order, then the functions that loops call; empty where main has a plan or kernels run in this
+  // process.
   std::vector<ExecutorStep> steps() const;
   // How many programs were compiled, and of these how many as they were written.
   size_t num_programs() const;

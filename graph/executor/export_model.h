@@ -4,8 +4,8 @@
 //
 // The file has one function for the model, `int NAME(call, args, num_args)` (docs/abi.md), its kernels, and the packed
 // constants as a read-only section. It needs nothing of the compiler when it runs: its workspace, of
-// NAME_workspace_bytes(), holds all values. Where extents of inputs are symbols, the function serves all of their values,
-// and NAME_workspace_bytes takes them (codegen/sized_sequence.h).
+// NAME_workspace_bytes(), holds all values. Where extents of inputs are symbols, the function serves all of their
+// values, and NAME_workspace_bytes takes them (codegen/sized_sequence.h).
 #pragma once
 
 #include <functional>

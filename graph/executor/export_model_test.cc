@@ -195,8 +195,8 @@ TEST_F(ExportModel, PlanOfAllSizesHasTheCallsOfThePlan) {
   EXPECT_EQ(sequence->params[1].buffer->shape[0].get(), sequence->extents[0].get());
 }
 
-// Graphs of all kinds with one symbol: the library of all sizes computes what the plan computes, to the bit, and refuses
-// what the plan refuses.
+// Graphs of all kinds with one symbol: the library of all sizes computes what the plan computes, to the bit, and
+// refuses what the plan refuses.
 TEST_F(ExportModel, RandomGraphsServeEverySize) {
   OpTable ops;
   AddBasicOps(&ops);

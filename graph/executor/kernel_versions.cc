@@ -16,7 +16,8 @@ namespace {
 // A version takes at most this part of the other one's projected time.
 constexpr double kClearlyLess = 0.8;
 
-// Where a caller's shapes say that all symbolic extents are 1; nothing where they do not, or there is none.
+// Conditions on a caller's shapes under which all symbolic extents are 1; nothing where shapes do not tell, or there is
+// no such extent.
 std::optional<std::vector<KernelVersion::Extent>> OnesOf(const PrimFunc& program) {
   std::vector<KernelVersion::Extent> ones;
   for (const std::string& name : SymbolicExtents(program)) {

@@ -4,8 +4,8 @@
 //   TW_RETURN_IF_ERROR(CheckOrder(tenants, order));
 //   ... in `order.order`, each tenant's offset is the highest end among `order.rests_on` of it, or 0
 //
-// Offsets by this rule are a placement without overlaps whatever the sizes are: of two tenants in conflict, one rests on
-// the other, directly or by others in between, and begins at its end or above.
+// Offsets by this rule are a placement without overlaps whatever the sizes are: of two tenants in conflict, one rests
+// on the other, directly or by others in between, and begins at its end or above.
 #pragma once
 
 #include <vector>

@@ -12,8 +12,8 @@
 namespace tilewright::graph {
 namespace {
 
-// A choice between two values that are equal where the first is chosen is the second: Select(n == 1, 1, n), an extent of
-// broadcasts.
+// A choice between two values that are equal where the first is chosen is the second: Select(n == 1, 1, n), an extent
+// of broadcasts.
 Expr WithoutChoice(const Expr& e) {
   const auto* select = dyn_cast<SelectNode>(e);
   const auto* equal = select != nullptr ? dyn_cast<BinaryNode>(select->condition) : nullptr;

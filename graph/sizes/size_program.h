@@ -3,7 +3,7 @@
 //   SizeProgram sizes;
 //   sizes.AddInput(extents);                                     // n of (n, 64) is found there
 //   TW_ASSIGN_OR_RETURN(Expr bytes, sizes.Number(n * 256));      // a constant, n's variable, or that of a size
-//   TW_RETURN_IF_ERROR(sizes.Require(n >= 4));                   // checked when the library is called, if not proven here
+//   TW_RETURN_IF_ERROR(sizes.Require(n >= 4));                   // checked when the library is called, unless proven
 //   ... sizes.extents(), sizes.sizes(), sizes.checks() ...
 //
 // An expression is *written* when its variables are those of extents and sizes in place of the graph's symbols.

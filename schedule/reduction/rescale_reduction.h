@@ -9,7 +9,7 @@
 //                                                               M_before[vi, vj_0] = M[vi]
 //                                                               M[vi] = max(M[vi], M_rf[vi, vj_0])
 //                                                               M_running[vi, vj_0] = M[vi]
-//                                                               M_rescale[vi, vj_0] = exp(M_before[...] - M_running[..])
+//                                                               M_rescale[...] = exp(M_before[...] - M_running[...])
 //                                                               for j_1 in range(4):
 //                                                                   S_rf[vi, vj_0] += exp(X[...] - M_running[...])
 //                                                               S[vi] = S[vi] * M_rescale[...] + S_rf[vi, vj_0]

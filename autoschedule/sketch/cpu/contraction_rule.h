@@ -33,7 +33,7 @@
 //   NAME.batch_after     loops over rows that are outside of those over the batch
 //   NAME.columns_after   loops over rows that are outside of those over columns
 //   NAME.rows_per_core   of AMX: whether each core copies the rows that it reads for itself
-//   NAME.columns_stored  constants that columns are made of: packed, and unpacked panel by panel, or unpacked ahead of time
+//   NAME.columns_stored  constants that columns are made of: packed, and unpacked by panels, or unpacked ahead of time
 //   NAME.packed          whether columns that are no constant are packed; they are where panels spread over many pages
 //   NAME.parallel_loops  outermost loops that are fused into the parallel one; 0: serial
 //   NAME.stream          of autoschedule/movement/cpu/bypass_caches.h

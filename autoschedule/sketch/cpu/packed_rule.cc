@@ -217,8 +217,8 @@ Outcome<Done> PackedSchedule::PlaceBlocks() {
   return Done();
 }
 
-// Of one row, whose tiles divide the columns, in loops over the row, columns and depth. Whether that was chosen, where it
-// is possible.
+// Schedules one row, whose tiles divide the columns, in loops over the row, columns and depth. Whether that was chosen,
+// where it is possible.
 Outcome<bool> PackedSchedule::ScheduleScaledSums() {
   const int column = static_cast<int>(contraction_.rows.size());
   if (contraction_.columns[0] != column || contraction_.inner[0] != column + 1) return false;

@@ -1,6 +1,6 @@
 // Schedules for products of few rows by constants that stay packed: weights of 4 or 8 bits, dequantized in registers.
 //
-// For C[i, j] += A[i, k] * W[k, j] with W made of packed constants (autoschedule/program/unpacked_constants.h) they are
+// They are for C[i, j] += A[i, k] * W[k, j], W made of packed constants (autoschedule/program/unpacked_constants.h):
 //
 //   for columns of a tile in T.parallel(...):
 //       C_register[rows, tile] = 0                                  vector registers
@@ -10,14 +10,14 @@
 //               C_register[rows, tile] += A[rows, k] * W_register[tile]
 //       C[rows, tile] = C_register[rows, tile]
 //
-// All rows meet a vector of weights as soon as it is unpacked, so each weight is read and unpacked once. More rows than
-// registers hold sums of are left to the contraction rule, which unpacks panels into the caches.
+// All rows meet a vector of weights as soon as it is unpacked, so each weight is read and unpacked once. More rows
+// than registers hold sums of are left to the contraction rule, which unpacks panels into the caches.
 //
-// For one row the sum of a block is multiplied by the block's scale, where it has one (schedule/algebra/hoist_factor.h),
-// and not each weight: half of the arithmetic is unpacking.
+// For one row the sum of a block is multiplied by the block's scale, where it has one
+// (schedule/algebra/hoist_factor.h), and not each weight: half of the arithmetic is unpacking.
 //
-// Choices: NAME.scaled, "weights" or "sums"; NAME.tile_vectors, the vectors of a tile; NAME.tile_depth, how many bytes along the depth are written out;
-// NAME.parallel_loops: 0 or 1, whether threads share the tiles.
+// Choices: NAME.scaled, "weights" or "sums"; NAME.tile_vectors, the vectors of a tile; NAME.tile_depth, how many bytes
+// along the depth are written out; NAME.parallel_loops: 0 or 1, whether threads share the tiles.
 #pragma once
 
 #include <variant>

@@ -39,7 +39,8 @@ def main(A: T.Buffer(($0, $1), "float32"), q: T.Buffer(($2, $3), "uint8"), s: T.
     for k, j in T.grid($1, $2):
         with T.block("W"):
             vk, vj = T.axis.remap("SS", [k, j])
-            W[vk, vj] = (T.Cast("float32", T.Cast("int32", q[vj, vk // 2]) >> vk % 2 * 4 & 15) - T.Cast("float32", T.Cast("int32", z[vj, vk // 16]) & 15)) * s[vj, vk // 16]
+            W[vk, vj] = (T.Cast("float32", T.Cast("int32", q[vj, vk // 2]) >> vk % 2 * 4 & 15) -
+                         T.Cast("float32", T.Cast("int32", z[vj, vk // 16]) & 15)) * s[vj, vk // 16]
     for i, j, k in T.grid($0, $2, $1):
         with T.block("P"):
             vi, vj, vk = T.axis.remap("SSR", [i, j, k])
@@ -64,7 +65,8 @@ def main(A: T.Buffer(($0,), "float32"), q: T.Buffer(($1, $2), "uint8"), s: T.Buf
     for k, j in T.grid($0, $1):
         with T.block("W"):
             vk, vj = T.axis.remap("SS", [k, j])
-            W[vk, vj] = (T.Cast("float32", T.Cast("int32", q[vj, vk // 2]) >> vk % 2 * 4 & 15) - T.float32(8)) * s[vj, vk // 16]
+            W[vk, vj] = (T.Cast("float32", T.Cast("int32", q[vj, vk // 2]) >> vk % 2 * 4 & 15) -
+                         T.float32(8)) * s[vj, vk // 16]
     for j, k in T.grid($1, $0):
         with T.block("P"):
             vj, vk = T.axis.remap("SR", [j, k])

@@ -37,7 +37,7 @@ Outcome<BlockRv> SumsInRegisters(Schedule& sch, BlockRv product, std::optional<B
   return sums.block;
 }
 
-// Where the tile lies in shared memory: as the engine takes it, or rows that begin in other banks than those before.
+// Lays the tile out in shared memory: as the engine takes it, or so that rows begin in other banks than those before.
 Outcome<Done> PlaceTile(Schedule& sch, BlockRv writer, DataType type, int64_t span, const GpuTarget& gpu) {
   if (span > 0) return sch.SetLayout(writer, 0, absl::StrCat("swizzle_", span, "B"));
   const auto elements = [&](int64_t bytes) { return static_cast<int>(bytes / type.bytes()); };

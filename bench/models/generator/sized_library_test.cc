@@ -1,5 +1,5 @@
-// Models that are compiled once, for every batch and length: their libraries compute what the planned functions do, with
-// the workspace that they ask for.
+// Models that are compiled once, for every batch and length: their libraries compute what the planned functions do,
+// with the workspace that they ask for.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -55,7 +55,7 @@ class SizedLibrary : public testing::TestWithParam<std::string> {
             .shape = const_cast<int64_t*>(array.shape().data())};
   }
 
-  // The library on the inputs, in arrays of the shapes of `like`; with a workspace behind whose end nothing is written.
+  // The library on the inputs, in arrays of the shapes of `like`; with a workspace behind which nothing is written.
   int Call(const graph::Arrays& inputs, const graph::Arrays& outputs, int64_t bytes, std::string* message) const {
     std::vector<TwTensor> tensors;
     for (const NDArray& array : inputs) tensors.push_back(View(array));

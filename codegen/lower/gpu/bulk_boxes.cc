@@ -97,7 +97,7 @@ std::optional<BoxForm> BoxFormOf(const Buffer& buffer, int64_t rows, int64_t col
   return std::nullopt;
 }
 
-// Where the condition is 0 <= D and an index is inside of its dimension when 0 <= E, D <= -1 has to imply E <= -1: it
+// If the condition is 0 <= D and an index is inside of its dimension when 0 <= E, D <= -1 has to imply E <= -1: it
 // does when E <= t D + t - 1, or t E <= D, for a t. Such multiples come from simplification: x * 16 + i < 88 becomes
 // x * 2 + i // 8 < 11.
 bool IsBoundOfArray(const Expr& condition, const std::vector<const ForNode*>& loops, const ArrayPlace& place,

@@ -127,7 +127,7 @@ TEST(ChainedRule, EachVariantIsOneLoop) {
   for (const ChainedVariant& v : Variants()) CheckAll(v.name, TextOf(v), v.heads * v.rows * v.keys);
 }
 
-// Sums in registers lie as scores do: vectors of rows. They were along keys, and each element was a register of its own.
+// Sums in registers lie as scores do: vectors of rows. Along keys each element would be a register.
 TEST(ChainedRule, SumsInRegistersAreVectorsOfRows) {
   const Function program = ParseFunctionOrDie(TextOf(Variants()[0]));
   Choices choices = Keys(64);

@@ -104,7 +104,7 @@ def main(Q: T.Buffer((HEADS, ROWS, DEPTH), "float32"), K: T.Buffer((KHEADS, KEYS
        {"LOGSUM", v.log_sum ? ", L: T.Buffer((" + number(v.heads) + ", " + number(v.rows) + "), \"float32\")" : ""}});
 }
 
-// What reduces the rows of a product without a second one: a text for the blocks behind P, whose rows R and S hold results.
+// What reduces the rows of a product without a second one: a text for the blocks behind P; R and S hold results.
 struct RowsVariant {
   std::string name, blocks;
 };
