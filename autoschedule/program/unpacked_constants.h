@@ -15,7 +15,7 @@
 namespace tilewright {
 
 // Whether the block computes each element of one buffer from constant parameters that take at most half of its bytes.
-// Of floating-point numbers: integers are multiplied in groups, which are packed ahead of time.
+// Products of floating-point numbers alone: integers are multiplied in groups, which are packed ahead of time.
 bool UnpacksConstants(const Function& function, const BlockNode& block);
 
 // Whether the contraction has one iterator over columns and one over the depth, and no batch: that of a product by a
