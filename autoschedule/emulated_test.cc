@@ -137,7 +137,7 @@ TEST(MatrixInstructions, AreTakenWhereTheyAreFaster) {
        {std::pair("u8s8", "mmla_u8s8_"), {"s8s8", "mmla_s8s8_"}, {"bf16", "mmla_bf16_"}}) {
     const auto operands = *ops::OperandTypes::Parse(types);
     EXPECT_THAT(scheduled(ops::Matmul(96, 96, 96, operands)), HasSubstr(instruction));
-    // One row alone would be half of what is multiplied; a depth that is no multiple of the groups would be masked.
+    // One row alone would be half of what is multiplied; a depth that is not a multiple of the groups would be masked.
     EXPECT_THAT(scheduled(ops::Matmul(1, 96, 96, operands)), Not(HasSubstr("mmla_")));
     EXPECT_THAT(scheduled(ops::Matmul(96, 96, 93, operands)), Not(HasSubstr("mmla_")));
   }

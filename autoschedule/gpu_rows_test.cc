@@ -40,6 +40,45 @@ TEST(GpuRows, ChainsAreOneKernel) {
   EXPECT_EQ(SketchOfBlock(ops::RowNorm(64, 200), "C"), "row_threads");
 }
 
+// Blocks that read an array, and blocks that compute exponentials.
+std::pair<int, int> ReadsAndExponentials(const Function& function, const std::string& array,
+                                         std::vector<Choice> given = {}) {
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  Choices choices = Choices::GivenOrPreferred(std::move(given));
+  const AutoScheduled result = AutoSchedule(Module(function), *NamedTarget("cuda-sm90a"), &intrins, choices);
+  int reads = 0, exponentials = 0;
+  PreOrder(result.schedule.module().Main()->body, [&](const Stmt& s) {
+    const auto* realize = dyn_cast<BlockRealizeNode>(s);
+    if (realize == nullptr || realize->block->iter_vars.empty()) return true;
+    for (const BufferRegion& read : realize->block->reads) reads += read.buffer->name == array;
+    PreOrderExprs(realize->block->body, [&](const Expr& e) {
+      const auto* call = dyn_cast<CallNode>(e);
+      exponentials += call != nullptr && call->op == "exp";
+      return true;
+    });
+    return true;
+  });
+  return {reads, exponentials};
+}
+
+// Threads keep their elements of rows that fit.
+TEST(GpuRows, RowsThatFitAreReadOnce) {
+  for (const int64_t columns : {32, 192, 1024, 8192}) {
+    EXPECT_EQ(ReadsAndExponentials(ops::Softmax(64, columns), "A"), std::pair(1, 1)) << columns;
+    EXPECT_EQ(ReadsAndExponentials(ops::LayerNorm(64, columns, 1e-5), "A").first, 1) << columns;
+  }
+  EXPECT_EQ(ReadsAndExponentials(ops::Softmax(64, 256, {kF16, kF16}), "A"), std::pair(1, 1));
+  EXPECT_EQ(ReadsAndExponentials(ops::Softmax(64, 256), "A", {Choice::Of("T_softmax_norm.kept", "nothing")}),
+            std::pair(3, 2));
+  EXPECT_EQ(ReadsAndExponentials(ops::Softmax(64, 256), "A", {Choice::Of("T_softmax_norm.kept", "shared")}),
+            std::pair(2, 1));
+  for (const int64_t columns : {32, 192, 1024}) {
+    ExpectRightOnGpus(ops::Softmax(5, columns), {.tolerance = 1e-5});
+    ExpectRightOnGpus(ops::LayerNorm(5, columns, 1e-5), {.tolerance = 1e-4});
+  }
+  ExpectRightOnGpus(ops::Softmax(6, 256, {kF16, kF16}), {.tolerance = 1e-2});
+}
+
 // Whole vectors, a length that no vector divides, shorter than a warp, longer than a block's threads.
 TEST(GpuRows, SoftmaxOfAnyLength) {
   for (const auto& [rows, columns] : {std::pair(5, 37), {8, 96}, {3, 1000}, {7, 5}, {12, 16}, {1, 1536}, {2, 1}}) {

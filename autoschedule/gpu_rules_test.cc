@@ -87,16 +87,16 @@ std::string SketchOf(const Function& function, Choices choices = Choices::Prefer
 
 TEST_P(GpuRulesOfTypes, ProductsInTiles) {
   const OperandTypes types = GetParam();
-  const bool warps = types.input == types.weight && types.input != kF32;
+  const bool warps = types.input != kF32;
   const Function product = ops::BatchMatmul(2, 60, 48, 32, types);
-  EXPECT_EQ(SketchOf(product), warps ? "warp_tiles" : "thread_tiles");
+  EXPECT_EQ(SketchOf(product), warps ? "mma_tiles" : "thread_tiles");
   ExpectRightOnGpus(product, {.tolerance = ToleranceOf(GetParam())});
   ExpectRightOnGpus(ops::BatchMatmul(1, 33, 40, 72, types, /*b_transposed=*/true),
                     {.tolerance = ToleranceOf(GetParam())});
   const ops::Window window = {.kernel = 3, .stride = 1, .padding = 1};
   const Function convolution = ops::Conv(
       {.batch = 1, .spatial = {7, 6}, .in_channels = 16, .out_channels = 24, .windows = {window, window}}, types);
-  EXPECT_EQ(SketchOf(convolution), warps ? "warp_tiles" : "thread_tiles");
+  EXPECT_EQ(SketchOf(convolution), warps ? "mma_tiles" : "thread_tiles");
   ExpectRightOnGpus(convolution, {.tolerance = ToleranceOf(GetParam())});
 }
 
@@ -164,6 +164,7 @@ TEST(GpuRules, TilesMustFitInSharedMemory) {
   for (const auto& [what, value] : {std::pair("tile_m", 128), {"tile_n", 128}, {"tile_k", 64}, {"stages", 4}}) {
     given.push_back({.name = BlockName(product) + "." + what, .value = value});
   }
+  given.push_back(Choice::Of(BlockName(product) + ".sketch", "warp_tiles"));
   Choices choices = Choices::GivenOrPreferred(std::move(given));
   const AutoScheduled result = AutoSchedule(Module(product), *NamedTarget("cuda-sm80"), &intrins, choices);
   ASSERT_EQ(result.refused.size(), 1u);

@@ -215,7 +215,7 @@ TEST(PreferredRules, EachCoreComputesWindowsOfItsOwn) {
   EXPECT_EQ(vector_loop(1, 3), 1);
 }
 
-// Columns that are no constant are copied by whole vectors: into registers where they are used, or into panels, which
+// Columns that are not constant are copied by whole vectors: into registers where they are used, or into panels, which
 // all rows of tiles share.
 TEST(PreferredRules, CopiesColumnsByVectors) {
   // Tiles of few rows take several steps of the depth at once.

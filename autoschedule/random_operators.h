@@ -27,7 +27,7 @@ inline const OperatorSizes kLargeOperators = {200, 40, {1, 3, 4, 7, 16, 17, 24, 
 // Those that an interpreter computes in milliseconds.
 inline const OperatorSizes kSmallOperators = {24, 7, {1, 3, 4, 7, 8, 16, 17}};
 
-// Odd images, windows that reach over the borders, channels that are no multiples of vectors, batches, groups.
+// Odd images, windows that reach over the borders, channels that are not multiples of vectors, batches, groups.
 class RandomOperators {
  public:
   RandomOperators(uint32_t seed, OperatorSizes sizes) : random_(seed), sizes_(std::move(sizes)) {}

@@ -380,7 +380,7 @@ TEST(Rules, ProductsOfManyFactors) {
                   with T.init():
                       Y[vb, vo] = T.float32(0)
                   Y[vb, vo] = Y[vb, vo] + X[vb, vi] * W[vo, vi, vj] * Z[vb, vj])"));
-  // Factors that are no elements, on both sides.
+  // Factors that are not elements, on both sides.
   ExpectRight(ParseFunctionOrDie(R"(
       @T.prim_func
       def main(X: T.Buffer((13, 7), "float32"), W: T.Buffer((7, 18), "float32"), s: T.Buffer((18,), "float32"), Y: T.Buffer((13, 18), "float32")):

@@ -120,6 +120,44 @@ TEST(WarpgroupTiles, Clusters) {
   EXPECT_THAT(text(192, 4, 0, false), Not(HasSubstr("__cluster_dims__(4")));
 }
 
+// Blocks multiply several tiles: stages and their barriers go on from one to the next.
+TEST(WarpgroupTiles, Turns) {
+  const auto expect = [](const Function& product, int64_t turns, int64_t stages, std::vector<Choice> given = {}) {
+    given.insert(given.end(), {{.name = "C.tile_m", .value = 64},
+                               {.name = "C.tile_n", .value = 32},
+                               {.name = "C.tile_k", .value = 32},
+                               {.name = "C.stages", .value = stages},
+                               {.name = "C.turns", .value = turns}});
+    ExpectWgmma(product, std::move(given));
+  };
+  // 4 x 4 tiles in 8 and 16 / 3 blocks, of 6 and 5 steps.
+  expect(ops::Matmul(256, 128, 192, {kF16, kF16, kF32}), 2, 3);
+  expect(ops::Matmul(256, 128, 160, {kF16, kF16, kF32}), 3, 3);
+  expect(ops::BatchMatmul(3, 100, 88, 72, {kF16, kF16, kF32}), 2, 2);
+  const ops::OperandTypes types = {kF16, kF16, kF32};
+  for (const char* store : {"lanes", "vectors", "bulk"}) {
+    expect(ops::WithConvertedOutput(ops::Matmul(256, 128, 160, types), kF16), 3, 4, {Choice::Of("C.store", store)});
+    // The last tiles are in part outside.
+    expect(ops::WithConvertedOutput(ops::Matmul(200, 88, 96, types), kF16), 3, 2, {Choice::Of("C.store", store)});
+  }
+  // Blocks of a cluster go on together, and end together.
+  for (const int64_t columns : {0, 1}) {
+    expect(ops::Matmul(256, 128, 160, types), 2, 3,
+           {{.name = "C.cluster", .value = 2}, {.name = "C.cluster_columns", .value = columns}});
+  }
+}
+
+// Results wait in bytes of operands that were multiplied, or beside them where the next tile's come meanwhile.
+TEST(WarpgroupTiles, ResultsShareBytesWithOperands) {
+  const Function product = ops::WithConvertedOutput(ops::Matmul(256, 512, 512, {kF16, kF16, kF32}), kF16);
+  for (const int64_t turns : {1, 2}) {
+    ExpectWgmma(product, {{.name = "C.tile_m", .value = 128},
+                          {.name = "C.tile_n", .value = 256},
+                          {.name = "C.turns", .value = turns},
+                          Choice::Of("C.store", "bulk")});
+  }
+}
+
 // Operands that other blocks transpose are read where they are.
 TEST(WarpgroupTiles, TransposedOperands) { ExpectWgmma(ops::TransposeBatchMatmul(1, 64, 3, 32, {kBf16, kBf16, kF32})); }
 
@@ -158,6 +196,26 @@ Function Conv(int64_t batch, std::vector<int64_t> spatial, int64_t in, int64_t o
                     .windows = ops::Same(window, dims),
                     .groups = groups},
                    {type, type, type == kS8 ? kS32 : kF32});
+}
+
+// Turns where threads copy, where the engine finds pixels, and where other kernels add up parts of the depth.
+TEST(WarpgroupTiles, TurnsOfOtherKernels) {
+  const auto expect = [](const Function& function, const std::string& block, std::vector<Choice> given) {
+    given.insert(given.end(), {{.name = block + ".tile_m", .value = 64},
+                               {.name = block + ".tile_n", .value = 32},
+                               {.name = block + ".turns", .value = 3}});
+    const Function scheduled = Scheduled(function, std::move(given));
+    const std::string text = cuda::testing::KernelText(scheduled, kTarget);
+    EXPECT_THAT(text, AllOf(HasSubstr("tw::wgmma<"), HasSubstr("_turn")));
+    ExpectCompiles(text);
+    ExpectRight(function, scheduled);
+  };
+  const Function image = Conv(2, {9, 7}, 64, 72, WindowOf(3, 1, 1));
+  for (const char* copies : {"bulk", "threads"}) {
+    expect(image, "conv2d_nhwc", {Choice::Of("conv2d_nhwc.copies", copies)});
+    expect(ops::WithConvertedOutput(image, kF16), "conv2d_nhwc", {Choice::Of("conv2d_nhwc.copies", copies)});
+  }
+  expect(ops::BatchMatmul(2, 70, 40, 512, {kF16, kF16, kF32}), "C", {{.name = "C.parts", .value = 4}});
 }
 
 // Results of 16 bits by each way there is.
@@ -259,7 +317,7 @@ TEST(WarpgroupTiles, PackedOperands) {
   // Bytes of B[k, n] are not transposed on their way into the instruction.
   ExpectWgmma(ops::Matmul(128, 64, 128, {kS8, kS8, kS32}));
   ExpectWgmma(ops::BatchMatmul(2, 70, 48, 96, {kU8, kS8, kS32}));
-  // Rows of 74 bytes are no boxes, and their elements none that threads copy asynchronously.
+  // Rows of 74 bytes are not boxes, and their elements none that threads copy asynchronously.
   ExpectWgmma(ops::Matmul(64, 64, 37, {kF16, kF16, kF32}, /*transposed=*/true));
   ExpectWgmma(ops::Matmul(50, 37, 75, {kBf16, kBf16, kF32}));
 }

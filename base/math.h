@@ -5,8 +5,8 @@
 
 namespace tilewright {
 
-// The number of parts of `size` that cover n: CeilDiv(10, 4) = 3. n is not negative, `size` is positive. The result has the
-// type of n.
+// The number of parts of `size` that cover n: CeilDiv(10, 4) = 3. n is not negative, `size` is positive. The result
+// has the type of n.
 template <class T>
 constexpr T CeilDiv(T n, std::type_identity_t<T> size) {
   return (n + size - 1) / size;

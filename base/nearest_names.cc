@@ -6,7 +6,7 @@
 namespace tilewright {
 namespace {
 
-// Longer texts are no misspelt names.
+// Longer texts are not misspelt names.
 constexpr size_t kLongestName = 100;
 // A beginning as short as this says nothing.
 constexpr size_t kShortestBeginning = 3;

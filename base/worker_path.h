@@ -1,4 +1,4 @@
-// Where the worker programs are.
+// The paths of the worker programs.
 //
 // A worker is looked for, in this order,
 //   1. in the folder that the environment variable TILEWRIGHT_WORKERS names,

@@ -28,7 +28,7 @@
 namespace tilewright {
 
 struct CompileOptions {
-  // What kind of file, by its extension: "o", "so", "s", "ll"; for a GPU "cu", "ptx", "cubin".
+  // What kind of file, by its extension: "o", "so", "s", "ll"; for a GPU "so", "cu", "ptx", "cubin".
   std::string format = "o";
   // Called after each lowering pass that changed a function, with the pass's name and the function before and after.
   std::function<void(std::string_view pass, const Function& before, const Function& after)> after_pass = {};
@@ -41,17 +41,22 @@ struct CompileOptions {
   bool quick = false;
   // Counters are wanted: they cost a tenth of the time.
   bool count = false;
-  // Loaded code of a GPU runs in an emulator, on tensors of the CPU, with every access checked.
+  // Loaded code of a GPU runs in an emulator, on tensors of the CPU, with every access checked. A "so" holds kernels
+  // for the emulator in place of a cubin: tests load it beside a driver that runs them (codegen/cuda/host/testing).
   bool emulate = false;
   // The command before the worker that runs loaded code of a CPU, "ssh board" for example. Empty: code for this
   // architecture runs in this process, code for another one in a worker in an emulator (codegen/remote).
   std::string launcher = {};
   // What Compile made of the module as "cubin": loaded code of a GPU is this. Empty: it is compiled.
   std::string cubin = {};
+  // The cubin's name for whom a "cu" is written: with one, Artifact::host_part starts its kernels.
+  std::string cubin_name = {};
 };
 
 struct Artifact {
-  std::string bytes;                      // the file
+  std::string bytes;  // the file
+  // C++ that starts the kernels of a "cu" (codegen/cuda/host), or a line by which a compiler says why there is none.
+  std::string host_part = {};
   std::vector<std::string> entry_points;  // names of the module's functions, in its order
   Counters counters;
 };

@@ -56,7 +56,7 @@ TEST(Backend, RefusesTargetsAndFormatsByName) {
   EXPECT_EQ(BackendRegistry().Compile(module, *NamedTarget("cuda-sm90"), {}).status().message(), none);
   EXPECT_EQ(BackendRegistry().CompileAndLoad(module, *NamedTarget("cuda-sm90"), {}).status().message(), none);
   EXPECT_EQ(Compile(module, *NamedTarget("cuda-sm90"), {.format = "o"}).status().message(),
-            "code for cuda-sm90 is written as one of .cu, .ptx, .cubin, not as .o");
+            "code for cuda-sm90 is written as one of .so, .cu, .ptx, .cubin, not as .o");
   EXPECT_EQ(Compile(module, *NamedTarget("x86-haswell"), {.format = "ptx"}).status().message(),
             "code for x86-haswell is written as one of .o, .so, .ll, .s, not as .ptx");
 }

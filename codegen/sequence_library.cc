@@ -1,16 +1,19 @@
 #include "codegen/sequence_library.h"
 
 #include "absl/strings/str_cat.h"
+#include "codegen/cuda/host/launcher_library.h"
 #include "codegen/llvm/sequence_object.h"
 
 namespace tilewright {
 
 absl::StatusOr<std::string> CompileSequence(const Module& module, const Target& target, const SizedSequence& sequence,
-                                            std::string_view format) {
-  if (target.is_gpu()) {
-    return absl::UnimplementedError(absl::StrCat("libraries of models are written for CPUs, not for ", target.name));
+                                            const CompileOptions& options) {
+  if (!target.is_gpu()) {
+    return options.format == "so" ? EmitSequenceLibrary(module, target, sequence)
+                                  : EmitSequenceObject(module, target, sequence);
   }
-  return format == "so" ? EmitSequenceLibrary(module, target, sequence) : EmitSequenceObject(module, target, sequence);
+  if (options.format == "so") return cuda::CompileLibrary(module, target, &sequence, options);
+  return absl::InvalidArgumentError(absl::StrCat("a model for ", target.name, " is written as .so"));
 }
 
 }  // namespace tilewright

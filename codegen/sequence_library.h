@@ -2,17 +2,18 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "absl/status/statusor.h"
+#include "codegen/backend.h"
 #include "codegen/sized_sequence.h"
 #include "ir/function.h"
 #include "target/target.h"
 
 namespace tilewright {
 
-// The functions of the module and the sequence that calls them, as "o" or "so". The target is a CPU.
+// The functions of the module and the sequence that calls them, as "o" or "so"; for a GPU as "so". Of the options
+// `format` and `emulate` are used.
 absl::StatusOr<std::string> CompileSequence(const Module& module, const Target& target, const SizedSequence& sequence,
-                                            std::string_view format);
+                                            const CompileOptions& options);
 
 }  // namespace tilewright

@@ -37,17 +37,30 @@ struct SizedSequence {
     std::string sentence;
     std::vector<std::pair<std::string, Number>> named;
   };
+  // Two parameters, one that is read and one that is written, which a caller may give the same memory where both have
+  // the same extents: what is written there replaces a part of what is read, as a sequence appends to its cache.
+  struct SharedMemory {
+    size_t read = 0, written = 0;
+  };
   struct Argument {
     Memory memory = Memory::kParam;
     Number at;                  // as CallSequence::Argument::at
     std::vector<Number> shape;  // not of scalars
   };
+  // Another function for the same call, in the same place for temporaries.
+  struct Version {
+    std::vector<std::pair<Number, int64_t>> when;  // all of these numbers are equal,
+    std::vector<SharedMemory> shared;              // and all of these parameters are the same memory
+    std::string function;
+    std::vector<Argument> arguments;
+  };
   struct Call {
     std::string function;
     std::vector<Argument> arguments;
-    Number workspace_offset;      // null: behind everything else, as many bytes as the function needs
-    int64_t workspace_bytes = 0;  // of a given offset
-    std::vector<Number> written;  // bytes that it writes: it is left out where all are 0
+    Number workspace_offset;             // null: behind everything else, as many bytes as the function needs
+    int64_t workspace_bytes = 0;         // of a given offset
+    std::vector<Number> written;         // bytes that it writes: it is left out where all are 0
+    std::vector<Version> versions = {};  // the first that fits is called instead
   };
   struct Copy {
     Argument from;
@@ -63,9 +76,13 @@ struct SizedSequence {
   std::vector<Check> checks;
   std::vector<Call> calls;
   std::vector<Copy> copies;
+  std::vector<SharedMemory> shared = {};
   Number workspace_bytes;
   std::string constants_file;
   int64_t constants_bytes = 0;
 };
+
+// The same with constants for numbers.
+SizedSequence Sized(const CallSequence& sequence);
 
 }  // namespace tilewright

@@ -5,7 +5,9 @@
 #include "graph/fusion/fold_scales.h"
 #include "graph/fusion/integer_products.h"
 #include "graph/fusion/kernel_cost.h"
+#include "graph/fusion/known_extents.h"
 #include "graph/fusion/layout.h"
+#include "graph/fusion/likely_sizes.h"
 #include "graph/fusion/mixed_precision.h"
 #include "graph/fusion/share_kernels.h"
 #include "graph/fusion/sink_dequantization.h"
@@ -38,6 +40,7 @@ std::vector<Pass> GraphPasses(const PassEnvironment& environment) {
   const auto sink = [e](const GraphModule& m) { return SinkDequantization(m, *e.ops); };
   const auto scales = [e](const GraphModule& m) { return FoldScales(m, *e.ops); };
   const auto layouts = [e](const GraphModule& m) { return AssignLayouts(m, *e.ops); };
+  const auto extents = [e](const GraphModule& m) { return KnownExtents(m, *e.ops); };
   const auto specialize = [e](const GraphModule& m) { return SpecializePrograms(m, *e.ops); };
   const std::optional<DataType> narrow = NarrowType(e.precision);
   const auto round = [e, narrow](const GraphModule& m) -> absl::StatusOr<GraphModule> {
@@ -47,8 +50,10 @@ std::vector<Pass> GraphPasses(const PassEnvironment& environment) {
     return narrow ? DropRoundings(m, *e.ops, *narrow) : m;
   };
   const auto fuse = [e](const GraphModule& m) {
-    KernelCosts costs(e.target);
-    return FuseKernels(m, *e.ops, costs, e.report, e.kept);
+    const Function main = m.Main();
+    const SizesByName sizes = main ? TypicalSizes(main, e.sizes) : e.sizes;
+    KernelCosts costs(e.target, e.scheduled, sizes);
+    return FuseKernels(NameLikelySizes(m, sizes), *e.ops, costs, e.report, e.kept);
   };
   const auto share = [e](const GraphModule& m) { return ShareKernels(m, *e.ops); };
   return {
@@ -58,13 +63,16 @@ std::vector<Pass> GraphPasses(const PassEnvironment& environment) {
       {.name = "EliminateCommonSubexpressions", .opt_level = 1, .run = cse},
       {.name = "EliminateDeadCode", .opt_level = 1, .run = dce},
       {.name = "LegalizeOps", .opt_level = 0, .run = legalize},
+      // Before anything looks at programs.
+      {.name = "KnownExtents", .opt_level = 1, .run = extents},
       {.name = "IntegerProducts", .opt_level = 2, .run = integers},
       {.name = "SinkDequantization", .opt_level = 2, .run = sink},
       {.name = "FoldScales", .opt_level = 2, .run = scales},
       {.name = "FoldConstants", .opt_level = 2, .run = fold},
       {.name = "AssignLayouts", .opt_level = 2, .run = layouts},
       {.name = "SpecializePrograms", .opt_level = 2, .run = specialize},
-      {.name = "EliminateDeadCode", .opt_level = 1, .run = dce},  // what is dead is no reader that fusion has to serve
+      // Fusion does not have to serve readers that are dead.
+      {.name = "EliminateDeadCode", .opt_level = 1, .run = dce},
       // After weights got their scales and their order; fusion sees what will run.
       {.name = "MixedPrecision", .opt_level = 2, .run = round},
       {.name = "FuseKernels", .opt_level = 2, .run = fuse},

@@ -9,6 +9,7 @@
 
 #include <vector>
 
+#include "autoschedule/sketch/scheduled_programs.h"
 #include "graph/fusion/fuse_kernels.h"
 #include "graph/fusion/kept_decisions.h"
 #include "graph/ir/op.h"
@@ -27,8 +28,10 @@ struct PassEnvironment {
   ConstantFolder folder = {};  // constants are computed where the compiler runs, whatever the target is
   Target target = {};
   Precision precision = Precision::kExact;
-  FusionReport* report = nullptr;       // receives what fusion decided; null: nobody asks
-  const DecisionStore* kept = nullptr;  // where that is kept; null: nowhere
+  FusionReport* report = nullptr;          // receives what fusion decided; null: nobody asks
+  const DecisionStore* kept = nullptr;     // where that is kept; null: nowhere
+  ScheduledPrograms* scheduled = nullptr;  // receives what the rules made of programs; null: nobody asks
+  SizesByName sizes = {};                  // that symbolic extents of functions probably have
 };
 
 // In the order in which they run.

@@ -90,6 +90,22 @@ constexpr MachineInstruction DotOfTwo(std::string_view name, std::string_view ty
   return row;
 }
 
+// The LLVM intrinsic takes B before A.
+constexpr MachineInstruction BFirst(MachineInstruction row) {
+  row.b_first = true;
+  return row;
+}
+
+// Signed by unsigned bytes by instructions for narrower or wider factors. Even and odd bytes of both operands, or sums
+// of pairs, take registers.
+constexpr MachineInstruction DotByParts(std::string_view name, std::string_view family, std::string_view feature,
+                                        std::string_view llvm, InstructionIdentity identity) {
+  MachineInstruction row = Dot(name, "s8u8", kS8, kU8, kS32, 8, feature, llvm, identity);
+  row.family = family;
+  row.registers -= 3;
+  return row;
+}
+
 // Adds to a vector of two rows by two columns the products of 8 bytes of each row and column.
 constexpr MachineInstruction Mmla(std::string_view name, std::string_view types, DataType a, DataType b, DataType c,
                                   std::string_view feature, std::string_view llvm) {
@@ -275,6 +291,11 @@ constexpr MachineInstruction kRows[] = {
     Dot("vpdpbusd", "s8s8", kS8, kS8, kS32, 16, "avx512vnni", "", kFlips),
     Dot("vpdpbssd", "s8s8", kS8, kS8, kS32, 8, "avxvnniint8", "llvm.x86.avx2.vpdpbssd.256"),
     Dot("vpdpbusd", "s8s8", kS8, kS8, kS32, 8, "avxvnni", "", kFlips),
+    BFirst(Dot("vpdpbusd", "s8u8", kS8, kU8, kS32, 16, "avx512vnni", "llvm.x86.avx512.vpdpbusd.512")),
+    BFirst(Dot("vpdpbusd", "s8u8", kS8, kU8, kS32, 8, "avxvnni", "llvm.x86.avx512.vpdpbusd.256")),
+    DotByParts("vpmaddwd", "dot", "avx2", "llvm.x86.avx2.pmadd.wd", InstructionIdentity::kSplitsBytes),
+    BFirst(
+        DotByParts("vpmaddubsw", "narrow_dot", "avx2", "llvm.x86.avx2.pmadd.ub.sw", InstructionIdentity::kAddsPairs)),
     Dot("vpdpwssd", "s16s16", kS16, kS16, kS32, 16, "avx512vnni", "llvm.x86.avx512.vpdpwssd.512"),
     Dot("vpdpwssd", "s16s16", kS16, kS16, kS32, 8, "avxvnni", "llvm.x86.avx512.vpdpwssd.256"),
     DotOfTwo("vpmaddwd", "s16s16", kS16, kS16, kS32, 16, "avx512bw", "llvm.x86.avx512.pmaddw.d.512"),
@@ -282,6 +303,7 @@ constexpr MachineInstruction kRows[] = {
     Dot("bfdot", "bf16", kBF16, kBF16, kF32, 4, "bf16", "llvm.aarch64.neon.bfdot"),
     Dot("usdot", "u8s8", kU8, kS8, kS32, 4, "i8mm", "llvm.aarch64.neon.usdot"),
     Dot("sdot", "s8s8", kS8, kS8, kS32, 4, "dotprod", "llvm.aarch64.neon.sdot"),
+    BFirst(Dot("usdot", "s8u8", kS8, kU8, kS32, 4, "i8mm", "llvm.aarch64.neon.usdot")),
     Dot("udot", "u8u8", kU8, kU8, kS32, 4, "dotprod", "llvm.aarch64.neon.udot"),
     Dot("sdot", "u8s8", kU8, kS8, kS32, 4, "dotprod", "", kFlips),
     Dot("udot", "s8u8", kS8, kU8, kS32, 4, "dotprod", "", kFlips),

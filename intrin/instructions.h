@@ -3,16 +3,16 @@
 //
 //   C[m, n] += A[m, k] * B[k, n]
 //
-//   name        types  family  m  n   k   A                B                C                  needs       LLVM
-//   vpdpbusd    u8s8   dot     1  16  4   row, broadcast   groups of k      vector registers   avx512vnni  llvm.x86...
-//   sdot        s8s8   dot     1  4   4   row, broadcast   groups of k      vector registers   dotprod     llvm.aarch64...
-//   smmla       s8s8   mmla    2  2   8   row pairs        groups of k      vectors of 2 x 2   i8mm       llvm.aarch64...
-//   vpermps     f32    lookup  1  16  1   table            numbers          vector registers   avx512f     llvm.x86...
-//   tdpbf16ps   bf16   amx     16 16  32  memory           groups of 2      tile registers     amx-bf16    llvm.x86...
-//   wgmma       f16    wgmma   64 256 16  shared memory    shared memory    128 lanes          wgmma       PTX
-//   mma.sync    f16    mma     16 8   16  32 lanes         32 lanes         32 lanes           mma         PTX
-//   ldmatrix    f16    ldmatrix 16 0  16  shared memory    none             32 lanes           ldmatrix    PTX
-//   dp4a        s8s8   dp4a    1  1   4   register         register         register           dp4a        PTX
+//   name        types  family  m  n   k   A                B             C                  needs       LLVM
+//   vpdpbusd    u8s8   dot     1  16  4   row, broadcast   groups of k   vector registers   avx512vnni  llvm.x86...
+//   sdot        s8s8   dot     1  4   4   row, broadcast   groups of k   vector registers   dotprod     llvm.aarch64...
+//   smmla       s8s8   mmla    2  2   8   row pairs        groups of k   vectors of 2 x 2   i8mm       llvm.aarch64...
+//   vpermps     f32    lookup  1  16  1   table            numbers       vector registers   avx512f     llvm.x86...
+//   tdpbf16ps   bf16   amx     16 16  32  memory           groups of 2   tile registers     amx-bf16    llvm.x86...
+//   wgmma       f16    wgmma   64 256 16  shared memory    shared memory 128 lanes          wgmma       PTX
+//   mma.sync    f16    mma     16 8   16  32 lanes         32 lanes      32 lanes           mma         PTX
+//   ldmatrix    f16    ldmatrix 16 0  16  shared memory    none          32 lanes           ldmatrix    PTX
+//   dp4a        s8s8   dp4a    1  1   4   register         register      register           dp4a        PTX
 //
 // Rows stand in the order of preference. A row without emission is plain IR (a fused multiply-add), or computed by the
 // instruction that its identity names. A row without columns (n is 0) moves: C[m, k] = A[m, k].
@@ -39,7 +39,7 @@ struct InstructionOperand {
   // The memory scope that it lies in when the instruction starts: "register", "global" for any memory, "amx.tile",
   // "shared", "warp".
   std::string_view scope = "register";
-  // Where element (row, column) lies, as an index map in script text: "lambda k, j: (k // 4, j, k % 4)". Empty:
+  // The place of element (row, column), as an index map in script text: "lambda k, j: (k // 4, j, k % 4)". Empty:
   // row-major. With `owners`, the first results name who holds the element: the lane of a warp, for example.
   std::string_view layout = {};
   int owners = 0;
@@ -54,6 +54,12 @@ enum class InstructionIdentity : uint8_t {
   // Signed by signed from unsigned by signed: a * b = (a + 128) * b - 128 * b, and unsigned by signed from signed by
   // signed: a * b = (a - 128) * b + 128 * b (codegen/lower/cpu/signed_dots.h).
   kFlipsSignOfA,
+  // Groups of four bytes as two pairs of 16-bit integers, the even bytes and the odd ones: the LLVM intrinsic
+  // multiplies such pairs, and both sums are added.
+  kSplitsBytes,
+  // Pairs of products are added in 16 bits, which saturate: exact where B's bytes are below 128, which masks say
+  // (codegen/lower/cpu/mask_bytes.h). Pairs of these sums are added in 32 bits.
+  kAddsPairs,
 };
 
 struct MachineInstruction {
@@ -71,11 +77,17 @@ struct MachineInstruction {
   std::string_view ptx = {};   // the PTX instruction, without operands; "nN" stands for the columns
   // An instruction with fewer columns than `n` has a multiple of this; 0: there is none.
   int n_step = 0;
+  // Whether the LLVM intrinsic takes B before A.
+  bool b_first = false;
 
   // Neighbours along K that lie side by side: they are multiplied and added up into one element of C at once.
   int group() const { return c.scope == "register" ? k : c.type.bits() / a.type.bits(); }
   bool moves() const { return n == 0; }
   bool flips() const { return identity == InstructionIdentity::kFlipsSignOfA; }
+  // Whether several instructions for narrower or wider factors make one of these.
+  bool ByParts() const {
+    return identity == InstructionIdentity::kSplitsBytes || identity == InstructionIdentity::kAddsPairs;
+  }
   // Whether the instruction has a form for so many columns.
   bool HasColumns(int columns) const {
     return columns == n || (n_step > 0 && columns > 0 && columns < n && columns % n_step == 0);
@@ -84,8 +96,8 @@ struct MachineInstruction {
   // Whether C is one vector: a row of the result.
   bool IsVector() const { return m == 1 && !InTileRegisters(); }
   int VectorBits() const { return n * c.type.bits(); }
-  // Registers beside those of C in a tile with so many vectors in a row, one for each row of A. Flipping takes sums, and
-  // room for what LLVM's scheduler begins early.
+  // Registers beside those of C in a tile with so many vectors in a row, one for each row of A. Flipping takes sums,
+  // and room for what LLVM's scheduler begins early.
   int OtherRegisters(int vectors) const {
     return flips() ? 2 * vectors + 4 : vectors + (IsVector() || InTileRegisters() ? 1 : m);
   }

@@ -18,13 +18,17 @@ inline constexpr char kPrepackOf[] = "tilewright.prepack_of";
 // Written by users; read by the Winograd rule.
 inline constexpr char kWinograd[] = "tilewright.winograd";
 // By names of symbolic extents, one or several sizes that they probably have: {"n": [1, 37, 512]}. Written by users and
-// tune; read by the rules and cost models, for estimates (autoschedule/program/sizes.h). Comparison and hashing leave it
-// out.
+// tune; read by the rules and cost models, for estimates (autoschedule/program/sizes.h). Comparison and hashing leave
+// it out.
 inline constexpr char kLikelySizes[] = "tilewright.likely_sizes";
 // Names of the processor features that an intrinsic's implementation needs. Written by users; read by IntrinRegistry.
 inline constexpr char kFeatures[] = "features";
 // The exported name. It says what the function's own name says, so comparison and hashing leave it out.
 inline constexpr char kGlobalSymbol[] = "global_symbol";
+// The function's callers have checked their arguments: compiled code has NAME_unchecked of it alone, without NAME and
+// __tvm_ffi_NAME, which check them and take as long to compile as many a kernel (docs/abi.md). Written by the executor
+// of graphs; read by codegen.
+inline constexpr char kUncheckedOnly[] = "tilewright.unchecked_only";
 // No two buffer parameters overlap. Written by FunctionBuilder for the peers; our own functions always check it.
 inline constexpr char kNoAlias[] = "tir.noalias";
 
@@ -55,17 +59,21 @@ inline constexpr char kWarpExecution[] = "warp_execution";
 inline constexpr char kPipelineStage[] = "software_pipeline_stage";
 inline constexpr char kPipelineOrder[] = "software_pipeline_order";
 inline constexpr char kPipelineAsyncStages[] = "software_pipeline_async_stages";
-// Bulk copies of the asynchronous stages are done by threads of their own (codegen/lower/gpu/warp_roles.h). Written by the
-// rules; lowering makes kWarpRoles of it.
+// Bulk copies of the asynchronous stages are done by threads of their own (codegen/lower/gpu/warp_roles.h). Written by
+// the rules; lowering makes kWarpRoles of it.
 inline constexpr char kPipelineRoles[] = "software_pipeline_roles";
-// What caches are asked for (codegen/lower/cpu/cache_hints.h): what the next iteration reads a second time, rows so many
-// iterations ahead, and stores past the caches. Written by the rules; read by lowering, kStream by code generation too.
+// How many blocks run the iterations of a loop over blocks, each every so many-th (codegen/lower/gpu/share_blocks.h).
+// Written by the rules; read by lowering and the cost models.
+inline constexpr char kSharingBlocks[] = "tilewright.sharing_blocks";
+// What caches are asked for (codegen/lower/cpu/cache_hints.h): what the next iteration reads a second time, rows so
+// many iterations ahead, and stores past the caches. Written by the rules; read by lowering, kStream by code
+// generation too.
 inline constexpr char kPrefetchNext[] = "tilewright.prefetch_next";
 inline constexpr char kPrefetchRows[] = "tilewright.prefetch_rows";
 inline constexpr char kStream[] = "tilewright.stream";
 // Threads share the iterations of a parallel loop from this number of statements on, as StatementIterations counts them
-// (ir/iterations.h); where sizes give it less to do, one thread runs all of them. Written by the rules; read by lowering
-// and code generation of CPUs.
+// (ir/iterations.h); where sizes give it less to do, one thread runs all of them. Written by the rules; read by
+// lowering and code generation of CPUs.
 inline constexpr char kThreadsFrom[] = "tilewright.threads_from";
 
 // ---- Implementations of intrinsics on GPUs (codegen/lower/common/instruction_attributes.h): attribute statements
@@ -80,7 +88,8 @@ inline constexpr char kCudaRegisters[] = "cuda.registers";
 
 // Which statement of a pipeline an attribute statement holds. Written by mark_pipelines; read by software_pipeline.
 inline constexpr char kPipelineStatement[] = "software_pipeline_statement";
-// The part of a fused loop that a loop stands for while the fused one is partitioned. Written and read by loop_partition.
+// The part of a fused loop that a loop stands for while the fused one is partitioned. Written and read by
+// loop_partition.
 inline constexpr char kLoopPart[] = "loop_part";
 // An attribute around copies of asynchronous stages, and one around a pipeline with kPipelineRoles. Written by
 // software_pipeline; read by the passes of codegen/lower/gpu.

@@ -55,9 +55,9 @@ class Scope {
   std::string text_;
 };
 
-// Where the element with given logical indices lies: `map` takes the indices to (owner coordinates..., offsets...); the
-// first `owner_dims` results name the lane, warp or warpgroup that holds it, the rest is the position in the owner's
-// memory, row-major over `shape`. No layout (the default of a buffer) is row-major with one owner.
+// The place of the element with given logical indices: `map` takes the indices to (owner coordinates..., offsets...);
+// the first `owner_dims` results name the lane, warp or warpgroup that holds it, the rest is the position in the
+// owner's memory, row-major over `shape`. No layout (the default of a buffer) is row-major with one owner.
 struct Layout {
   IndexMap map;
   int owner_dims = 0;

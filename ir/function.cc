@@ -1,6 +1,7 @@
 #include "ir/function.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/check.h"
 #include "ir/annotations.h"
@@ -38,73 +39,84 @@ class IdAssigner : public StmtMutator {
   uint32_t next_id_;
 };
 
-// Searches for one id; statements are entered in order, expressions never. Schedules look for loops and blocks all the
-// time, so the statements that programs consist of are told apart here.
+// The place in each of the outermost lists of statements at which this thread found something last. A schedule works at
+// one place for a while, and a step of it shall cost what it touches, not what the program is long.
+constexpr size_t kRememberedLists = 4;
+constinit thread_local std::array<size_t, kRememberedLists> last_places = {};
+
+// Searches for one statement, of which there is one; expressions are never entered. Schedules look for loops and blocks
+// all the time, so the statements that programs consist of are told apart here, and lists are searched from the place
+// where something was found last.
+template <class IsWanted>
 class PathFinder final : public StmtVisitor {
  public:
-  explicit PathFinder(uint32_t id) : id_(id) { path_.reserve(32); }
+  explicit PathFinder(IsWanted is_wanted) : is_wanted_(is_wanted) { path_.reserve(32); }
   using StmtVisitor::Visit;
   void Visit(const Stmt& s) override {
     if (found_ || !s) return;
+    path_.push_back(&s);
+    found_ = is_wanted_(s);
+    if (!found_) VisitParts(s);
+    if (!found_) path_.pop_back();
+  }
+  bool found() const { return found_; }
+  // From the root to what was found, as the nodes hold them.
+  const std::vector<const Stmt*>& path() const { return path_; }
+
+ private:
+  void VisitParts(const Stmt& s) {
     switch (s->kind()) {
       case Kind::kStore:
       case Kind::kEvaluate:
         return;
       case Kind::kSeq:
-        for (const Stmt& part : cast<SeqNode>(s)->stmts) Visit(part);
-        return;
-      case Kind::kFor: {
-        const auto* loop = cast<ForNode>(s);
-        path_.push_back(&s);
-        found_ = loop->id == id_;
-        Visit(loop->body);
-        break;
-      }
+        return VisitList(cast<SeqNode>(s)->stmts);
+      case Kind::kFor:
+        return Visit(cast<ForNode>(s)->body);
       case Kind::kBlockRealize: {
         const BlockNode& block = *cast<BlockRealizeNode>(s)->block;
-        path_.push_back(&s);
-        found_ = block.id == id_;
         Visit(block.init);
-        Visit(block.body);
-        break;
+        return Visit(block.body);
       }
       default:
         return StmtVisitor::Visit(s);
     }
-    if (!found_) path_.pop_back();
   }
-  Path Take() const {
-    Path path;
-    if (!found_) return path;
-    path.reserve(path_.size());
-    for (const Stmt* stmt : path_) path.push_back(*stmt);
-    return path;
+  void VisitList(const std::vector<Stmt>& list) {
+    const size_t level = lists_++;
+    const size_t middle = level < kRememberedLists ? std::min(last_places[level], list.size()) : 0;
+    for (size_t up = middle, down = middle; !found_ && (up < list.size() || down > 0);) {
+      if (up < list.size()) VisitEntry(list, up++, level);
+      if (!found_ && down > 0) VisitEntry(list, --down, level);
+    }
+    --lists_;
+  }
+  void VisitEntry(const std::vector<Stmt>& list, size_t place, size_t level) {
+    Visit(list[place]);
+    if (found_ && level < kRememberedLists) last_places[level] = place;
   }
 
- private:
-  const uint32_t id_;
+  const IsWanted is_wanted_;
   bool found_ = false;
-  std::vector<const Stmt*> path_;  // into the nodes that hold them
+  size_t lists_ = 0;  // around the statement that is visited
+  std::vector<const Stmt*> path_;
 };
 
+// Replaces the last statement of a path, and enters no statement that is not on it.
 class StmtReplacer : public StmtMutator {
  public:
-  StmtReplacer(const StmtNode* old, const Stmt& replacement) : old_(old), replacement_(replacement) {}
+  StmtReplacer(const std::vector<const Stmt*>& path, const Stmt& replacement)
+      : path_(path), replacement_(replacement) {}
   using StmtMutator::Mutate;
   Stmt Mutate(const Stmt& s) override {
-    if (replaced_) return s;
-    if (s.get() == old_) {
-      replaced_ = true;
-      return replacement_;
-    }
-    return StmtMutator::Mutate(s);
+    if (next_ == path_.size() || s.get() != path_[next_]->get()) return s;
+    return ++next_ == path_.size() ? replacement_ : StmtMutator::Mutate(s);
   }
-  bool replaced() const { return replaced_; }
 
  private:
-  const StmtNode* old_;
+  const std::vector<const Stmt*>& path_;
   const Stmt& replacement_;
-  bool replaced_ = false;
+  size_t next_ = 0;
 };
 
 }  // namespace
@@ -176,9 +188,18 @@ void Module::Remove(std::string_view name) {
 }
 
 Path FindPath(const Function& function, uint32_t id) {
-  PathFinder finder(id);
+  PathFinder finder([id](const Stmt& s) {
+    if (const auto* loop = dyn_cast<ForNode>(s)) return loop->id == id;
+    const auto* realize = dyn_cast<BlockRealizeNode>(s);
+    return realize != nullptr && realize->block->id == id;
+  });
   finder.Visit(function->body);
-  return finder.Take();
+  Path path;
+  path.reserve(finder.path().size());
+  for (const Stmt* stmt : finder.path()) {
+    if (isa<ForNode>(*stmt) || isa<BlockRealizeNode>(*stmt)) path.push_back(*stmt);
+  }
+  return path;
 }
 const ForNode* FindLoop(const Function& function, uint32_t id) {
   Path path = FindPath(function, id);
@@ -190,10 +211,10 @@ const BlockRealizeNode* FindBlock(const Function& function, uint32_t id) {
 }
 
 Stmt ReplaceStmt(const Stmt& root, const StmtNode* old, const Stmt& replacement) {
-  StmtReplacer replacer(old, replacement);
-  Stmt result = replacer.Mutate(root);
-  TW_CHECK(replacer.replaced()) << "the statement to replace is not below the root";
-  return result;
+  PathFinder finder([old](const Stmt& s) { return s.get() == old; });
+  finder.Visit(root);
+  TW_CHECK(finder.found()) << "the statement to replace is not below the root";
+  return StmtReplacer(finder.path(), replacement).Mutate(root);
 }
 
 }  // namespace tilewright

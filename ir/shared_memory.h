@@ -18,7 +18,7 @@ namespace tilewright {
 // Whether an access of the one buffer may touch what an access of the other touches.
 bool MayShareMemory(const Buffer& a, const Buffer& b);
 
-// Whether two elements of the buffer with different indices may lie in the same place. Strides that are no constants
+// Whether two elements of the buffer with different indices may lie in the same place. Strides that are not constants
 // are those of parameters, whose elements lie apart.
 bool MayOverlapItself(const Buffer& buffer);
 

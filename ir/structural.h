@@ -13,8 +13,8 @@
 
 namespace tilewright {
 
-// Where two programs first differ: `path` says how to get there ("main.body.for[i].block[C].reads[0]"), `reason` what
-// differs ("extent 16 and 32"); the statements around the difference, where there are any.
+// The first difference of two programs: `path` says how to get there ("main.body.for[i].block[C].reads[0]"), `reason`
+// what differs ("extent 16 and 32"); the statements around the difference, where there are any.
 struct Mismatch {
   std::string path;
   std::string reason;

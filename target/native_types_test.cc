@@ -12,7 +12,7 @@ TEST(NativeTypes, DependOnFeatures) {
   EXPECT_TRUE(HasArithmeticOf(sapphire, "float16"));
   EXPECT_TRUE(HasArithmeticOf(n1, "float16"));
   EXPECT_FALSE(HasArithmeticOf(a72, "float16"));
-  // Dot products of bfloat16 are no arithmetic of it.
+  // Dot products of bfloat16 are not arithmetic of it.
   EXPECT_FALSE(HasArithmeticOf(sapphire, "bfloat16"));
   EXPECT_TRUE(HasArithmeticOf(a72, "float32"));
   EXPECT_TRUE(HasArithmeticOf(*NamedTarget("cuda-sm80"), "bfloat16"));

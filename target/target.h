@@ -138,8 +138,8 @@ struct Target {
   // What only GPUs have; GpuTarget() for a CPU.
   const GpuTarget& gpu_part() const;
 
-  // The first level, which each core of a GPU has for itself (L1, one memory with shared memory there); the second, or the
-  // last where there is one; and the last. Every description has levels.
+  // The first level, which each core of a GPU has for itself (L1, one memory with shared memory there); the second, or
+  // the last where there is one; and the last. Every description has levels.
   const MemoryLevel& Nearest() const { return levels.front(); }
   const MemoryLevel& Near() const { return levels[levels.size() > 1 ? 1 : 0]; }
   const MemoryLevel& Farthest() const { return levels.back(); }

@@ -142,6 +142,10 @@ TEST(Target, Features) {
   EXPECT_EQ(NamedTarget("x86-haswell")->ProductsPerCycle("bfloat16"), 0);
   EXPECT_EQ(NamedTarget("cuda-sm90")->gpu_part().max_shared_bytes_per_block, 227 << 10);
   EXPECT_FALSE(NamedTarget("cuda-sm90")->has("wgmma"));
+  const Target sm120 = *NamedTarget("cuda-sm120");
+  EXPECT_EQ(sm120.gpu_part().max_shared_bytes_per_block, 99 << 10);
+  EXPECT_TRUE(sm120.has("tma") && sm120.has("stmatrix") && sm120.has("mma"));
+  EXPECT_FALSE(sm120.has("wgmma"));
   EXPECT_TRUE(NamedTarget("cuda-sm90a")->has("wgmma"));
   const Target h100 = *NamedTarget("cuda-sm90a"), h200 = *NamedTarget("cuda-h200");
   EXPECT_EQ(h200.cpu, h100.cpu);

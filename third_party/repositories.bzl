@@ -10,6 +10,7 @@ Nothing is downloaded. A repository is looked at only when a target that needs i
 `@tilewright//ir` needs Abseil's package, and LLVM's need not be installed.
 """
 
+load("@tilewright//third_party:abseil_names.bzl", "abseil_names")
 load("@tilewright//third_party:cross_compiler.bzl", "cross_compiler")
 load("@tilewright//third_party:system_library.bzl", "local_directory", "system_library")
 
@@ -52,18 +53,25 @@ def _bazel_repositories():
     local_directory(name = "rules_proto", path = "/usr/share/bazel/rules/proto", debian_package = "bazel-rules-proto")
     local_directory(name = "bazel_skylib", path = "/usr/share/bazel/tools/skylib", debian_package = "bazel-skylib")
     local_directory(name = "rules_cc", marker = "@tilewright//third_party/rules_cc:WORKSPACE")
+    local_directory(name = "rules_shell", marker = "@tilewright//third_party/rules_shell:WORKSPACE")
     local_directory(
         name = "remote_coverage_tools",
         marker = "@tilewright//third_party/remote_coverage_tools:WORKSPACE",
     )
 
-def _base_libraries():
+def _abseil(module):
+    """@absl: the system's, or other names of the targets of `module`, such as @abseil-cpp."""
+    if module:
+        abseil_names(name = "absl", module = module, targets = _ABSL_TARGETS)
+        return
     system_library(
         name = "absl",
         debian_package = "libabsl-dev",
         headers = ["absl"],
         pkg_config = {target: "absl_" + target for target in _ABSL_TARGETS},
     )
+
+def _base_libraries():
     system_library(
         name = "gtest",
         debian_package = "libgtest-dev libgmock-dev",
@@ -198,10 +206,24 @@ def _peer_libraries():
         libraries = {"xnnpack": "XNNPACK pthreadpool"},
     )
 
-def tilewright_repositories():
-    """Declares the repositories; call it once, in the WORKSPACE file."""
-    _bazel_repositories()
+def system_repositories(abseil = None):
+    """Libraries, tools and data of the system's packages.
+
+    Args:
+      abseil: the repository of an Abseil that is built by Bazel, for a workspace that has one: two versions in one
+        program break it. None for the system's.
+    """
+    _abseil(abseil)
     _base_libraries()
     _llvm()
     _peer_libraries()
     cross_compiler(name = "aarch64_cross", architecture = "aarch64")
+
+def tilewright_repositories(abseil = None):
+    """Declares the repositories; call it once, in the WORKSPACE file.
+
+    Args:
+      abseil: of system_repositories.
+    """
+    _bazel_repositories()
+    system_repositories(abseil)

@@ -58,6 +58,8 @@ def _library_linkopts(ctx, library):
     _fail_missing(ctx, "library lib" + library)
 
 _HEADERS_TARGET = """
+load("@rules_cc//cc:defs.bzl", "cc_library")
+
 cc_library(
     name = "headers",
     hdrs = glob(["include/**"]),

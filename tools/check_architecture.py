@@ -36,12 +36,12 @@ def Uses():
 
 def Reached(uses, folder):
     """Folders that `folder`, or a room below it, uses."""
-    todo = [other for other in uses if other == folder or other.startswith(folder + "/")]
-    seen = set(todo)
-    while todo:
-        for other in uses[todo.pop()] - seen:
+    pending = [other for other in uses if other == folder or other.startswith(folder + "/")]
+    seen = set(pending)
+    while pending:
+        for other in uses[pending.pop()] - seen:
             seen.add(other)
-            todo.append(other)
+            pending.append(other)
     return seen
 
 

@@ -11,7 +11,7 @@ autoschedule/cost. Rules hold few numbers of their own: bounds of what is tried,
     a list is one;
   * numbers without a name in conditions, where they are more than 2: `side >= 128 ? 8 : 4` has three.
 
-Not counted, since they are no thresholds: widths of types (bits(), bytes(), lanes()), how many entries a list has
+Not counted, since they are not thresholds: widths of types (bits(), bytes(), lanes()), how many entries a list has
 (size(), ndim()), and what stands in tests.
 """
 
@@ -82,7 +82,7 @@ def Numbers():
     paths = [f"autoschedule/{folder}" for folder in FOLDERS] + ["target/*.h"]
     files = subprocess.run(["git", "ls-files", *paths], check=True, capture_output=True, text=True).stdout.split()
     for path in files:
-        if not path.endswith((".cc", ".h")) or path.endswith(("_test.cc", "_benchmark.cc")):
+        if not path.endswith((".cc", ".h")) or path.endswith(("_test.cc", "_testing.h", "_benchmark.cc")):
             continue
         with open(path) as f:
             code = WithoutCommentsAndText(f.read())

@@ -28,7 +28,7 @@ ROOMS = {
                  "schedule/blocks schedule/reduction schedule/sampling", "schedule/recorder", "schedule/script",
                  "schedule", "schedule/fuzz schedule/testing"],
     "codegen": ["codegen/abi codegen/cuda/emulator", "codegen", "codegen/lower/common codegen/lower/gpu/images codegen/runtime", "codegen/lower/cpu codegen/lower/gpu", "codegen/lower",
-                "codegen/llvm/assembly codegen/llvm/processor codegen/remote", "codegen/llvm/x86 codegen/llvm/aarch64", "codegen/llvm codegen/cuda", "codegen/foreign/ptx", "codegen/foreign"],
+                "codegen/llvm/assembly codegen/llvm/processor codegen/remote", "codegen/llvm/x86 codegen/llvm/aarch64", "codegen/llvm codegen/cuda", "codegen/cuda/host", "codegen/foreign/ptx", "codegen/foreign"],
     "autoschedule": ["autoschedule/program autoschedule/database", "autoschedule/cost", "autoschedule/cost/cpu autoschedule/cost/gpu", "autoschedule/tensorize",
                      "autoschedule/normalize", "autoschedule/movement", "autoschedule/movement/cpu autoschedule/movement/gpu", "autoschedule/sketch",
                      "autoschedule/sketch/cpu/chained", "autoschedule/sketch/cpu autoschedule/sketch/gpu",
@@ -37,9 +37,9 @@ ROOMS = {
                      "autoschedule/gpu_fuzz autoschedule"],
     "graph": ["graph/ir graph/device", "graph/rewrite", "graph/onnx graph/fusion graph/memory", "graph graph/sizes", "graph/executor", "graph/tune"],
 }
-# Targets above all rooms of their module: what users of it may include, what is built in, the sketches and projections of
+# Targets above all rooms of their module: what users of it may include, what is built in, a back end, the sketches and projections of
 # all kinds of machines, and inference of regions, which needs arithmetic.
-COLLECTS = {"//autoschedule/sketch:sketches", "//autoschedule/cost:projected", "//ir:ir", "//ir:program", "//ir:regions", "//ir:builder", "//codegen:codegen", "//codegen:backend"}
+COLLECTS = {"//autoschedule/sketch:sketches", "//autoschedule/cost:projected", "//ir:ir", "//ir:program", "//ir:regions", "//ir:builder", "//codegen:codegen", "//codegen:backend", "//codegen/cuda:cuda_backend"}
 
 floor = {room: (module, number) for module, floors in ROOMS.items()
          for number, rooms in enumerate(floors) for room in rooms.split()}

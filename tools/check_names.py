@@ -46,7 +46,7 @@ KNOWN = {
 
 
 SIZE = re.compile(r"\bk[A-Z]\w*(?:\[\w*\])? = \{?(?:32|128|1024|65535)\b(?! \* )")
-# Which constants are no sizes of warps, blocks or grids, by file.
+# Which constants are not sizes of warps, blocks or grids, by file.
 SIZES = {
     "autoschedule/sketch/gpu/row_threads_rule.cc": {"kThreadsOfBlock"},  # preferred
     "autoschedule/sketch/gpu/sketches.cc": {"kLeastTerms"},

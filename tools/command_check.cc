@@ -30,7 +30,10 @@ int Check(const CommandArguments& args) {
   } else if (!LoadIntrinsics(args, &intrins)) {
     return kRefused;
   }
-  return ReportVerification(args, *source, program, *target, true) == Verdict::kRefuted ? kRefused : kDone;
+  const Verdict verdict = ReportVerification(args, *source, program, *target, true);
+  if (verdict == Verdict::kRefuted) return kRefused;
+  WarnOf(args, *source);
+  return kDone;
 }
 
 }  // namespace
@@ -42,7 +45,9 @@ Command CheckCommand() {
           .details =
               "Exit status 1 when something is refuted. With --script the scheduled program is verified. For a GPU "
               "(cuda-sm75 to cuda-sm90a) its limits count too: threads, "
-              "shared memory, registers, vectors.",
+              "shared memory, registers, vectors.\nWarnings on standard error are about correct programs: products of "
+              "integers that "
+              "wrap, outputs that are written in part, loops that no schedule reaches, misspelt attributes.",
           .takes = kPrograms | kGraphs | kModels,
           .run = Check};
 }

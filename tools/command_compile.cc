@@ -27,23 +27,27 @@ std::string_view Extension(std::string_view path) {
   return dot == path.npos || path.find('/', dot) != path.npos ? std::string_view() : path.substr(dot + 1);
 }
 
-// The header's path beside an object or a library.
-std::string HeaderPath(const std::string& path) { return path.substr(0, path.rfind('.')) + ".h"; }
+// The path without its extension.
+std::string Stem(const std::string& path) { return path.substr(0, path.rfind('.')); }
+std::string NameOf(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// Writes the code, and for objects and libraries a C header beside it.
+// Writes the code, and a C header beside what has functions; beside CUDA the host part that starts its kernels.
 absl::Status Write(const CommandArguments& args, const Module& module, const Target& target, const std::string& path,
                    const CompileOptions& options) {
   TW_ASSIGN_OR_RETURN(const auto artifact, Compile(module, target, options));
   if (!WriteText(args, path, artifact.bytes)) return absl::UnknownError("");
   for (const auto& [name, count] : artifact.counters) args.out() << name << ": " << count << "\n";
-  const bool callable = options.format == "o" || options.format == "so";
-  if (callable && !WriteText(args, HeaderPath(path), EmitHeader(module))) return absl::UnknownError("");
+  const bool is_text = !artifact.host_part.empty();
+  if (is_text && !WriteText(args, Stem(path) + "_host.cc", artifact.host_part)) return absl::UnknownError("");
+  const bool callable = is_text || options.format == "o" || options.format == "so";
+  if (callable && !WriteText(args, Stem(path) + ".h", EmitHeader(module))) return absl::UnknownError("");
   return absl::OkStatus();
 }
 
 int RunCompile(const CommandArguments& args) {
   const std::optional<std::string> path = args.Get("-o");
   if (!path) return UsageError(args, "compile", "-o OUT is missing");
+  if (args.Has("--cache-only")) return FillCache(args, *path);
   const std::string_view kind = Extension(*path);
   constexpr std::string_view kKinds[] = {"o", "so", "ll", "s", "cu", "ptx", "cubin"};
   if (std::ranges::find(kKinds, kind) == std::end(kKinds)) {
@@ -81,6 +85,7 @@ int RunCompile(const CommandArguments& args) {
   }
 
   CompileOptions options{.format = std::string(kind), .count = kind == "cu" || kind == "ptx" || kind == "cubin"};
+  if (kind == "cu") options.cubin_name = NameOf(Stem(*path)) + ".cubin";
   options.after_pass = [&](std::string_view pass, const Function&, const Function& after) {
     for (const std::string& wanted : print_after) {
       if (wanted != "all" && wanted != pass) continue;
@@ -103,12 +108,17 @@ Command CompileCommand() {
           .operands = "FILE",
           .summary = "compiles a program or an ONNX model to an object, a library, LLVM IR, assembly or CUDA",
           .details =
-              "The extension of OUT says which: .o, .so, .ll or .s; for a GPU .cu, .ptx or .cubin. Objects and "
+              "The extension of OUT says which: .o, .so, .ll or .s; for a GPU .so, .cu, .ptx or .cubin. Objects and "
               "libraries get a C header beside "
-              "them. How functions are called is described in docs/abi.md. Without --script and --db the program is "
+              "them, and NAME.cu gets NAME_host.cc besides, which starts its kernels. A library for a GPU needs the "
+              "driver alone when it runs. How functions are called is described in docs/abi.md. Without --script and "
+              "--db the program is "
               "scheduled by the rules for the target. The scheduled program is verified first. A model becomes one "
               "function, named after OUT, with its weights "
-              "packed; symbolic dimensions without a value of --dim have those of each call.",
+              "packed; symbolic dimensions without a value of --dim have those of each call. With --cache-only OUT is "
+              "a folder "
+              "that becomes a cache of kernels, for images and for CI: loads with TILEWRIGHT_KERNEL_CACHE=OUT, by this "
+              "build on a machine like this one, then compile nothing.",
           .takes = kPrograms | kModels,
           .run = RunCompile};
 }

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <sstream>
+
 #include "tools/command_line/command.h"
 #include "tools/testing/run_tool.h"
 
@@ -48,6 +51,16 @@ TEST(Explain, AProgramAsItIsWrittenWaits) {
   EXPECT_THAT(result.out, HasSubstr("  limiter                latency\n"));
   EXPECT_THAT(result.out, HasSubstr("  cores                  1 of 2\n"));
   EXPECT_THAT(result.out, HasSubstr("traffic from L2"));
+}
+
+TEST(Explain, WritesAPage) {
+  const std::string path = testing::TempDir() + "/page.html";
+  const Result result = RunTool({"explain", "-", "--target=x86-znver4", "--html=" + path}, kMatmul);
+  EXPECT_EQ(result.status, kDone) << result.err;
+  std::ostringstream page;
+  page << std::ifstream(path).rdbuf();
+  EXPECT_THAT(page.str(), HasSubstr("<h2>main on x86-znver4 (znver4, 2 cores)</h2>"));
+  EXPECT_THAT(page.str(), HasSubstr("sch.tensorize("));
 }
 
 TEST(Explain, KernelsOfAGpu) {

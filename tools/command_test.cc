@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "codegen/runtime/loaded_module.h"
 #include "target/target.h"
 #include "tools/commands.h"
 #include "tools/testing/run_tool.h"
@@ -412,6 +413,60 @@ TEST(Tune, ListsCandidates) {
               StartsWith("block C over vi, vj; summed over vk\n  sketches: contraction (preferred), plain\n"));
   EXPECT_THAT(result.out, HasSubstr("vi = vi; vj = vj; vk = vk"));
   EXPECT_THAT(result.out, HasSubstr("no: "));
+  // What no block can use is said once, and once for each reason.
+  const size_t general = result.out.find("whatever the block:\n");
+  ASSERT_NE(general, std::string::npos);
+  EXPECT_EQ(result.out.find("the target has no "), result.out.find("the target has no ", general));
+  EXPECT_EQ(result.out.find("the target has no neon:"), result.out.rfind("the target has no neon:"));
+}
+
+std::string ReadText(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+// What starts the kernels stands beside their text, and names the cubin that is made of it.
+TEST(Compile, WritesTheHostPartOfATextForAGpu) {
+  const std::string path = testing::TempDir() + "/fill_on_gpu";
+  const Result result = RunTool({"compile", "-", "--target=cuda-sm90a", "-o", path + ".cu"}, kFill);
+  EXPECT_EQ(result.status, kDone) << result.err;
+  const std::string host = ReadText(path + "_host.cc");
+  EXPECT_THAT(host, HasSubstr("TW_EMBED(tw_image_0, \"fill_on_gpu.cubin\");"));
+  EXPECT_THAT(host, HasSubstr("TW_EXPORT int fill(const TwCall* call, TwTensor* const* args, int32_t num_args) {"));
+  EXPECT_THAT(ReadText(path + ".cu"), HasSubstr("fill_kernel"));
+  EXPECT_THAT(ReadText(path + ".h"), HasSubstr("int fill(const TwCall* call"));
+}
+
+// The library is there without a GPU, and says what it lacks.
+TEST(Compile, WritesLibrariesForAGpu) {
+  const std::string path = testing::TempDir() + "/fill_library";
+  const Result result = RunTool({"compile", "-", "--target=cuda-sm90a", "-o", path + ".so"}, kFill);
+  if (result.err.find("NVRTC") != std::string::npos) GTEST_SKIP() << result.err;
+  ASSERT_EQ(result.status, kDone) << result.err;
+  EXPECT_THAT(ReadText(path + ".h"), HasSubstr("int fill(const TwCall* call"));
+  std::string error;
+  const auto library = runtime::LoadedModule::Open(path + ".so", &error);
+  ASSERT_TRUE(library.has_value()) << error;
+  ASSERT_NE(library->Find("fill"), nullptr);
+  EXPECT_EQ(library->WorkspaceBytes("fill"), 0);
+  alignas(64) float elements[16] = {};
+  int64_t extent = 16;
+  TwTensor tensor = {.data = elements,
+                     .device = {kTwCpu, 0},
+                     .ndim = 1,
+                     .dtype = {.code = kTwFloat, .bits = 32, .lanes = 1},
+                     .shape = &extent};
+  TwTensor* args[] = {&tensor};
+  char message[256] = "";
+  const TwCall call = {.message = message, .message_bytes = sizeof message};
+  if (const int code = library->Find("fill")(&call, args, 1); code == kTwOk) {
+    EXPECT_EQ(elements[15], 1.f);
+  } else {
+    EXPECT_EQ(code, kTwErrorDevice);
+    EXPECT_THAT(message, testing::AnyOf(HasSubstr("no NVIDIA driver"), HasSubstr("no GPU can be used"),
+                                        HasSubstr("does not run code for cuda-sm90a")));
+  }
 }
 
 // A product of constant columns, with a target's name for every one there is.
@@ -438,7 +493,7 @@ def main(A: T.Buffer((2, 16, 16), "float32"), B: T.Buffer((2, 16, 16), "float32"
     if (!gpu) EXPECT_EQ(compiled.err, "");
     if (gpu) {
       EXPECT_EQ(compiled.err,
-                program + ": error: code for " + target + " is written as one of .cu, .ptx, .cubin, not as .s\n");
+                program + ": error: code for " + target + " is written as one of .so, .cu, .ptx, .cubin, not as .s\n");
     }
   }
 }

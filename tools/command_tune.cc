@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "autoschedule/cost/projected.h"
 #include "autoschedule/measure/runner.h"
 #include "autoschedule/tune/list_candidates.h"
 #include "autoschedule/tune/tune.h"
@@ -23,6 +24,7 @@
 #include "tools/interrupt.h"
 #include "tools/models/onnx_tune.h"
 #include "tools/program_file.h"
+#include "tools/programs/verification.h"
 #include "tools/scheduled_program.h"
 #include "tools/tune_report.h"
 
@@ -115,6 +117,20 @@ SizesByName TypicalWhereNoneIsNamed(const CommandArguments& args, const Function
   return sizes;
 }
 
+// What stands beside the best time on the page.
+std::vector<std::pair<std::string, std::string>> FactsOf(const TuneResult& result, const Target& target) {
+  const Projection projection = Project(result.schedule.module().Main(), target);
+  const SpeedOfLight& bound = result.bound;
+  return {{"version", absl::StrCat("tilewright ", std::string(kVersion))},
+          {"threads", absl::StrCat(target.cores)},
+          {"limited by", absl::StrCat(projection.limiter, ", as projected")},
+          {"arithmetic alone", absl::StrFormat("%.6g ms", bound.arithmetic_seconds * 1e3)},
+          {"parameters alone",
+           absl::StrFormat("%.6g ms, %.4g MB from %s", bound.traffic_seconds * 1e3, bound.bytes * 1e-6, bound.from)},
+          {"bandwidth", absl::StrFormat("%.1f GB/s of the parameters", 1e-9 * bound.bytes / result.seconds)},
+          {"other processes", absl::StrFormat("took %.0f%% of the CPU time", 100 * result.others_share)}};
+}
+
 int RunTune(const CommandArguments& args) {
   if (args.kind() == FileKind::kModel) return TuneOnnx(args);
   const Interrupt interrupt;
@@ -137,6 +153,7 @@ int RunTune(const CommandArguments& args) {
   if (module.Main()) {
     if (const auto unused = UnusedArguments(args, module.Main())) return UsageError(args, "tune", *unused);
   }
+  WarnOfLoopsWithoutBlocks(args, module);
   const std::string launcher = args.Get("--launcher").value_or("");
   *target = MeasuredTarget(*target, launcher);
   IntrinRegistry intrins = IntrinRegistry::Builtin();
@@ -207,7 +224,9 @@ int RunTune(const CommandArguments& args) {
                                !result->emulated  ? ""
                                : target->is_gpu() ? ", projected"
                                                   : ", emulated"),
+        .facts = FactsOf(*result, *target),
         .measurements = std::move(measurements),
+        .failures = result->failures,
         .statistics = result->statistics,
         .best_seconds = result->seconds,
         .bound_seconds = result->bound.seconds,

@@ -18,11 +18,12 @@ Command DbCommand();
 Command ExplainCommand();
 Command TuneCommand();
 Command EmulateCommand();
+Command ListCommand();
 
 inline std::vector<Command> AllCommands() {
   return {
       ShowCommand(),   EqualCommand(), ScheduleCommand(), CompileCommand(), CheckCommand(),   RunCommand(),
-      TargetCommand(), TuneCommand(),  DbCommand(),       ExplainCommand(), EmulateCommand(),
+      TargetCommand(), TuneCommand(),  DbCommand(),       ExplainCommand(), EmulateCommand(), ListCommand(),
   };
 }
 

@@ -42,7 +42,7 @@ while read -r label status; do
   failed=$((failed + cases_failed))
 done < <(grep -E '^//[^ ]+ +(\(cached\) )?(PASSED|FLAKY|FAILED|TIMEOUT|NO STATUS|INCOMPLETE)' "${log}")
 
-# Exit status 4: no test to run. A build error in a target that is no test shows only in the exit status.
+# Exit status 4: no test to run. A build error in a target that is not a test shows only in the exit status.
 if [[ ${bazel_status} -ne 0 && ${failed} -eq 0 ]]; then
   failed=1
 fi

@@ -235,6 +235,33 @@ TEST(MemoryLimits, PaddedStridesCount) {
   EXPECT_THAT(Findings(padded("326", "[0, 1, 32, 0]")), IsEmpty());
 }
 
+// What is dead leaves its bytes to what comes later: a row of S that is read back before T is written.
+TEST(MemoryLimits, BuffersOfOtherTimesShareBytes) {
+  const auto program = [](const std::string& last_read) {
+    std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((256, 128), "float32"), B: T.Buffer((256, 128), "float32"), C: T.Buffer((256, 128), "float32")):
+    S = T.alloc_buffer((256, 128), "float32", scope="shared")
+    U = T.alloc_buffer((256, 128), "float32", scope="shared")
+    for bx in T.thread_binding(1, thread="blockIdx.x"):
+        for tx in T.thread_binding(128, thread="threadIdx.x"):
+)";
+    for (const auto& [name, value] : {std::pair<std::string, std::string>{"S", "A[vi, vj]"},
+                                      {"B", "S[vi, vj]"},
+                                      {"U", "B[vi, vj]"},
+                                      {"C", "U[vi, vj]" + last_read}}) {
+      text += "            for i" + name + " in range(256):\n                with T.block(\"" + name +
+              "\"):\n                    vi, vj = T.axis.remap(\"SS\", [i" + name + ", tx])\n                    " +
+              name + "[vi, vj] = " + value + "\n";
+    }
+    return text;
+  };
+  EXPECT_THAT(Findings(program("")), IsEmpty());
+  EXPECT_THAT(Findings(program(" + S[vi, vj]")),
+              ElementsAre("memory limits: the kernel needs 262144 bytes of shared memory in a block, cuda-sm80 has "
+                          "166912"));
+}
+
 TEST(MemoryLimits, VersionsOfPipelinesCount) {
   const auto program = [](const std::string& rows, const std::string& loop, const std::string& block) {
     std::string text = R"(
@@ -450,6 +477,31 @@ def main(A: T.Buffer((16, 32), "float32")):
                           "differs between lanes",
                           "execution scope: block A touches F[vi, vj], a fragment of a whole warp, at a place that "
                           "differs between lanes"));
+}
+
+// Lanes may do to sums element by element what each has to do to its own.
+TEST(ExecutionScope, ElementsOfLanes) {
+  const std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((16, 32), "float32")):
+    for bx in T.thread_binding(1, thread="blockIdx.x"):
+        F = T.alloc_buffer((16, 32), "float32", scope="wmma.accumulator")
+        for tx in T.thread_binding(32, thread="threadIdx.x"):
+            for h, c, p in T.grid(2, 4, 2):
+                with T.block("F"):
+                    vi = T.axis.spatial(16, h * 8 + tx // 4)
+                    vj = T.axis.spatial(32, c * 8 + tx % 4 * 2 + p)
+                    F[vi, vj] = A[vi, vj]
+)";
+  EXPECT_THAT(Findings(text), IsEmpty());
+  std::string other = text;
+  other.replace(other.find("tx % 4 * 2 + p"), 14, "tx % 4 + p * 4");
+  EXPECT_THAT(Findings(other), ElementsAre("execution scope: block F touches F[vi, vj], a fragment of a whole warp, at "
+                                           "a place that differs between lanes"));
+  std::string operand = text;
+  operand.replace(operand.find("wmma.accumulator"), 16, "wmma.matrix_b");
+  EXPECT_THAT(Findings(operand), ElementsAre("execution scope: block F touches F[vi, vj], a fragment of a whole warp, "
+                                             "at a place that differs between lanes"));
 }
 
 }  // namespace

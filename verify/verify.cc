@@ -22,6 +22,7 @@
 #include "verify/rewrite/inline_names.h"
 #include "verify/rewrite/without_views.h"
 #include "verify/structure/bindings.h"
+#include "verify/structure/constant_params.h"
 #include "verify/structure/exact_run.h"
 #include "verify/structure/loop_kinds.h"
 #include "verify/structure/spatial_iterators.h"
@@ -42,8 +43,8 @@ Diagnostics CheckWellFormed(const Function& function) {
 }
 
 using Check = Diagnostics (*)(const Function&);
-constexpr Check kChecks[] = {CheckLoopKinds,   CheckInitOrder,        CheckFinalValues,   CheckOverwrittenValues,
-                             CheckRegionCover, CheckThreadReductions, CheckInitialization};
+constexpr Check kChecks[] = {CheckLoopKinds,      CheckInitOrder,   CheckFinalValues,      CheckOverwrittenValues,
+                             CheckConstantParams, CheckRegionCover, CheckThreadReductions, CheckInitialization};
 using TargetCheck = Diagnostics (*)(const Function&, const Target*);
 constexpr TargetCheck kTargetChecks[] = {CheckThreadLaunch, CheckExecutionScope, CheckMemoryLimits, CheckVectorAccess};
 
@@ -150,6 +151,16 @@ void NameViews(const Function& given, Diagnostics* diagnostics) {
   }
 }
 
+// Another name may have written what one name does not, unless running the program shows that none did.
+void AssumeWritten(const Function& given, Diagnostics* diagnostics) {
+  const SharedMemory memory(given);
+  LazyExactRun exact(given);
+  for (Diagnostic& diagnostic : *diagnostics) {
+    if (diagnostic.verdict != Verdict::kRefuted || !diagnostic.buffer || !memory.IsShared(diagnostic.buffer)) continue;
+    if (exact.Get().outcome != ExactOutcome::kFault) diagnostic.verdict = Verdict::kAssumed;
+  }
+}
+
 // Blocks declare what they touch of each name, and each name has bounds of its own; all else is about memory.
 Diagnostics CheckWithViews(const Function& given, const Function& plain, const Target* target) {
   const Function function = InlineNames(given);
@@ -178,6 +189,7 @@ VerifyResult VerifyProgram(const Function& given, const Target* target, ProvenPa
   }
   result.diagnostics = CheckPlain(given, target, proven);
   if (!plain) {
+    AssumeWritten(given, &result.diagnostics);
     result.diagnostics.push_back({Verdict::kAssumed, "views", 0,
                                   "several names of one memory are taken to touch nothing of each other's: accesses by "
                                   "one of them cannot be followed"});

@@ -131,5 +131,31 @@ def main(A: T.Buffer((8, 12), "float32"), O: T.Buffer((8, 12), "float32")):
   EXPECT_NE(rows(8), "");
 }
 
+// A row of a view, matched: what is written by it is written of the array.
+TEST(Views, PartsOfThemAreFollowed) {
+  const auto columns = [](const std::string& matched) {
+    return Refuted(R"(
+@T.prim_func
+def main(A: T.Buffer((5, 2), "int64"), O: T.Buffer((5, 4), "uint32")):
+    S = T.alloc_buffer((5, 4), "uint32")
+    V = T.decl_buffer((5, 2), "int64", data=S.data)
+    for i in range(5):
+        with T.block("rows"):
+            vi = T.axis.spatial(5, i)
+            M = T.match_buffer(V[vi, 0:)" +
+                   matched + "], (" + matched + R"(,), "int64", strides=("s",), offset_factor=1)
+            for k in range()" +
+                   matched + R"():
+                M[k] = A[vi, k]
+    for i, j in T.grid(5, 4):
+        with T.block("O"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            O[vi, vj] = S[vi, vj]
+)");
+  };
+  EXPECT_EQ(columns("2"), "");
+  EXPECT_THAT(columns("1"), HasSubstr("region cover"));
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 
@@ -39,19 +40,65 @@ Movement MovementOf(const ProgramFacts& facts, const IndexForm& form, int64_t wi
   return m;
 }
 
+// What is left of a buffer in memory. Lowering keeps of a temporary what one iteration of the loops around all of its
+// accesses touches: these loops do not move its elements.
+//
+//   for i in range(96):              P (96 x 512 x 64): of each core, 512 x 64 elements
+//       ... P[i, 0:512, 0:64]
+struct KeptBuffer {
+  int depth = 0;  // of the outermost loop that moves its elements
+  std::vector<int64_t> shape;
+};
+
+int CommonLoop(const ProgramFacts& facts, int a, int b) {
+  const auto depth = [&](int loop) { return loop < 0 ? -1 : facts.loops[static_cast<size_t>(loop)].depth; };
+  while (a != b) {
+    int& inner = depth(a) >= depth(b) ? a : b;
+    inner = facts.loops[static_cast<size_t>(inner)].parent;
+  }
+  return a;
+}
+
+std::vector<KeptBuffer> KeptBuffers(const ProgramFacts& facts) {
+  std::vector<KeptBuffer> kept(facts.buffers.size());
+  std::vector<std::optional<int>> around(facts.buffers.size());
+  for (const AccessFacts& access : facts.accesses) {
+    std::optional<int>& loop = around[static_cast<size_t>(access.buffer)];
+    loop = loop ? CommonLoop(facts, *loop, access.loop) : access.loop;
+  }
+  for (size_t b = 0; b < kept.size(); ++b) {
+    const bool whole = facts.buffers[b].param || !around[b] || *around[b] < 0;
+    kept[b].depth = whole ? 0 : facts.loops[static_cast<size_t>(*around[b])].depth + 1;
+    kept[b].shape = facts.buffers[b].shape;
+    if (kept[b].depth > 0) std::ranges::fill(kept[b].shape, 1);
+  }
+  std::vector<double> extents;
+  for (const LoopFacts& loop : facts.loops) extents.push_back(static_cast<double>(loop.extent));
+  for (const AccessFacts& access : facts.accesses) {
+    KeptBuffer& buffer = kept[static_cast<size_t>(access.buffer)];
+    const std::vector<int64_t>& whole = facts.buffers[static_cast<size_t>(access.buffer)].shape;
+    for (size_t d = 0; buffer.depth > 0 && d < std::min(whole.size(), access.index.size()); ++d) {
+      const Movement m = MovementOf(facts, access.index[d], access.width[d], buffer.depth, extents);
+      buffer.shape[d] = std::min(whole[d], std::max(buffer.shape[d], static_cast<int64_t>(m.span)));
+    }
+  }
+  return kept;
+}
+
 // What an access touches while the loops from depth `outermost` inwards run once: so many contiguous rows.
 struct Rows {
   double count = 1, bytes = 0;
 };
 
-Rows RowsOf(const ProgramFacts& facts, const AccessFacts& access, int outermost, int line_bytes,
+Rows RowsOf(const ProgramFacts& facts, const KeptBuffer& kept, const AccessFacts& access, int outermost, int line_bytes,
             const std::vector<double>& iterations) {
   const BufferFacts& buffer = facts.buffers[static_cast<size_t>(access.buffer)];
+  outermost = std::max(outermost, kept.depth);
   Rows rows{.bytes = static_cast<double>(buffer.buffer->dtype.bytes())};
   bool contiguous = true;  // so far, each dimension is touched as a whole
   for (size_t d = access.index.size(); d-- > 0;) {
     Movement m = MovementOf(facts, access.index[d], access.width[d], outermost, iterations);
-    const double extent = d < buffer.shape.size() ? static_cast<double>(buffer.shape[d]) : m.span;
+    const double extent = d < kept.shape.size() ? static_cast<double>(kept.shape[d]) : m.span;
     m.span = std::min(m.span, extent);
     m.values = std::min(m.values, extent);
     if (contiguous) {
@@ -68,20 +115,21 @@ Rows RowsOf(const ProgramFacts& facts, const AccessFacts& access, int outermost,
 }
 
 // The part of the lines of a write that do not continue what was written shortly before.
-double ScatteredPart(const ProgramFacts& facts, const AccessFacts& write, int line_bytes,
+double ScatteredPart(const ProgramFacts& facts, const KeptBuffer& kept, const AccessFacts& write, int line_bytes,
                      const std::vector<double>& iterations) {
   int depth = write.loop < 0 ? 0 : facts.loops[static_cast<size_t>(write.loop)].depth + 1;
-  Rows rows = RowsOf(facts, write, depth, line_bytes, iterations);
+  Rows rows = RowsOf(facts, kept, write, depth, line_bytes, iterations);
   for (; depth > 0 && rows.count <= kRowsAtATime; --depth) {
-    rows = RowsOf(facts, write, depth - 1, line_bytes, iterations);
+    rows = RowsOf(facts, kept, write, depth - 1, line_bytes, iterations);
   }
   return std::min(1.0, kLongRun * line_bytes / rows.bytes);
 }
 
 // Whether the rows that an access touches at a time share so few sets of the first level that they evict each other.
-bool Conflicts(const ProgramFacts& facts, const AccessFacts& access, int outermost, const MemoryLevel& l1,
-               const std::vector<double>& iterations) {
+bool Conflicts(const ProgramFacts& facts, const KeptBuffer& kept, const AccessFacts& access, int outermost,
+               const MemoryLevel& l1, const std::vector<double>& iterations) {
   const BufferFacts& buffer = facts.buffers[static_cast<size_t>(access.buffer)];
+  outermost = std::max(outermost, kept.depth);
   const int64_t way = l1.bytes / l1.ways;
   int64_t stride = buffer.buffer->dtype.bytes(), step = 0;
   double rows = 1, lines_of_row = 1;
@@ -93,12 +141,16 @@ bool Conflicts(const ProgramFacts& facts, const AccessFacts& access, int outermo
       rows *= m.values;
       step = std::gcd(step, stride);
     }
-    stride *= d < buffer.shape.size() ? buffer.shape[d] : 1;
+    stride *= d < kept.shape.size() ? kept.shape[d] : 1;
   }
   if (rows <= 1) return false;
   const double starts = static_cast<double>(way / std::max<int64_t>(l1.line_bytes, std::gcd(step, way)));
   const double sets = std::min(starts * lines_of_row, static_cast<double>(way / l1.line_bytes));
   return rows * lines_of_row > sets * (l1.ways - 1);
+}
+
+double BytesOf(const Rows& rows, int line_bytes) {
+  return rows.count * std::ceil(rows.bytes / line_bytes) * line_bytes;
 }
 
 class Traffic {
@@ -107,6 +159,7 @@ class Traffic {
       : facts_(facts),
         target_(target),
         iterations_(iterations),
+        kept_(KeptBuffers(facts)),
         loops_(facts.loops.size()),
         buffers_(2 * facts.buffers.size()) {
     once_.assign((loops_ + 1) * buffers_, 0);
@@ -154,17 +207,21 @@ class Traffic {
   void Add(const AccessFacts& access, size_t b) {
     const int line = target_.Nearest().line_bytes;
     int depth = access.loop < 0 ? 0 : facts_.loops[static_cast<size_t>(access.loop)].depth + 1;
-    double inner = FootprintBytes(facts_, access, depth, line, iterations_) * access.share;
+    const KeptBuffer& kept = kept_[static_cast<size_t>(access.buffer)];
+    const auto bytes_from = [&](int outermost) {
+      return BytesOf(RowsOf(facts_, kept, access, outermost, line, iterations_), line) * access.share;
+    };
+    double inner = bytes_from(depth);
     auto raise = [](double& value, double to) { value = std::max(value, to); };
     raise(direct_[At(static_cast<size_t>(access.loop + 1), b)], inner);
     bool conflicts = false;
     for (int loop = access.loop;; loop = facts_.loops[static_cast<size_t>(loop)].parent, --depth) {
       const auto row = static_cast<size_t>(loop + 1);
       raise(body_[At(row, b)], inner);
-      conflicts = conflicts || Conflicts(facts_, access, depth, target_.Nearest(), iterations_);
+      conflicts = conflicts || Conflicts(facts_, kept, access, depth, target_.Nearest(), iterations_);
       if (conflicts) conflict_[At(row, b)] = 1;
       if (loop < 0) break;
-      inner = FootprintBytes(facts_, access, depth - 1, line, iterations_) * access.share;
+      inner = bytes_from(depth - 1);
       raise(once_[At(row, b)], inner);
     }
   }
@@ -172,6 +229,7 @@ class Traffic {
   const ProgramFacts& facts_;
   const Target& target_;
   const std::vector<double>& iterations_;
+  const std::vector<KeptBuffer> kept_;
   const size_t loops_, buffers_;
   // Footprints in bytes of: a loop that runs once, one of its iterations, the accesses directly in its body.
   std::vector<double> once_, body_, direct_;
@@ -182,18 +240,20 @@ class Traffic {
 
 double FootprintBytes(const ProgramFacts& facts, const AccessFacts& access, int outermost, int line_bytes,
                       const std::vector<double>& iterations) {
-  const Rows rows = RowsOf(facts, access, outermost, line_bytes, iterations);
-  return rows.count * std::ceil(rows.bytes / line_bytes) * line_bytes;
+  const KeptBuffer whole{0, facts.buffers[static_cast<size_t>(access.buffer)].shape};
+  return BytesOf(RowsOf(facts, whole, access, outermost, line_bytes, iterations), line_bytes);
 }
 
 MemoryTraffic TrafficOf(const ProgramFacts& facts, const Target& target, const std::vector<double>& iterations,
                         int cores) {
   const Traffic traffic(facts, target, iterations);
   const int line = target.Nearest().line_bytes;
+  const std::vector<KeptBuffer> kept = KeptBuffers(facts);
   std::vector<double> scattered(facts.buffers.size());  // parts of what is written
   for (const AccessFacts& access : facts.accesses) {
     if (!access.write || facts.buffers[static_cast<size_t>(access.buffer)].in_registers) continue;
-    scattered[static_cast<size_t>(access.buffer)] = ScatteredPart(facts, access, line, iterations);
+    scattered[static_cast<size_t>(access.buffer)] =
+        ScatteredPart(facts, kept[static_cast<size_t>(access.buffer)], access, line, iterations);
   }
   MemoryTraffic result;
   for (size_t cache = 0; cache < target.levels.size(); ++cache) {

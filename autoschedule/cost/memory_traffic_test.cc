@@ -62,5 +62,31 @@ def main(C: T.Buffer((512, 512), "float32")):
   EXPECT_LT(scattered_part("io, jo in T.grid(64, 16)"), 0.001);  // the eight rows of a tile are continued by the next
 }
 
+// A temporary that one iteration of the outer loop writes and reads is that iteration's: its next one finds it in L2.
+TEST(MemoryTraffic, TemporariesOfAnIterationStayInTheCaches) {
+  const auto from_l3 = [](const char* read) {
+    const ProgramFacts facts = GatherFacts(ParseFunctionOrDie(absl::Substitute(R"(
+@T.prim_func
+def main(A: T.Buffer((4096,), "float32"), C: T.Buffer((4096,), "float32")):
+    P = T.alloc_buffer((4096, 32768))
+    for i in range(4096):
+        for j in range(32768):
+            with T.block("P"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                P[vi, vj] = A[vi]
+        $0
+            with T.block("C"):
+                vi, vj = T.axis.remap("SR", [i, j])
+                with T.init():
+                    C[vi] = T.float32(0)
+                C[vi] = C[vi] + P[vi, vj]
+)",
+                                                                               read)));
+    return TrafficOf(facts, kZen4, CoreIterations(facts, 1), 1).levels[1].read_bytes;
+  };
+  EXPECT_LT(from_l3("for j in range(32768):"), 1e6);  // P is 128 KiB of 512 MiB
+  EXPECT_GT(from_l3("pass\n    for i in range(4096):\n        for j in range(32768):"), 5e8);
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -10,6 +10,7 @@
 #include "autoschedule/program/sizes.h"
 #include "ir/analysis.h"
 #include "ir/annotations.h"
+#include "ir/arith/analyzer.h"
 #include "ir/builtin.h"
 
 namespace tilewright {
@@ -90,13 +91,19 @@ class Gatherer {
     const auto extent = AsInt(loop->extent);
     place_ = static_cast<int>(facts_.loops.size());
     const bool known = extent.has_value() && (parent < 0 || facts_.loops[static_cast<size_t>(parent)].known);
-    facts_.loops.push_back(
-        {loop, parent, depth, std::max<int64_t>(extent.value_or(kUnknownExtent), 1), loop->kind, known});
+    const int64_t likely = extent ? *extent : MeanOf(loop->extent);
+    facts_.loops.push_back({loop, parent, depth, std::max<int64_t>(likely, 1), loop->kind, known});
+    analyzer_.Bind(loop->var, {loop->min, loop->extent});
     IndexForm form = loop->min ? Form(loop->min) : IndexForm{};
     if (facts_.loops.back().extent > 1) form.terms.push_back({place_, 1, facts_.loops.back().extent, 1});
     env_[loop->var.get()] = std::move(form);
     Visit(loop->body);
     place_ = parent;
+  }
+
+  int64_t MeanOf(const Expr& extent) {
+    const arith::Bounds bounds = analyzer_.ConstBounds(extent);
+    return bounds.IsFinite() ? (std::max<int64_t>(bounds.min, 0) + bounds.max + 1) / 2 : kUnknownExtent;
   }
 
   void VisitBlock(const BlockRealizeNode* realize) {
@@ -150,7 +157,7 @@ class Gatherer {
     if (Clip(*condition, index, &box)) buffer->nonzero_box = std::move(box);
   }
 
-  // Narrows a box to the elements for which a condition holds; false when that is no box.
+  // Narrows a box to the elements for which a condition holds; false when that is not a box.
   bool Clip(const Expr& condition, const std::vector<IndexForm>& index,
             std::vector<std::pair<int64_t, int64_t>>* box) const {
     const auto* op = dyn_cast<BinaryNode>(condition);
@@ -448,6 +455,7 @@ class Gatherer {
   }
 
   ProgramFacts& facts_;
+  arith::Analyzer analyzer_;  // knows the loops around
   absl::flat_hash_map<const VarNode*, IndexForm> env_;
   absl::flat_hash_map<const VarNode*, int> buffers_;
   absl::flat_hash_map<const VarNode*, View> views_;

@@ -10,8 +10,8 @@
 //   varies     loops whose variable matters for a result, or for where an access goes; what does not vary with a loop
 //              needs to be done only once for it
 // A loop that a schedule fused is taken apart again where indices divide its variable, so that every index is a plain
-// sum over loops. Symbolic extents are likely ones (autoschedule/program/sizes.h); others that are not constant count as
-// kUnknownExtent.
+// sum over loops. Symbolic extents are likely ones (autoschedule/program/sizes.h); others that are not constant count
+// as the mean of their bounds, which the loops around give (min(8, i // 4 + 1)), or as kUnknownExtent.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct LoopFacts {
   int depth = 0;  // 0: outermost
   int64_t extent = 1;
   ForKind kind = ForKind::kSerial;
-  // Whether the program alone says how often this loop and those around it run; else `extent` is kUnknownExtent.
+  // Whether the program alone says how often this loop and those around it run; else `extent` is an estimate.
   bool known = true;
 };
 

@@ -49,6 +49,22 @@ def main(A: T.Buffer((8, 16), "float32"), B: T.Buffer((16, 4), "float32"), C: T.
   EXPECT_TRUE(facts.accesses.back().accumulates);
 }
 
+// 1, 1, 2, 2, 3, 3, 4, 4 iterations: 2.5, rounded up.
+TEST(ProgramFacts, ExtentsThatOtherLoopsDecideAreMeans) {
+  const ProgramFacts facts = GatherFacts(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(C: T.Buffer((8, 8), "float32")):
+    for i in range(8):
+        for j in range(T.min(8, i // 2 + 1)):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = T.float32(0)
+)"));
+  ASSERT_EQ(facts.loops.size(), 2u);
+  EXPECT_EQ(facts.loops[1].extent, 3);
+  EXPECT_FALSE(facts.loops[1].known);
+}
+
 TEST(ProgramFacts, ZeroPointsDoNotWidenOperands) {
   const ProgramFacts facts = GatherFacts(ParseFunctionOrDie(R"(
 @T.prim_func
@@ -239,7 +255,7 @@ def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64, 96), "float32"), C: T.B
   }
 }
 
-// An index that is no sum over loops may read any of them.
+// An index that is not a sum over loops may read any of them.
 TEST(ProgramFacts, SumsThatAreReadAnywhereCount) {
   const ProgramFacts facts = GatherFacts(ParseFunctionOrDie(R"(
 @T.prim_func

@@ -11,7 +11,7 @@
 // What is *better*: a program counts by its last time in the end of a search, or else by its last time at all. Those of
 // the first sort, which were measured in turn and for long, are better than all others; among equals the faster one is.
 //
-// A file that is no tuning database, is damaged, or was written by a newer version is refused and left as it is. A
+// A file that is not a tuning database, is damaged, or was written by a newer version is refused and left as it is. A
 // record whose columns hold what no record has is passed over, and named by damaged().
 #pragma once
 

@@ -51,7 +51,7 @@ struct TuningRecord {
 };
 
 // "znver4 +avx2,+fma,...".
-// `emulated`: projected times are no times of the processor.
+// `emulated`: projected times are not times of the processor.
 std::string TargetKey(const Target& target, bool emulated = false);
 
 // 16 hexadecimal digits, and back; an error for any other text.

@@ -52,9 +52,9 @@ Target MeasuredTarget(const Target& target, const std::string& launcher);
 // an error says why not.
 absl::Status CheckMeasures(const Target& target, const std::string& launcher);
 
-// Measures on this machine, on its GPU, or on the machine that `launcher` reaches. While candidates are measured, an exclusive lock of the machine (machine_lock.h) keeps
-// every other LocalRunner of the user from compiling and measuring; each batch is compiled before, by as many workers
-// as there are cores.
+// Measures on this machine, on its GPU, or on the machine that `launcher` reaches. While candidates are measured, an
+// exclusive lock of the machine (machine_lock.h) keeps every other LocalRunner of the user from compiling and
+// measuring; each batch is compiled before, by as many workers as there are cores.
 class LocalRunner : public Runner {
  public:
   // Starts the workers and computes the reference.

@@ -90,13 +90,14 @@ bool UsesElementsOnce(const BlockNode& consumer, const Buffer& buffer) {
   return constant && !UsesElementsAgain(consumer, buffer);
 }
 
-// Whether the block unpacks constants for a single matrix product.
+// Whether the block unpacks constants for a single matrix product, or for one of bytes.
 bool IsUnpacker(const Function& function, const BlockScope& scope, const ScopeChild& child) {
   const std::vector<uint32_t> consumers = scope.Consumers(child.id());
   if (consumers.size() != 1 || !UnpacksConstants(function, *child.realize->block)) return false;
   const absl::StatusOr<Contraction> product = MatchContraction(*scope.Find(consumers[0])->realize);
-  return product.ok() && IsMatrixProduct(*product) &&
-         product->column_operand.same_as(child.realize->block->writes[0].buffer);
+  const Buffer& unpacked = child.realize->block->writes[0].buffer;
+  return product.ok() && product->column_operand.same_as(unpacked) &&
+         (IsMatrixProduct(*product) || !unpacked->dtype.is_float());
 }
 
 bool IsWorthInlining(const BlockScope& scope, const ScopeChild& child) {

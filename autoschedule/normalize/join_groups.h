@@ -7,7 +7,7 @@
 //   C[h, w, v] += P[h + r, w + s, v // 4 * 4 + c] * W[r, s, c, v]
 //
 // A vector of a group's own columns would be padding for the most part. Here all of its lanes count; what it costs is
-// that the row operand's elements are no broadcasts, but picked from vectors (codegen/lower/cpu/load_runs.h), which
+// that the row operand's elements are not broadcasts, but picked from vectors (codegen/lower/cpu/load_runs.h), which
 // neighbouring windows share. Such a block is one of sums over windows (autoschedule/tensorize/window_tile.h).
 #pragma once
 

@@ -19,7 +19,7 @@
 namespace tilewright {
 
 // On the blocks directly in the root block, whose iterators are split (split_iterators.h). Joins those iterators that
-// save products, padding included; none where the column operand is no constant, as it would be computed every time.
+// save products, padding included; none where the column operand is not constant, as it would be computed every time.
 // Choices, where that saves any: NAME.phases.
 void JoinPhases(Schedule& sch, const std::string& function, const Target& target, Choices& choices);
 

@@ -23,7 +23,7 @@
 //   C[vi, vj] += float32(A[vi, vk]) * float32(B[vk, vj])      A_global[v0, v1] = float32(A[v0, v1]), of B likewise
 //                                                         ->  C[vi, vj] += A_global[vi, vk] * B_global[vk, vj]
 //
-// A block that is no contraction afterwards, or one that the target has no tile for, keeps its factors.
+// A block that is not a contraction afterwards, or one that the target has no tile for, keeps its factors.
 #pragma once
 
 #include <string>

@@ -6,7 +6,7 @@
 //   out[.., g * 8 + o] += in[.., g * 4 + c] * W[.., c, g * 8 + o]      with g in [0, 4), o in [0, 8)
 // Where a condition on such parts makes terms of a sum zero, they are left out (schedule/algebra/skip_zero_terms.h): a
 // transposed convolution becomes one convolution for each phase of its stride, with the phases as a batch. Where output
-// or window are no multiples of the stride, both are filled up: phases with fewer weights meet zeros, which lowering
+// or window are not multiples of the stride, both are filled up: phases with fewer weights meet zeros, which lowering
 // leaves out.
 #pragma once
 

@@ -68,7 +68,8 @@ size_t LoopsToFuse(const Schedule& sch, const std::vector<LoopRv>& loops);
 // nearly so.
 size_t ParallelLoops(const std::vector<int64_t>& extents, int cores);
 
-// The same of loops of a schedule, of those that may be made one, by their least extents; by likely ones where those leave cores idle.
+// The same of loops of a schedule, of those that may be made one, by their least extents; by likely ones where those
+// leave cores idle.
 size_t ParallelLoops(const Schedule& sch, const std::vector<LoopRv>& loops, int cores);
 
 // The first `count` of nested loops as one; with 0 or 1 the first one.

@@ -10,7 +10,8 @@
 //   made[0].value = 6;                                  // a mutation
 //   Choices again = Choices::GivenOrPreferred(made);
 //
-// Each pick is a sample_categorical instruction in the trace, with its name. Which picks there are may depend on earlier ones.
+// Each pick is a sample_categorical instruction in the trace, with its name. Which picks there are may depend on
+// earlier ones.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +29,7 @@
 namespace tilewright {
 
 struct Choice {
-  // What a candidate that is no quantity stands for, and how often it is drawn.
+  // What a candidate that is not a quantity stands for, and how often it is drawn.
   struct Meaning {
     std::string label;
     double weight = 1;
@@ -70,8 +71,8 @@ class Choices {
     operator Value() const { return rv; }
   };
   // One of `candidates`, which must not be empty; `preferred`: the index a rule takes when nothing was measured.
-  // A name that was taken before gets a number: "C.tile_rows#2". With `meanings`, one for each candidate, a candidate is
-  // drawn by its weight, and what was given is the candidate with the same label, whatever its value.
+  // A name that was taken before gets a number: "C.tile_rows#2". With `meanings`, one for each candidate, a candidate
+  // is drawn by its weight, and what was given is the candidate with the same label, whatever its value.
   Outcome<Pick> Take(Schedule& sch, std::string name, std::vector<int64_t> candidates, size_t preferred,
                      std::vector<Choice::Meaning> meanings = {});
 

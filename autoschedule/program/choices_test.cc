@@ -43,7 +43,7 @@ TEST(Choices, GivenAreTakenWhereTheyFit) {
   Schedule sch = EmptySchedule();
   Choices choices = Choices::GivenOrPreferred({{"x", 7, {}}, {"y", 4, {}}});
   EXPECT_EQ(choices.Take(sch, "x", {3, 5, 7}, 0)->value, 7);
-  EXPECT_EQ(choices.Take(sch, "y", {1, 2}, 1)->value, 2);  // 4 is no candidate here
+  EXPECT_EQ(choices.Take(sch, "y", {1, 2}, 1)->value, 2);  // 4 is not a candidate here
   EXPECT_EQ(choices.Take(sch, "z", {1, 2}, 0)->value, 1);
   EXPECT_EQ(choices.Take(sch, "z", {1, 2}, 1)->value, 2);
   EXPECT_EQ(choices.made().back().name, "z#2");

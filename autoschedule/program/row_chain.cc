@@ -44,6 +44,20 @@ int NeighbouringIterator(const BlockNode& block) {
   return lanes;
 }
 
+// Whether the region is of one row, that of the block's first iterators.
+bool IsOwnRow(const BufferRegion& region, const BlockNode& block, size_t rows) {
+  // Dimensions of one element lie between those of the rows.
+  size_t row = 0;
+  for (size_t d = 0; d < region.region.size() && row < rows; ++d) {
+    if (region.region[d].min.same_as(block.iter_vars[row].var)) {
+      ++row;
+    } else if (!IsInt(region.buffer->shape[d], 1)) {
+      return false;
+    }
+  }
+  return row == rows;
+}
+
 // Whether the first iterators are the rows, and the block accesses the other blocks' buffers at its own row.
 bool WorksOnRows(const BlockScope& scope, const BlockNode& block, const std::vector<Expr>& rows) {
   if (block.iter_vars.size() < rows.size()) return false;
@@ -52,20 +66,20 @@ bool WorksOnRows(const BlockScope& scope, const BlockNode& block, const std::vec
     if (iter.kind != IterKind::kSpatial || !StructuralEqual(iter.domain.extent, rows[i])) return false;
   }
   auto own_row = [&](const BufferRegion& region) {
-    if (scope.Writers(region.buffer).empty()) return true;
-    // Dimensions of one element lie between those of the rows.
-    size_t row = 0;
-    for (size_t d = 0; d < region.region.size() && row < rows.size(); ++d) {
-      if (region.region[d].min.same_as(block.iter_vars[row].var)) {
-        ++row;
-      } else if (!IsInt(region.buffer->shape[d], 1)) {
-        return false;
-      }
-    }
-    return row == rows.size();
+    return scope.Writers(region.buffer).empty() || IsOwnRow(region, block, rows.size());
   };
   return std::all_of(block.reads.begin(), block.reads.end(), own_row) &&
          std::all_of(block.writes.begin(), block.writes.end(), own_row);
+}
+
+// Whether both read the same rows of a buffer, as several statistics of one input do.
+bool ReadTheSameRows(const BlockNode& a, const BlockNode& b, size_t rows) {
+  return rows > 0 && std::ranges::any_of(a.reads, [&](const BufferRegion& read) {
+           return read.region.size() > rows && IsOwnRow(read, a, rows) &&
+                  std::ranges::any_of(b.reads, [&](const BufferRegion& other) {
+                    return other.buffer.same_as(read.buffer) && IsOwnRow(other, b, rows);
+                  });
+         });
 }
 
 bool IsAlone(const BlockScope& scope, const ScopeChild& child) {
@@ -157,6 +171,12 @@ std::vector<uint32_t> RowChain(const BlockScope& scope, uint32_t block) {
     std::vector<uint32_t> next = scope.Producers(id);
     const std::vector<uint32_t> consumers = scope.Consumers(id);
     next.insert(next.end(), consumers.begin(), consumers.end());
+    const BlockNode& reader = *scope.Find(id)->realize->block;
+    for (const ScopeChild& other : scope.children()) {
+      const BlockNode& node = *other.realize->block;
+      const bool has_rows = node.iter_vars.size() >= rows.size() && reader.iter_vars.size() >= rows.size();
+      if (has_rows && ReadTheSameRows(reader, node, rows.size())) next.push_back(other.id());
+    }
     for (uint32_t other : next) {
       const ScopeChild* child = scope.Find(other);
       if (std::find(chain.begin(), chain.end(), other) != chain.end() || child == nullptr) continue;

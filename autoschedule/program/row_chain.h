@@ -35,8 +35,8 @@ bool RowsContinueLanes(const BlockNode& block, const std::vector<int>& lane_iter
 std::vector<IterVar> SpatialIterators(const BlockNode& block);
 
 // The blocks of the chain that the reduction `block` belongs to, in the order of the program, itself included: those
-// connected with it whose outer iterators are its spatial ones. Empty when it does not reduce along a contiguous
-// dimension.
+// connected with it, by what one makes or by what both read, whose outer iterators are its spatial ones. Empty when it
+// does not reduce along a contiguous dimension.
 std::vector<uint32_t> RowChain(const BlockScope& scope, uint32_t block);
 // The same of a schedule, as far as the chain's blocks are among `blocks`.
 std::vector<BlockRv> RowChain(const Schedule& sch, const BlockScope& scope, uint32_t block,

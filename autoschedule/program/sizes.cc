@@ -17,7 +17,7 @@ constexpr int64_t kTypicalSize = 512;
 // What parameters and temporaries of typical sizes take together: more is slow to make and to compare.
 constexpr double kTypicalBytes = 64e6;
 
-// An extent where its variables have the values that `value` gives; `otherwise` where that is no number.
+// An extent where its variables have the values that `value` gives; `otherwise` where that is not a number.
 template <class Value>
 int64_t ValueOf(const Expr& extent, const Value& value, int64_t otherwise) {
   if (const auto constant = AsInt(extent)) return *constant;
@@ -155,6 +155,11 @@ LikelySizes LikelySizes::Of(const Function& function) {
     }
   }
   return result;
+}
+
+bool SameLikelySizes(const Function& a, const Function& b) {
+  if (!a->attrs.contains(kLikelySizes) && !b->attrs.contains(kLikelySizes)) return true;
+  return LikelySizes::Of(a).named() == LikelySizes::Of(b).named();
 }
 
 int64_t LikelySizes::Largest(const std::string& name) const {

@@ -1,8 +1,8 @@
 // Sizes that symbolic extents probably have, for estimates.
 //
-// A rule asks two questions about an extent. Whether a tile divides it, or whether it is 1, must hold at every size: that
-// is proven (Divides), or the rule does what is right at all sizes. How long it probably is decides what is fast, and
-// nothing else: a schedule is the right one at every size, whatever this says.
+// A rule asks two questions about an extent. Whether a tile divides it, or whether it is 1, must hold at every size:
+// that is proven (Divides), or the rule does what is right at all sizes. How long it probably is decides what is fast,
+// and nothing else: a schedule is the right one at every size, whatever this says.
 //
 // Who knows sizes names them in an attribute of the function, by the names of the variables; `tune --dim` does:
 //
@@ -34,6 +34,9 @@ std::vector<std::string> SymbolicExtents(const Function& function);
 // 512 with which the parameters and temporaries together take 64 MB at most.
 SizesByName WithTypicalSizes(const Function& function, SizesByName sizes);
 
+// Whether both functions have the same attribute, or none.
+bool SameLikelySizes(const Function& a, const Function& b);
+
 class LikelySizes {
  public:
   static LikelySizes Of(const Function& function);
@@ -45,6 +48,7 @@ class LikelySizes {
   int64_t Least(const Expr& extent) const;
   // The function where all symbolic extents of its parameters have likely sizes; itself where it has none.
   Function Bind(const Function& function) const;
+  const SizesByName& named() const { return sizes_; }
 
  private:
   int64_t Largest(const std::string& name) const;

@@ -11,7 +11,8 @@ namespace tilewright {
 
 bool UnpacksConstants(const Function& function, const BlockNode& block) {
   if (block.init || !isa<StoreNode>(block.body) || block.writes.size() != 1 || block.reads.empty()) return false;
-  if (!block.writes[0].buffer->dtype.is_float()) return false;
+  const DataType type = block.writes[0].buffer->dtype;
+  if (!type.is_float() && !(type.is_integer() && type.bits() == 8)) return false;
   const bool symbolic =
       std::ranges::any_of(block.iter_vars, [](const IterVar& iter) { return !ExtentOf(iter).has_value(); });
   if (symbolic) return false;
@@ -31,7 +32,7 @@ bool IsMatrixProduct(const Contraction& contraction) {
 }
 
 std::optional<BlockRv> UnpackerOf(Schedule& sch, BlockRv product, const Contraction& contraction) {
-  if (!IsMatrixProduct(contraction)) return std::nullopt;
+  if (!IsMatrixProduct(contraction) || !contraction.column_operand->dtype.is_float()) return std::nullopt;
   const std::optional<BlockRv> writer = WriterOf(sch, product, contraction.column_operand);
   if (!writer || IsScheduled(sch, *writer)) return std::nullopt;
   const Outcome<std::vector<BlockRv>> readers = sch.GetConsumers(*writer);

@@ -14,16 +14,17 @@
 
 namespace tilewright {
 
-// Whether the block computes each element of one buffer from constant parameters that take at most half of its bytes.
-// Products of floating-point numbers alone: integers are multiplied in groups, which are packed ahead of time.
+// Whether the block computes each element of one buffer, floating-point numbers or bytes, from constant parameters that
+// take at most half of its bytes.
 bool UnpacksConstants(const Function& function, const BlockNode& block);
 
 // Whether the contraction has one iterator over columns and one over the depth, and no batch: that of a product by a
 // matrix.
 bool IsMatrixProduct(const Contraction& contraction);
 
-// The block that unpacks the columns of a matrix product, for it alone; nothing where there is none, or it was
-// scheduled.
+// The block that unpacks the columns of a matrix product of floating-point numbers, for it alone; nothing where there
+// is none, or it was scheduled. Bytes are multiplied in groups, which the rule for sums of blocks unpacks
+// (autoschedule/sketch/cpu/block_sums_rule.h).
 std::optional<BlockRv> UnpackerOf(Schedule& sch, BlockRv product, const Contraction& contraction);
 
 }  // namespace tilewright

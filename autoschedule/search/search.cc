@@ -114,7 +114,7 @@ class Searcher {
   double FinalSeconds() const { return std::min(kMostFinalSeconds, kFinalPart * options_.seconds); }
   double SecondsLeft() const { return options_.seconds - FinalSeconds() - clock_.Seconds(); }
   bool Stopped() const { return options_.stop && options_.stop(); }
-  // What is no time of a candidate, nor a failure of its own.
+  // What is neither a time of a candidate nor a failure of its own.
   bool Counts(const Measurement& measurement) const { return !IsBusy(measurement) && (measurement.ok() || !Stopped()); }
   bool Done() const {
     if (Stopped()) return true;
@@ -150,7 +150,7 @@ class Searcher {
     if (!batch.empty()) Measure(std::move(batch));
   }
 
-  // Waiting for others is no measuring, and ends with the time.
+  // Waiting for others is not measuring, and ends with the time.
   std::vector<Measurement> Run(const std::vector<Module>& modules, RunOptions run) {
     run.most_wait_seconds = std::max(options_.seconds - clock_.Seconds(), kLeastWaitSeconds);
     double other = 0;

@@ -115,7 +115,7 @@ TEST_F(SearchTest, StopsAtTheBound) {
   runner.fails = false;
   const double preferred = Run(runner, {.seconds = 0}).best_seconds;
   EXPECT_EQ(Run(runner, {.seconds = 1000, .bound_seconds = preferred}).statistics.measured, 1);
-  // What everything passes is no bound.
+  // What everything passes is not a bound.
   EXPECT_EQ(Run(runner, {.seconds = 1000, .trials = 20, .bound_seconds = 1}).statistics.measured, 20);
 }
 

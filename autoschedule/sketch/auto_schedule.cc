@@ -125,7 +125,7 @@ class FunctionRules {
     std::vector<Candidate> open = CandidatesFor(block, context);
     const size_t refused = result_.refused.size();
     const std::string name = child->realize->block->name + ".sketch";
-    // One that refuses the block is no candidate: another one is chosen.
+    // One that refuses the block is not a candidate: another one is chosen.
     while (!open.empty()) {
       const std::optional<size_t> refusing = Try(name, open);
       if (!refusing) break;

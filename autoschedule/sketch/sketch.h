@@ -65,8 +65,8 @@ struct SketchList {
   std::span<const Sketch> sketches;
   // Divides a block before sketches meet it, and returns the part that is new; null where blocks stay as they are.
   std::optional<BlockRv> (*divide)(Schedule& sch, BlockRv block, const Target& target) = nullptr;
-  // A structure whose program verification refutes, for its shared memory for example, is no candidate. Where sketches
-  // make what fits by themselves this costs time alone.
+  // A structure whose program verification refutes, for its shared memory for example, is not a candidate. Where
+  // sketches make what fits by themselves this costs time alone.
   bool verified = false;
 };
 

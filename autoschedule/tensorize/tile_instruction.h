@@ -30,8 +30,8 @@ struct TileInstruction {
   double ProductsPerCycle() const { return per_cycle * rows() * lanes * group; }
   // Whether the sums lie in tile registers, not in vector registers.
   bool amx() const { return row != nullptr && row->InTileRegisters(); }
-  // Vector registers beside those of the output's tile. A tile of several rows in a vector holds the operand of which it
-  // takes fewer vectors, and loads the other one by the vector.
+  // Vector registers beside those of the output's tile. A tile of several rows in a vector holds the operand of which
+  // it takes fewer vectors, and loads the other one by the vector.
   int OtherRegisters(int tile_rows, int vectors) const {
     if (row == nullptr) return vectors + 1;
     return row->OtherRegisters(rows() > 1 ? std::min(vectors, tile_rows / rows()) : vectors);

@@ -156,31 +156,66 @@ std::string Ranked(const Module& module, const Target& target, IntrinRegistry* i
   return text;
 }
 
+// Names of intrinsics by the reason why they are not taken, in the order of the first.
+class Reasons {
+ public:
+  void Add(const std::string& reason, const std::string& name) {
+    const auto same = std::ranges::find(groups_, reason, &Group::first);
+    if (same != groups_.end()) {
+      same->second.push_back(name);
+    } else {
+      groups_.push_back({reason, {name}});
+    }
+  }
+  // A line for each, "  no: REASON: NAMES".
+  std::string Lines() const {
+    std::string text;
+    for (const auto& [reason, names] : groups_) {
+      absl::StrAppend(&text, "  no: ", reason, ": ", absl::StrJoin(names, ", "), "\n");
+    }
+    return text;
+  }
+  bool empty() const { return groups_.empty(); }
+
+ private:
+  using Group = std::pair<std::string, std::vector<std::string>>;
+  std::vector<Group> groups_;
+};
+
+// The mappings of one block to the target's intrinsics, and why the others do not compute it.
+std::string Mappings(const Block& block, const std::vector<const TensorIntrin*>& usable) {
+  std::string text;
+  Reasons refused;
+  for (const TensorIntrin* intrin : usable) {
+    const TensorMappings mappings = FindTensorMappings(*block, *intrin);
+    if (mappings.found.empty()) refused.Add(mappings.refusal, intrin->name);
+    for (const TensorMapping& mapping : mappings.found) {
+      absl::StrAppendFormat(&text, "  %-28s %-40s padding %5.1f%%\n", intrin->name, ToString(mapping, *block),
+                            100 * mapping.padding_waste);
+    }
+  }
+  if (text.empty()) text = "  no intrinsic of the target computes it: it gets loops over vectors\n";
+  return text + refused.Lines();
+}
+
 }  // namespace
 
 std::string ListCandidates(const Module& module, const Target& target, IntrinRegistry* intrins) {
+  std::vector<const TensorIntrin*> usable;
+  Reasons missing;
+  for (const TensorIntrin* intrin : Representatives(intrins, target)) {
+    if (const std::string feature = MissingFeature(*intrin, target); !feature.empty()) {
+      missing.Add("the target has no " + feature, intrin->name);
+    } else {
+      usable.push_back(intrin);
+    }
+  }
   std::string text;
-  const std::vector<const TensorIntrin*> representatives = Representatives(intrins, target);
   const std::vector<Choice> choices = PreferredChoices(module, target, intrins);
   for (const Block& block : BlocksOf(NormalForm(module, target, intrins))) {
-    text += Heading(*block) + Sketches(*block, choices);
-    bool found = false;
-    for (const TensorIntrin* intrin : representatives) {
-      const std::string missing = MissingFeature(*intrin, target);
-      if (!missing.empty()) {
-        absl::StrAppendFormat(&text, "  %-28s no: the target has no %s\n", intrin->name, missing);
-        continue;
-      }
-      const TensorMappings mappings = FindTensorMappings(*block, *intrin);
-      if (mappings.found.empty()) absl::StrAppendFormat(&text, "  %-28s no: %s\n", intrin->name, mappings.refusal);
-      for (const TensorMapping& mapping : mappings.found) {
-        found = true;
-        absl::StrAppendFormat(&text, "  %-28s %-40s padding %5.1f%%\n", intrin->name, ToString(mapping, *block),
-                              100 * mapping.padding_waste);
-      }
-    }
-    if (!found) absl::StrAppend(&text, "  no intrinsic of the target computes it: it gets loops over vectors\n");
+    text += Heading(*block) + Sketches(*block, choices) + Mappings(block, usable);
   }
+  if (!missing.empty()) text += "whatever the block:\n" + missing.Lines();
   return text + Ranked(module, target, intrins, choices);
 }
 

@@ -166,8 +166,14 @@ absl::StatusOr<TuneResult> Tune(const Module& program, const Target& given, Intr
       const Function scheduled = candidate.schedule.module().Main();
       TuneMeasurement result{.at_seconds = SecondsSince(start),
                              .seconds = measurement.MedianSeconds(),
+                             .choices = candidate.choices,
                              .failure = std::string(FailureName(measurement.failure)),
                              .projected = projected.Predict({&scheduled, 1})[0]};
+      if (!measurement.seconds.empty()) {
+        const auto [least, most] = std::ranges::minmax(measurement.seconds);
+        result.least_seconds = least;
+        result.most_seconds = most;
+      }
       if (learned.has_learned()) result.learned = learned.Predict({&scheduled, 1})[0];
       options.on_measured(result);
     }

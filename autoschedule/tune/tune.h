@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "autoschedule/cost/speed_of_light.h"
 #include "autoschedule/database/database.h"
+#include "autoschedule/program/choices.h"
 #include "autoschedule/program/sizes.h"
 #include "autoschedule/search/search.h"
 #include "autoschedule/sketch/auto_schedule.h"
@@ -26,9 +27,11 @@ namespace tilewright {
 
 // What became of one candidate.
 struct TuneMeasurement {
-  double at_seconds = 0;  // since the start
-  double seconds = 0;     // median of one call
-  std::string failure;    // its reason; empty when there is a time
+  double at_seconds = 0;                       // since the start
+  double seconds = 0;                          // median of one call
+  double least_seconds = 0, most_seconds = 0;  // of its samples
+  std::vector<Choice> choices = {};            // that make the candidate
+  std::string failure;                         // its reason; empty when there is a time
   // What models said before it was measured, less is better; the learned one only once it has learned something.
   double projected = 0;
   std::optional<double> learned;

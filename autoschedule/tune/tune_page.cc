@@ -16,9 +16,12 @@ namespace {
 // Pixels: the plots, and the room left of and below them for numbers.
 constexpr double kWidth = 760, kHeight = 300, kLeft = 90, kBelow = 40;
 
+// Rows of the table of candidates.
+constexpr size_t kShownCandidates = 20, kShownFailures = 10;
+
 constexpr char kStyle[] = R"(.measured { fill: #7d9ab5; } .best { stroke: #c2571a; stroke-width: 2; fill: none; }
 .bound { stroke: #b00; stroke-dasharray: 4 3; } .axis { stroke: #999; }
-td, th { padding: 2px 12px 2px 0; text-align: left; } td.number { text-align: right; }
+.tick { stroke: #eee; } td.choices { font-size: 12px; }
 )";
 
 // An axis, logarithmic or not, from values to pixels.
@@ -28,6 +31,9 @@ class Axis {
     if (!(most_ > least_)) most_ = least_ + 1;
   }
   double Part(double value) const { return (At(value) - least_) / (most_ - least_); }
+  std::vector<double> Ticks(double least, double most) const {
+    return logarithmic_ ? RoundTicksOfLogarithm(least, most) : RoundTicks(least, most, 8);
+  }
 
  private:
   double At(double value) const { return logarithmic_ ? std::log(std::max(value, 1e-12)) : value; }
@@ -47,23 +53,35 @@ struct Extremes {
   }
 };
 
-// A frame with the least and greatest value at the ends of both axes, and what `contents` draws in it.
-std::string Plot(const char* x_label, const Extremes& x, const char* y_label, const Extremes& y,
-                 const std::string& contents) {
-  return absl::StrFormat(
-      "<svg width=\"%.0f\" height=\"%.0f\"><line class=\"axis\" x1=\"%.0f\" y1=\"%.0f\" x2=\"%.0f\" y2=\"%.0f\"/>"
-      "<line class=\"axis\" x1=\"%.0f\" y1=\"10\" x2=\"%.0f\" y2=\"%.0f\"/>\n"
-      "<text x=\"%.0f\" y=\"%.0f\">%.4g</text><text x=\"%.0f\" y=\"%.0f\" text-anchor=\"end\">%.4g</text>"
-      "<text x=\"%.0f\" y=\"%.0f\" text-anchor=\"middle\">%s</text>\n"
-      "<text x=\"%.0f\" y=\"%.0f\" text-anchor=\"end\">%.4g</text><text x=\"%.0f\" y=\"20\" "
-      "text-anchor=\"end\">%.4g</text><text x=\"%.0f\" y=\"%.0f\" text-anchor=\"end\">%s</text>\n%s</svg>\n",
-      kLeft + kWidth + 20, kHeight + kBelow, kLeft, kHeight, kLeft + kWidth, kHeight, kLeft, kLeft, kHeight, kLeft,
-      kHeight + 18, x.least, kLeft + kWidth, kHeight + 18, x.most, kLeft + kWidth / 2, kHeight + 32, x_label, kLeft - 6,
-      kHeight, y.least, kLeft - 6, y.most, kLeft - 6, kHeight / 2, y_label, contents);
-}
-
 double PixelX(const Axis& axis, double value) { return kLeft + kWidth * axis.Part(value); }
 double PixelY(const Axis& axis, double value) { return kHeight - (kHeight - 10) * axis.Part(value); }
+
+// Lines at round values of both axes with their numbers, and what `contents` draws over them.
+std::string Plot(const char* x_label, const Extremes& x, const Axis& x_axis, const char* y_label, const Extremes& y,
+                 const Axis& y_axis, const std::string& contents) {
+  std::string ticks;
+  for (const double tick : x_axis.Ticks(x.least, x.most)) {
+    const double at = PixelX(x_axis, tick);
+    absl::StrAppendFormat(&ticks,
+                          "<line class=\"tick\" x1=\"%.1f\" y1=\"10\" x2=\"%.1f\" y2=\"%.0f\"/>"
+                          "<text x=\"%.1f\" y=\"%.0f\" text-anchor=\"middle\">%.6g</text>\n",
+                          at, at, kHeight, at, kHeight + 18, tick);
+  }
+  for (const double tick : y_axis.Ticks(y.least, y.most)) {
+    const double at = PixelY(y_axis, tick);
+    absl::StrAppendFormat(&ticks,
+                          "<line class=\"tick\" x1=\"%.0f\" y1=\"%.1f\" x2=\"%.0f\" y2=\"%.1f\"/>"
+                          "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">%.6g</text>\n",
+                          kLeft, at, kLeft + kWidth, at, kLeft - 6, at + 4, tick);
+  }
+  return absl::StrFormat(
+      "<svg width=\"%.0f\" height=\"%.0f\">%s<line class=\"axis\" x1=\"%.0f\" y1=\"%.0f\" x2=\"%.0f\" y2=\"%.0f\"/>"
+      "<line class=\"axis\" x1=\"%.0f\" y1=\"10\" x2=\"%.0f\" y2=\"%.0f\"/>\n"
+      "<text x=\"%.0f\" y=\"%.0f\" text-anchor=\"middle\">%s</text>"
+      "<text x=\"14\" y=\"%.0f\" text-anchor=\"middle\" transform=\"rotate(-90 14 %.0f)\">%s</text>\n%s</svg>\n",
+      kLeft + kWidth + 20, kHeight + kBelow, ticks, kLeft, kHeight, kLeft + kWidth, kHeight, kLeft, kLeft, kHeight,
+      kLeft + kWidth / 2, kHeight + 34, x_label, kHeight / 2, kHeight / 2, y_label, contents);
+}
 
 std::string Dot(double x, double y) {
   return absl::StrFormat("<circle class=\"measured\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\"/>", x, y);
@@ -97,11 +115,11 @@ std::string BestOverTime(const TuningRun& run) {
     absl::StrAppendFormat(&contents, "<line class=\"bound\" x1=\"%.0f\" y1=\"%.1f\" x2=\"%.0f\" y2=\"%.1f\"/>\n", kLeft,
                           bound, kLeft + kWidth, bound);
   }
-  return Plot("seconds since the start", when, "ms", how_long, contents);
+  return Plot("seconds since the start", when, x, "ms", how_long, y, contents);
 }
 
 // Predicted against measured times of the candidates for which a model had an answer.
-std::string Prediction(const char* model, const std::vector<Point>& points) {
+std::string Prediction(const char* model, const char* unit, const std::vector<Point>& points) {
   if (points.size() < 3) return absl::StrCat("<p>The ", model, " model predicted too few of them.</p>\n");
   Extremes xs, ys;
   std::vector<double> predicted, measured;
@@ -117,7 +135,7 @@ std::string Prediction(const char* model, const std::vector<Point>& points) {
   return absl::StrFormat(
              "<p>The %s model, asked before each was measured: rank correlation %.3f over %d candidates.</p>\n", model,
              RankCorrelation(predicted, measured), points.size()) +
-         Plot("predicted", xs, "ms", ys, dots + "\n");
+         Plot(unit, xs, x, "measured, ms", ys, y, dots + "\n");
 }
 
 std::string StatisticsTable(const TuningRun& run) {
@@ -141,13 +159,83 @@ std::string StatisticsTable(const TuningRun& run) {
                                       s.propose_seconds, s.predict_seconds, s.measure_seconds));
 }
 
+std::string TextOf(const Choice& choice) {
+  const std::string label(choice.label());
+  return absl::StrCat(choice.name, "=", label.empty() ? absl::StrCat(choice.value) : label);
+}
+
+// Choices of a candidate that another one does not have, "C.tile_rows=5 ..."; all where there is no other.
+std::string Differing(const TuneMeasurement& candidate, const TuneMeasurement* other) {
+  std::string text;
+  for (const Choice& choice : candidate.choices) {
+    const bool same = other != nullptr && std::ranges::find(other->choices, choice) != other->choices.end();
+    if (!same) absl::StrAppend(&text, text.empty() ? "" : " ", TextOf(choice));
+  }
+  return text;
+}
+
+// The schedule of the rules; null where it has no time.
+const TuneMeasurement* OfRules(const TuningRun& run) {
+  return run.measurements.empty() || !run.measurements[0].failure.empty() ? nullptr : &run.measurements[0];
+}
+
+std::vector<const TuneMeasurement*> FastestFirst(const TuningRun& run) {
+  std::vector<const TuneMeasurement*> all;
+  for (const TuneMeasurement& m : run.measurements) {
+    if (m.failure.empty()) all.push_back(&m);
+  }
+  std::ranges::sort(all, {}, &TuneMeasurement::seconds);
+  return all;
+}
+
+// What was gained over the schedule of the rules, and by which choices.
+std::string AgainstRules(const TuningRun& run) {
+  const TuneMeasurement* rules = OfRules(run);
+  const std::vector<const TuneMeasurement*> fastest = FastestFirst(run);
+  if (rules == nullptr || fastest.empty()) return "<p>The schedule of the rules has no time.</p>\n";
+  if (fastest[0] == rules) return "<p>No candidate was faster than the schedule of the rules.</p>\n";
+  return absl::StrFormat(
+      "<p>The rules' schedule took %.6g ms, %.3g times as long as the fastest, which differs in: %s</p>\n",
+      rules->seconds * 1e3, rules->seconds / fastest[0]->seconds, EscapeHtml(Differing(*fastest[0], rules)));
+}
+
+std::string CandidateRow(const TuneMeasurement& m, const TuneMeasurement* rules) {
+  const std::string time = m.failure.empty() ? absl::StrFormat("%.6g", m.seconds * 1e3) : EscapeHtml(m.failure);
+  const std::string spread =
+      m.failure.empty() ? absl::StrFormat("%.4g to %.4g", m.least_seconds * 1e3, m.most_seconds * 1e3) : "";
+  const std::string choices = &m == rules ? "the rules' schedule: " + Differing(m, nullptr) : Differing(m, rules);
+  return absl::StrCat("<tr><td class=\"number\">", time, "</td><td>", spread, "</td><td class=\"number\">",
+                      absl::StrFormat("%.1f", m.at_seconds), "</td><td class=\"choices\">", EscapeHtml(choices),
+                      "</td></tr>\n");
+}
+
+// The fastest candidates, and some that failed, with the choices that the rules' schedule does not have.
+std::string CandidateTable(const TuningRun& run) {
+  const TuneMeasurement* rules = OfRules(run);
+  std::string rows;
+  size_t shown = 0;
+  for (const TuneMeasurement* m : FastestFirst(run)) {
+    if (shown++ < kShownCandidates || m == rules) rows += CandidateRow(*m, rules);
+  }
+  shown = 0;
+  for (const TuneMeasurement& m : run.measurements) {
+    if (!m.failure.empty() && shown++ < kShownFailures) rows += CandidateRow(m, rules);
+  }
+  std::string failures;
+  for (const std::string& failure : run.failures) absl::StrAppend(&failures, EscapeHtml(failure), "\n");
+  if (!failures.empty()) failures = absl::StrCat("<p>The first failure of each kind:</p>\n<pre>", failures, "</pre>\n");
+  if (rows.empty()) return failures;
+  return absl::StrCat("<table><tr><th>ms</th><th>samples, ms</th><th>at, s</th><th>choices</th></tr>\n", rows,
+                      "</table>\n", failures);
+}
+
 }  // namespace
 
 std::string ToHtml(const TuningRun& run) {
   std::vector<Point> projected, learned;
   for (const TuneMeasurement& m : run.measurements) {
     if (!m.failure.empty()) continue;
-    projected.push_back({m.projected, m.seconds * 1e3});
+    projected.push_back({m.projected * 1e3, m.seconds * 1e3});
     if (m.learned) learned.push_back({*m.learned, m.seconds * 1e3});
   }
   std::string html = PageBegin("Tuning of " + run.title, kStyle);
@@ -157,10 +245,14 @@ std::string ToHtml(const TuningRun& run) {
     absl::StrAppendFormat(&html, ", %.1f%% of what no schedule passes (the dashed line, %.6g ms)",
                           100 * run.bound_seconds / run.best_seconds, run.bound_seconds * 1e3);
   }
-  absl::StrAppend(&html, "</p>\n<h2>Best over time</h2>\n", BestOverTime(run), "<h2>Candidates</h2>\n",
-                  StatisticsTable(run), "<h2>Cost models</h2>\n", Prediction("projected", projected),
-                  Prediction("learned", learned), "<h2>Best schedule</h2>\n<pre>", EscapeHtml(run.trace),
-                  "</pre>\n<h2>Scheduled program</h2>\n<pre>", EscapeHtml(run.program), "</pre>\n</body></html>\n");
+  absl::StrAppend(
+      &html, "</p>\n", AgainstRules(run), FactsTable(run.facts), "<h2>Best over time</h2>\n", BestOverTime(run),
+      "<p>One dot for each candidate, when it was measured. The time above is that of the last measurement, "
+      "in turn with the rules' schedule, which may be longer.</p>\n<h2>Candidates</h2>\n",
+      StatisticsTable(run), CandidateTable(run), "<h2>Cost models</h2>\n",
+      Prediction("projected", "projected, ms", projected), Prediction("learned", "predicted, less is better", learned),
+      "<h2>Best schedule</h2>\n<pre>", EscapeHtml(run.trace), "</pre>\n<h2>Scheduled program</h2>\n<pre>",
+      EscapeHtml(run.program), "</pre>\n</body></html>\n");
   return html;
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "autoschedule/tune/tune.h"
@@ -19,7 +20,10 @@ struct TuningRun {
   std::string title;    // of the program
   std::string command;  // that started it
   std::string target;
-  std::vector<TuneMeasurement> measurements;  // in order
+  // What else there is to know: the version, threads, what limits the best schedule, noise.
+  std::vector<std::pair<std::string, std::string>> facts;
+  std::vector<TuneMeasurement> measurements;  // in order; the first is that of the rules
+  std::vector<std::string> failures;          // the first message of each kind
   SearchStatistics statistics;
   double best_seconds = 0;
   double bound_seconds = 0;    // 0: not known

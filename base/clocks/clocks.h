@@ -1,9 +1,10 @@
 // Vector clocks of programs whose threads issue asynchronous work: what each agent knows to have happened.
 //
-// An *agent* is whoever accesses memory: a thread, the copies that a thread has issued, the operations of a matrix unit.
-// Agents come in groups (the agents of one block of threads), so that knowledge of a large grid stays small. Each agent
-// counts its own *time*; an access is an *epoch*, the agent and its time. A thread that meets another one at a barrier
-// learns what that one knew. An access that is not known to whoever conflicts with it is a race (history.h).
+// An *agent* is whoever accesses memory: a thread, the copies that a thread has issued, the operations of a matrix
+// unit. Agents come in groups (the agents of one block of threads), so that knowledge of a large grid stays small.
+// Each agent counts its own *time*; an access is an *epoch*, the agent and its time. A thread that meets another one
+// at a barrier learns what that one knew. An access that is not known to whoever conflicts with it is a race
+// (history.h).
 //
 //   Domain domain;
 //   Clock producer(&domain, MakeAgent(0, 0)), consumer(&domain, MakeAgent(0, 1));
@@ -41,8 +42,8 @@ struct Epoch {
   friend bool operator==(const Epoch&, const Epoch&) = default;
 };
 
-// The times of a knowledge: for each group that it knows something of, how far it knows each agent. Shared, so immutable
-// except for its only owner.
+// The times of a knowledge: for each group that it knows something of, how far it knows each agent. Shared, so
+// immutable except for its only owner.
 class Knowledge {
  public:
   Knowledge() = default;
@@ -94,7 +95,8 @@ class Knowledge {
   Body* body_ = nullptr;
 };
 
-// What clocks of one program share: memory of the last joins, since the threads that pass a barrier all join the same two.
+// What clocks of one program share: memory of the last joins, since the threads that pass a barrier all join the same
+// two.
 class Domain {
  public:
   Domain() = default;

@@ -1,5 +1,6 @@
-// The history of one memory cell: the last write and the reads since, enough to tell whether a further access is ordered
-// after all that it conflicts with (the FastTrack algorithm, Flanagan and Freund 2009, with agents in place of threads).
+// The history of one memory cell: the last write and the reads since, enough to tell whether a further access is
+// ordered after all that it conflicts with (the FastTrack algorithm, Flanagan and Freund 2009, with agents in place of
+// threads).
 //
 //   History cell;
 //   cell.Write({clock, clock.Now(), kStore});          // nothing conflicts

@@ -2,7 +2,7 @@
 // some that choices are drawn for. Nothing runs here: inputs are seeded, and what is expected is what the sketch
 // "plain", which gives every element to one thread, computes on the same GPU.
 //
-//   make_rule_cases TARGET[:ARCHITECTURE] FOLDER DRAWS PROGRAM.py[=SCHEDULED.py]...       one function each; extents constant
+//   make_rule_cases TARGET[:ARCHITECTURE] FOLDER DRAWS PROGRAM.py[=SCHEDULED.py]... one function each; extents constant
 //
 // Kernels are compiled for the target's architecture, or for one that runs its code: cuda-sm80:sm_90.
 // With a scheduled form of the program, its kernels are the case in place of those of the rules.

@@ -1,5 +1,6 @@
 #include "bench/harness/peak.h"
 
+#include "bench/harness/nominal_peak.h"
 #include "codegen/runtime/thread_pool.h"
 #include "gtest/gtest.h"
 #include "target/target.h"
@@ -19,6 +20,16 @@ TEST(Peak, IsWithinWhatHardwareCanDo) {
   if (host.has("avx512bf16")) EXPECT_GT(peak.bf16_gflops, peak.f32_gflops);
   if (host.has("avx512vnni")) EXPECT_GT(peak.int8_gops, 1.5 * peak.f32_gflops);
   if (!host.has("avx512vnni") && !host.has("avxvnni") && !host.has("amx-int8")) EXPECT_EQ(peak.int8_gops, 0);
+}
+
+TEST(Peak, ADescriptionHasOne) {
+  const Target gpu = NamedTarget("cuda-sm90a").value();
+  const Peak peak = NominalPeak(gpu, /*threads=*/1);
+  EXPECT_GT(peak.f16_gflops, 100'000);
+  EXPECT_GT(peak.f16_gflops, peak.f32_gflops);
+  EXPECT_EQ(peak.read_gbs, gpu.memory_gbs);
+  const Target cpu = NamedTarget("arm-neoverse-n1").value();
+  EXPECT_DOUBLE_EQ(NominalPeak(cpu, 2).f32_gflops, 2 * NominalPeak(cpu, 1).f32_gflops);
 }
 
 TEST(Peak, SumsAndTheirOperandFitTheRegisters) {

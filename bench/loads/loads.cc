@@ -67,7 +67,7 @@ int LoadOnly() {
   const ReportPhases here({.report = &report});
   const int64_t start = runtime::NowNanoseconds();
   runtime::ThreadPool pool({});
-  const auto own = OwnModel::Load(*model, {*inputs}, /*opt_level=*/2, "", pool, {});
+  const auto own = OwnModel::Load(*model, {*inputs}, HostTarget(), /*opt_level=*/2, "", pool, {});
   const double seconds = SecondsSince(start);
   if (!own.ok()) return Fail(1, std::string(own.status().message()));
   json phases;

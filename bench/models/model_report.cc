@@ -31,7 +31,7 @@ std::string DimsText(const std::map<std::string, int64_t>& dims) {
 
 nlohmann::ordered_json ToJson(const ModelResult& result, const Peak& peak) {
   const bool own = result.own();
-  nlohmann::ordered_json json = {{"model", result.model},     {"dims", result.dims},   {"dtype", "f32"},
+  nlohmann::ordered_json json = {{"model", result.model},     {"dims", result.dims},   {"dtype", result.dtype},
                                  {"flops", result.flops},     {"bytes", result.bytes}, {"impl", result.implementation},
                                  {"version", result.version}, {"opt_level", nullptr},  {"kernels", nullptr}};
   if (own) json["opt_level"] = result.opt_level;

@@ -1,7 +1,6 @@
 #include "bench/models/model_run.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
 
@@ -9,32 +8,12 @@
 #include "base/status_macros.h"
 #include "bench/harness/feature_cap.h"
 #include "bench/harness/measure.h"
+#include "bench/models/output_error.h"
 #include "bench/operators/result.h"
 
 namespace tilewright::bench {
-namespace {
 
 using graph::Arrays;
-
-// The largest error of all outputs, relative to each output's largest magnitude; infinite where a shape, a NaN or an
-// infinity differs.
-double RelativeError(const Arrays& got, const Arrays& want) {
-  if (got.size() != want.size()) return INFINITY;
-  double worst = 0;
-  for (size_t i = 0; i < got.size(); ++i) {
-    if (got[i].shape() != want[i].shape() || got[i].dtype() != want[i].dtype()) return INFINITY;
-    double magnitude = 0;
-    for (int64_t k = 0; k < want[i].size(); ++k) {
-      const double value = std::abs(want[i].Get(k));
-      if (std::isfinite(value)) magnitude = std::max(magnitude, value);
-    }
-    const double error = MaxError(got[i], want[i]).max_abs;
-    worst = std::max(worst, error == 0 ? 0 : magnitude == 0 ? INFINITY : error / magnitude);
-  }
-  return worst;
-}
-
-}  // namespace
 
 ModelRun::ModelRun(ModelCase model, runtime::ThreadPool& pool, std::vector<int> cpus, SpeedGauge& gauge,
                    ModelRunOptions options)
@@ -60,6 +39,7 @@ std::vector<ModelResult> ModelRun::Run() {
 ModelResult ModelRun::Start(const std::string& name) const {
   return {.model = model_.name,
           .dims = model_.dims,
+          .dtype = options_.dtype,
           .implementation = name,
           .flops = flops_,
           .bytes = bytes_,
@@ -90,7 +70,7 @@ absl::Status ModelRun::PrepareReferences() {
     std::fprintf(stderr, "no reference by ONNX Runtime: %s\n", std::string(other.status().message()).c_str());
   }
   if (!options_.always_own_reference && !peer_reference_.empty()) return absl::OkStatus();
-  TW_ASSIGN_OR_RETURN(const auto plain, OwnModel::Load(model_, sets_, 0, "", pool_, cpus_));
+  TW_ASSIGN_OR_RETURN(const auto plain, OwnModel::Load(model_, sets_, HostTarget(), 0, "", pool_, cpus_));
   for (size_t set = 0; set < sets_.size(); ++set) {
     TW_ASSIGN_OR_RETURN(auto outputs, plain->Outputs(set));
     own_reference_.push_back(std::move(outputs));
@@ -152,8 +132,9 @@ void ModelRun::LoadOwn(const std::string& name, const ModelCase& model, const st
   ModelResult result = Start(name);
   result.opt_level = options_.opt_level;
   result.error = error;
-  auto own = result.ok() ? OwnModel::Load(model, sets_, options_.opt_level, options_.database, pool_, cpus_)
-                         : absl::StatusOr<std::unique_ptr<OwnModel>>(absl::UnavailableError(error));
+  auto own = result.ok()
+                 ? OwnModel::Load(model, sets_, options_.target, options_.opt_level, options_.database, pool_, cpus_)
+                 : absl::StatusOr<std::unique_ptr<OwnModel>>(absl::UnavailableError(error));
   if (own.ok()) {
     result.kernels = (*own)->kernels();
     result.load_ms = (*own)->load_ms();
@@ -203,7 +184,7 @@ void ModelRun::Measure() {
   // The outputs that the timed runs have left are checked.
   for (const auto& [index, own] : own_) {
     for (size_t set = 0; set < sets_.size(); ++set) {
-      Check(own->status().ok() ? absl::StatusOr<Arrays>(own->results(set)) : own->status(), set, results_[index]);
+      Check(own->results(set), set, results_[index]);
     }
   }
   for (const auto& [index, peer] : peers_) CheckAll(*peer, results_[index]);

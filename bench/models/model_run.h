@@ -25,6 +25,8 @@ namespace tilewright::bench {
 using PeerProcesses = std::map<std::string, std::shared_ptr<Worker>>;
 
 struct ModelRunOptions {
+  Target target;              // this machine's, or a GPU that it has
+  std::string dtype = "f32";  // of the model, for the report
   std::vector<std::string> peers;
   double seconds = 20;  // in which all implementations take turns
   // A block holds several runs of a model, which take up to half a second.

@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "bench/models/bound_to.h"
 #include "codegen/runtime/timer.h"
+#include "graph/device/device.h"
 #include "graph/executor/kernel_cache.h"
 #include "target/target.h"
 
@@ -18,7 +19,8 @@ using graph::Arrays;
 using graph::OnnxModel;
 
 absl::StatusOr<std::unique_ptr<OwnModel>> OwnModel::Load(const ModelCase& model,
-                                                         const std::vector<OnnxModel::Inputs>& sets, int opt_level,
+                                                         const std::vector<OnnxModel::Inputs>& sets,
+                                                         const Target& target, int opt_level,
                                                          const std::string& database, runtime::ThreadPool& pool,
                                                          const std::vector<int>& cpus) {
   std::unique_ptr<OwnModel> own(new OwnModel);
@@ -26,17 +28,20 @@ absl::StatusOr<std::unique_ptr<OwnModel>> OwnModel::Load(const ModelCase& model,
   const int64_t start = runtime::NowNanoseconds();
   const std::unique_ptr<graph::KernelCache> cache = graph::KernelCache::Default();
   TW_ASSIGN_OR_RETURN(auto file, graph::ModelFile::Open(model.file));
-  own->target_ = HostTarget();
+  // This machine has the cores that the pool's threads run on, not the one that the caller is bound to.
+  own->target_ = target.name == HostTarget().name ? HostTarget() : target;
+  graph::ExecutorOptions executor = {.kernels = {.target = own->target_, .database = database, .cache = cache.get()},
+                                     .num_threads = pool.num_threads()};
+  if (target.is_gpu()) {
+    executor.kernels.use = graph::KernelUse::kDevice;
+    TW_ASSIGN_OR_RETURN(executor.device, graph::Gpu());
+  }
   graph::PassContext passes;
   passes.opt_level = opt_level;
   TW_ASSIGN_OR_RETURN(
       auto loaded,
       OnnxModel::Load(std::move(file),
-                      {.dims = model.dims,
-                       .inputs = &sets[0],
-                       .executor = {.kernels = {.target = own->target_, .database = database, .cache = cache.get()},
-                                    .num_threads = pool.num_threads()},
-                       .passes = std::move(passes)}));
+                      {.dims = model.dims, .inputs = &sets[0], .executor = executor, .passes = std::move(passes)}));
   own->model_ = std::move(loaded);
   own->hook_ = pool.hook();
   own->load_ms_ = static_cast<double>(runtime::NowNanoseconds() - start) * 1e-6;
@@ -48,7 +53,15 @@ absl::StatusOr<std::unique_ptr<OwnModel>> OwnModel::Load(const ModelCase& model,
     own->arguments_.push_back(std::move(arguments));
     TW_ASSIGN_OR_RETURN(auto first, own->Outputs(own->results_.size()));
     own->results_.push_back(std::move(first));
+    if (executor.device == nullptr || own->model_->executor().planned() == nullptr) continue;
+    graph::PlacedArrays there;
+    for (const NDArray& argument : own->arguments_.back()) {
+      TW_ASSIGN_OR_RETURN(graph::PlacedArray placed, graph::PlacedArray::On(executor.device, argument));
+      there.push_back(std::move(placed));
+    }
+    own->inputs_.push_back(std::move(there));
   }
+  own->outputs_.resize(own->inputs_.size());
   return own;
 }
 
@@ -56,7 +69,15 @@ void OwnModel::Run(int set) {
   const Arrays& arguments = arguments_[static_cast<size_t>(set)];
   Arrays& into = results_[static_cast<size_t>(set)];
   const graph::RunOptions options = {.parallel = &hook_};
-  if (const graph::PlannedFunction* planned = model_->executor().planned()) {
+  const graph::PlannedFunction* planned = model_->executor().planned();
+  if (!inputs_.empty()) {
+    outputs_[static_cast<size_t>(set)].clear();
+    auto outputs = planned->RunThere(inputs_[static_cast<size_t>(set)], {});
+    status_.Update(outputs.status());
+    if (outputs.ok()) outputs_[static_cast<size_t>(set)] = *std::move(outputs);
+    return;
+  }
+  if (planned != nullptr) {
     status_.Update(planned->RunInto(arguments, into, {}, options));
     return;
   }
@@ -76,6 +97,11 @@ absl::Status OwnModel::CopyOutput(int, runtime::Tensor&) {
 
 absl::StatusOr<Arrays> OwnModel::Outputs(size_t set) const {
   return model_->executor().Run(arguments_[set], {.parallel = &hook_});
+}
+
+absl::StatusOr<Arrays> OwnModel::results(size_t set) const {
+  if (!status_.ok()) return status_;
+  return inputs_.empty() ? absl::StatusOr<Arrays>(results_[set]) : graph::Here(outputs_[set]);
 }
 
 double OwnModel::Flops() const {
@@ -117,7 +143,7 @@ int OwnModel::kernels() const {
 std::vector<KernelTime> OwnModel::Profile() const {
   constexpr int kRuns = 10;
   const graph::PlannedFunction* planned = model_->executor().planned();
-  if (planned == nullptr) return {};
+  if (planned == nullptr || !inputs_.empty()) return {};
   Arrays results = results_[0];
   std::vector<int64_t> least, once;
   for (int run = 0; run < kRuns; ++run) {

@@ -1,4 +1,5 @@
-// This compiler, on a whole model.
+// This compiler on a whole model, on this machine's CPU or its GPU. There inputs and outputs of the timed runs lie in
+// the GPU's memory.
 #pragma once
 
 #include <memory>
@@ -19,13 +20,15 @@ struct KernelTime {
 
 class OwnModel : public Runner {
  public:
-  // `opt_level`, database: as `tilewright run` takes them; the target is this machine. `pool` must outlive the model.
+  // `opt_level`, database: as `tilewright run` takes them. `target`: this machine's, or a GPU that it has. `pool` must
+  // outlive the model.
   // The model is compiled for `cpus`, whatever the calling thread is bound to; none: for those that it may use.
   // `sets`: at least one set of inputs.
   static absl::StatusOr<std::unique_ptr<OwnModel>> Load(const ModelCase& model,
                                                         const std::vector<graph::OnnxModel::Inputs>& sets,
-                                                        int opt_level, const std::string& database,
-                                                        runtime::ThreadPool& pool, const std::vector<int>& cpus);
+                                                        const Target& target, int opt_level,
+                                                        const std::string& database, runtime::ThreadPool& pool,
+                                                        const std::vector<int>& cpus);
 
   void Run(int set) override;
   void SpoilOutput(int set) override;
@@ -34,7 +37,7 @@ class OwnModel : public Runner {
   // One run of a set; its outputs, flattened.
   absl::StatusOr<graph::Arrays> Outputs(size_t set = 0) const;
   // What the last timed run of a set wrote.
-  const graph::Arrays& results(size_t set = 0) const { return results_[set]; }
+  absl::StatusOr<graph::Arrays> results(size_t set = 0) const;
   double load_ms() const { return load_ms_; }
   // Multiply-adds of one run times two, products with padding's zeros left out. 0 where the model has no plan.
   double Flops() const;
@@ -50,7 +53,8 @@ class OwnModel : public Runner {
   OwnModel() = default;
 
   std::unique_ptr<graph::OnnxModel> model_;
-  std::vector<graph::Arrays> arguments_, results_;  // by set
+  std::vector<graph::Arrays> arguments_, results_;     // by set
+  std::vector<graph::PlacedArrays> inputs_, outputs_;  // the same on a GPU; empty where there is none
   Target target_;
   TwParallelHook hook_ = {};
   double load_ms_ = 0;

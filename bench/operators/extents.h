@@ -25,7 +25,7 @@ struct Extents {
   bool wide = false;
 };
 
-// Refuses names that are no extent of a program of any of the workloads, such as the stride of a convolution.
+// Refuses names that are not an extent of a program of any of the workloads, such as the stride of a convolution.
 absl::Status CheckSymbolic(const std::vector<std::string>& names, const std::vector<Workload>& workloads);
 
 // The numbers of the shape that are symbolic, by their names. Empty where the operator has none of them.

@@ -15,13 +15,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "autoschedule/cost/speed_of_light.h"
 #include "autoschedule/measure/executor/speed_gauge.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "bench/harness/command_line.h"
 #include "bench/harness/dtype.h"
 #include "bench/harness/machine.h"
+#include "bench/harness/nominal_peak.h"
 #include "bench/harness/other_load.h"
 #include "bench/harness/peak.h"
 #include "bench/harness/process_setup.h"
@@ -88,20 +88,6 @@ enum ExitStatus { kDone = 0, kFailed = 1, kWrongUsage = 2 };
 int Fail(ExitStatus status, std::string_view message) {
   std::fprintf(stderr, "error: %.*s\n", static_cast<int>(message.size()), message.data());
   return status;
-}
-
-// By the figures of the target's description.
-Peak NominalPeak(const Target& target, int threads) {
-  const int cores = target.is_gpu() ? target.cores : threads;
-  const auto gflops = [&](DataType operand) {
-    return 2.0 * MultiplyAddsPerCycle(target, operand) * target.clock_ghz * cores;
-  };
-  return {.f32_gflops = gflops(DataType::Float(32)),
-          .bf16_gflops = gflops(DataType::BFloat16()),
-          .f16_gflops = gflops(DataType::Float(16)),
-          .fp8_gflops = target.has("fp8") ? gflops(DataType(TypeCode::kE4M3, 8)) : 0,
-          .int8_gops = gflops(DataType::Int(8)),
-          .read_gbs = target.memory_gbs};
 }
 
 // The device on which this compiler's code runs.

@@ -48,8 +48,8 @@ struct Result {
   const VariantResult& best() const { return variants.front(); }
   // Measured, or projected; 0 where nothing is.
   double milliseconds() const { return best().emulated ? best().emulated->projected_ms : best().timing.median_ms; }
-  // What is compared: the time, or the instructions of a run in an emulator where they are counted, since those of peers
-  // are not projected to times.
+  // What is compared: the time, or the instructions of a run in an emulator where they are counted, since those of
+  // peers are not projected to times.
   double cost() const {
     const std::optional<EmulatedRun>& run = best().emulated;
     return run && run->instructions > 0 ? static_cast<double>(run->instructions) : milliseconds();
@@ -79,8 +79,8 @@ inline constexpr double kOverPeak = 105;
 
 bool SameWorkload(const Result& a, const Result& b);
 
-// How many times faster a result is than the fastest peer on the same workload, itself left out; in an emulator, how many
-// times the instructions that peer executes. 0 when there is none.
+// How many times faster a result is than the fastest peer on the same workload, itself left out; in an emulator, how
+// many times the instructions that peer executes. 0 when there is none.
 double RatioToBestPeer(const std::vector<Result>& results, const Result& result);
 
 // The time of a program of this compiler with other extents, as a multiple of that with constant ones; 0 for others.

@@ -37,8 +37,8 @@ absl::StatusOr<std::vector<Operator>> ParseOperators(std::string_view text);
 // do not divide the channels, and kernels larger than the padded input.
 absl::StatusOr<std::vector<Shape>> ParseShapes(std::string_view text);
 
-// Each shape with each of the batches "1,16" as its first number; the shapes themselves where the text is empty and those
-// of operators on rows, which do not have a batch.
+// Each shape with each of the batches "1,16" as its first number; the shapes themselves where the text is empty and
+// those of operators on rows, which do not have a batch.
 absl::StatusOr<std::vector<Shape>> WithBatches(const std::vector<Shape>& shapes, std::string_view batches);
 
 // The shapes that an operator is measured on when the user names the operator alone.

@@ -1,5 +1,5 @@
-"""No thread of a peer shares the calling thread's CPU: reads the affinities of all threads of every peer's process while
-it works. Peers that are not installed are skipped by name. Run by affinity_test.sh with //bench:operators.
+"""The working threads of a peer can use all CPUs at once: reads the affinities of all threads of every peer's process
+while it works. Peers that are not installed are skipped by name. Run by affinity_test.sh with //bench:operators.
 
 A thread that computes counts: one that took a tenth of the CPU time of the busiest one.
 """
@@ -44,14 +44,21 @@ def working(before, after):
     return {thread: after[thread][1] for thread in ticks if ticks[thread] >= least}
 
 
-def complaint(pid, threads, caller_cpu, others_needed):
+def used_at_once(affinities, taken=()):
+    """How many CPUs the threads of these affinities can use at one time."""
+    if not affinities:
+        return len(taken)
+    free = [cpu for cpu in affinities[0] if cpu not in taken]
+    return max(used_at_once(affinities[1:], chosen) for chosen in [taken] + [(*taken, cpu) for cpu in free])
+
+
+def complaint(pid, threads, cpus, others_needed):
     """What is wrong with the affinities of the working threads; empty when nothing is."""
-    others = {thread: cpus for thread, cpus in threads.items() if thread != pid}
-    bound = [thread for thread, cpus in others.items() if cpus == {caller_cpu}]
-    if bound:
-        return f"{len(bound)} of its threads may use nothing but the caller's CPU {caller_cpu}: {threads}"
-    if others_needed and not others:
+    if others_needed and set(threads) <= {pid}:
         return f"one thread does all the work: {threads}"
+    needed = min(len(threads), len(cpus))
+    if used_at_once([allowed & set(cpus) for allowed in threads.values()]) < needed:
+        return f"its threads cannot use {needed} CPUs at once: {threads}"
     return ""
 
 
@@ -130,7 +137,7 @@ def check_package(name, python, cpus):
             if "error" in answer:
                 return "", f"{name}: {answer['error']}"
             threads = working(before, threads_of(process.pid))
-            wrong = complaint(process.pid, threads, cpus[0], others_needed=True)
+            wrong = complaint(process.pid, threads, cpus, others_needed=True)
             return f"{name}: {len(threads)} threads work", wrong and f"{name}: {wrong}"
         finally:
             process.kill()
@@ -153,7 +160,7 @@ def check_library(name, program, cpus):
     if process.returncode != 0:
         return "", f"{name}: the benchmark fails: {output}"
     threads = working({}, threads)
-    wrong = complaint(process.pid, threads, cpus[0], others_needed=True)
+    wrong = complaint(process.pid, threads, cpus, others_needed=True)
     return f"{name}: {len(threads)} threads work", wrong and f"{name}: {wrong}"
 
 

@@ -261,7 +261,7 @@ class CublasLt : public Implementation {
     std::vector<std::unique_ptr<Runner>> runners;
     absl::Status status;
     for (const bool transposed : {false, true}) {
-      // What is no constant, or transposed already, is given as it is.
+      // What is not constant, or transposed already, is given as it is.
       if (transposed ? !p->b_transposed && !p->b_constant : p->b_transposed) continue;
       auto runner = std::make_unique<CublasLtRunner>(*library, handle_, *types, transposed ? "B [n, k]" : "B [k, n]");
       status = runner->Prepare(*driver, *types, workload, transposed, operands, settings.num_sets);

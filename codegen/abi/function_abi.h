@@ -9,9 +9,9 @@
 // `args` has one tensor per parameter of the program, in its order; a scalar parameter is a tensor of rank 0. The
 // function checks its arguments and either runs to its end and returns kTwOk, or returns another code without having
 // touched the tensors (kTwErrorAssertion: after part of the work). Calls may run at the same time in several threads.
-// NAME_unchecked is for callers that have proven what NAME checks, once for many calls: `data` points to the elements of
-// each parameter (of a scalar, to its value), `shapes` to the extents of each tensor, which is compact.
-// docs/abi.md has the whole contract.
+// NAME_unchecked is for callers that have proven what NAME checks, once for many calls: `data` points to the elements
+// of each parameter (of a scalar, to its value), `shapes` to the extents of each tensor, which is compact. docs/abi.md
+// has the whole contract.
 #pragma once
 
 #include <stdint.h>
@@ -30,7 +30,7 @@ typedef struct TwCall {
   int64_t workspace_bytes;         // Less than NAME_workspace_bytes(): treated like a null workspace.
   char* message;                   // Receives a sentence when the call fails; null: no text.
   int64_t message_bytes;           // Room at `message`, the terminating zero included.
-  void* stream;                    // Of a GPU (a CUstream): the call returns once its work is in it. CPUs: not used.
+  void* stream;                    // A GPU's CUstream: the call returns once its work is in it. CPUs: not used.
 } TwCall;
 
 typedef enum TwError {

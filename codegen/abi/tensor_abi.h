@@ -28,7 +28,7 @@ typedef enum TwTypeCode {
 
 typedef struct TwDataType {
   uint8_t code;  // A TwTypeCode.
-  uint8_t bits;  // Of one lane.
+  uint8_t bits;  // Width of one lane.
   uint16_t lanes;
 } TwDataType;
 

@@ -32,12 +32,7 @@ int64_t StrideOf(const TwTensor& tensor, size_t dimension) {
 absl::StatusOr<CallArguments> CallArguments::Compile(const DeviceFunction& function, Slots* slots) {
   CallArguments result;
   result.function_ = function.name;
-  std::unordered_set<const VarNode*> written;
-  for (const Kernel& kernel : function.kernels) {
-    for (const KernelParam& param : kernel.params) {
-      if (param.written) written.insert(param.buffer->data.get());
-    }
-  }
+  const std::vector<bool> written = WrittenParams(function);
   const auto slot_of = [&](const VarNode* var) {
     return slots->emplace(var, static_cast<int>(slots->size())).first->second;
   };
@@ -57,7 +52,7 @@ absl::StatusOr<CallArguments> CallArguments::Compile(const DeviceFunction& funct
       result.parameters_.push_back(std::move(parameter));
       continue;
     }
-    parameter.written = written.contains(param.buffer->data.get());
+    parameter.written = written[i];
     parameter.alignment = std::max(param.buffer->alignment, 1);
     const auto bind = [&](const Expr& e) {
       Expected expected;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_set>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"

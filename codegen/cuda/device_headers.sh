@@ -1,13 +1,13 @@
 #!/bin/bash
-# Prints C++ that holds the files as text: device_text.cc.
+# Prints C++ that holds the files as text, for a function that a header declares: HEADER FUNCTION FILES...
 set -euo pipefail
-echo '#include "codegen/cuda/device_text.h"'
+echo "#include \"$1\""
 echo 'namespace tilewright::cuda { namespace { constexpr DeviceHeader kHeaders[] = {'
-for file in "$@"; do
-  path="codegen/cuda/${file#*codegen/cuda/}"
+for file in "${@:3}"; do
+  path="codegen/${file#*codegen/}"
   printf '{"%s", R"TILEWRIGHT(' "${path}"
   cat "${file}"
   echo ')TILEWRIGHT"},'
 done
 echo '}; }'
-echo 'std::span<const DeviceHeader> DeviceHeaders() { return kHeaders; } }'
+echo "std::span<const DeviceHeader> $2() { return kHeaders; } }"

@@ -9,9 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/run_command.h"
+#include "base/files.h"
 #include "base/status_macros.h"
 #include "base/temporary_folder.h"
+#include "codegen/cuda/cxx_compiler.h"
 #include "codegen/cuda/device_text.h"
 #include "codegen/cuda/emulator/launch.h"
 #include "codegen/cuda/emulator/tensor_map.h"
@@ -24,7 +25,6 @@ namespace {
 constexpr size_t kStackBytes = 192 << 10;
 constexpr size_t kReportedFaults = 3;
 
-constexpr const char* kCompilers[] = {"clang++-19", "clang++", "g++", "c++"};
 // As the interpreter computes: no fused operations that the program does not name, and integers that wrap.
 constexpr const char* kFlags[] = {"-std=c++20",
                                   "-O1",
@@ -134,25 +134,18 @@ class Emulated : public Device {
 
 std::string CallName(const Kernel& kernel) { return kernel.name + "_call"; }
 
-absl::Status CompileLibrary(const TemporaryFolder& folder) {
-  std::string output;
-  for (const char* compiler : kCompilers) {
-    std::vector<std::string> command = {compiler};
-    command.insert(command.end(), std::begin(kFlags), std::end(kFlags));
-    for (const std::string& argument :
-         {absl::StrCat("-I", folder.path().string()), (folder.path() / "kernels.cc").string(), std::string("-o"),
-          (folder.path() / "kernels.so").string(), std::string("-lm"), std::string("-lc")}) {
-      command.push_back(argument);
-    }
-    const int status = RunCommand(command, &output);
-    if (status == 0) return absl::OkStatus();
-    // 127: a shell's and posix_spawn's way of saying that there is no such program.
-    if (status > 0 && status != 127) {
-      return absl::InternalError(absl::StrCat(compiler, " refuses the text of the kernels: ", output));
-    }
+// Leaves kernels.so in the folder.
+absl::Status CompileEmulated(const Program& program, const TemporaryFolder& folder) {
+  bool written = !folder.path().empty() && folder.Write("kernels.cc", EmulatedText(program));
+  for (const DeviceHeader& header : DeviceHeaders()) written = written && folder.Write(header.path, header.text);
+  if (!written) return absl::InternalError(absl::StrCat("cannot write into ", folder.path().string()));
+  std::vector<std::string> arguments(std::begin(kFlags), std::end(kFlags));
+  for (const std::string& argument :
+       {absl::StrCat("-I", folder.path().string()), (folder.path() / "kernels.cc").string(), std::string("-o"),
+        (folder.path() / "kernels.so").string(), std::string("-lm"), std::string("-lc")}) {
+    arguments.push_back(argument);
   }
-  return absl::FailedPreconditionError(
-      absl::StrCat("emulation needs a C++ compiler: none of ", absl::StrJoin(kCompilers, ", "), " is installed"));
+  return RunCxxCompiler(arguments, "emulation");
 }
 
 }  // namespace
@@ -174,6 +167,11 @@ std::string EmulatedText(const Program& program) {
       }
       absl::StrAppend(&text, "extern \"C\" void ", CallName(kernel), "(void* const* params) {\n  ", kernel.name, "(",
                       absl::StrJoin(params, ", "), ");\n}\n");
+      // A launch through the driver does not say it: machine code does.
+      std::vector<int64_t> cluster;
+      for (const Expr& extent : kernel.cluster) cluster.push_back(AsInt(extent).value_or(1));
+      absl::StrAppend(&text, "extern \"C\" { extern const unsigned ", kernel.name, "_cluster[3] = {",
+                      absl::StrJoin(cluster, ", "), "}; }\n");
     }
   }
   return text;
@@ -181,10 +179,7 @@ std::string EmulatedText(const Program& program) {
 
 absl::StatusOr<std::unique_ptr<Device>> EmulatedDevice(const Program& program) {
   const TemporaryFolder folder;
-  bool written = !folder.path().empty() && folder.Write("kernels.cc", EmulatedText(program));
-  for (const DeviceHeader& header : DeviceHeaders()) written = written && folder.Write(header.path, header.text);
-  if (!written) return absl::InternalError(absl::StrCat("cannot write into ", folder.path().string()));
-  TW_RETURN_IF_ERROR(CompileLibrary(folder));
+  TW_RETURN_IF_ERROR(CompileEmulated(program, folder));
   void* library = dlopen((folder.path() / "kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
     return absl::InternalError(absl::StrCat("the emulated kernels cannot be loaded: ", dlerror()));
@@ -195,6 +190,12 @@ absl::StatusOr<std::unique_ptr<Device>> EmulatedDevice(const Program& program) {
     }
   }
   return std::make_unique<Emulated>(library, std::move(kernels), program.gpu);
+}
+
+absl::StatusOr<std::string> EmulatedKernels(const Program& program) {
+  const TemporaryFolder folder;
+  TW_RETURN_IF_ERROR(CompileEmulated(program, folder));
+  return ReadFile((folder.path() / "kernels.so").string());
 }
 
 }  // namespace tilewright::cuda

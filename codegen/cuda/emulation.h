@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "codegen/cuda/device.h"
@@ -13,6 +14,9 @@ namespace tilewright::cuda {
 
 // An error of a launch says what the emulator found: kernel, thread, address, and the other side of a race.
 absl::StatusOr<std::unique_ptr<Device>> EmulatedDevice(const Program& program);
+
+// The same kernels as a library, NAME_call and NAME_cluster for each: what a driver of tests runs in place of a cubin.
+absl::StatusOr<std::string> EmulatedKernels(const Program& program);
 
 // What the compiler is given.
 std::string EmulatedText(const Program& program);

@@ -35,14 +35,6 @@ int64_t BytesOf(const TwTensor& tensor) {
   return (last + 1) * ((tensor.dtype.bits + 7) / 8) * tensor.dtype.lanes;
 }
 
-// The driver's number for a type of elements.
-int MapTypeOf(DataType type) {
-  if (type.code() == TypeCode::kBFloat) return 9;
-  if (type.is_float() && type.bits() > 8) return type.bits() == 16 ? 6 : 7;
-  if (type.bits() == 32) return type.is_int() ? 3 : 2;
-  return type.bits() == 16 ? 1 : 0;
-}
-
 // The array of a parameter among the function's parameters and, behind them, temporaries.
 size_t NumberOf(const DeviceFunction& function, const KernelParam& param) {
   size_t number = 0;
@@ -107,7 +99,7 @@ absl::Status FunctionRunner::AddParam(const DeviceFunction& function, const Kern
   launch->params.push_back({Argument::kMap, launch->maps.size()});
   MapPlan plan{.array = number};
   plan.spec.type = MapTypeOf(param.map->type);
-  plan.spec.swizzle = param.map->span == 128 ? 3 : param.map->span / 32;
+  plan.spec.swizzle = SwizzleOf(param.map->span);
   plan.spec.im2col = !param.map->lower.empty();
   plan.spec.lower = param.map->lower;
   plan.spec.upper = param.map->upper;

@@ -1,4 +1,5 @@
-// A function as CUDA sees it: kernels, and a host's part that says which of them run, in which order and on which grids.
+// A function as CUDA sees it: kernels, and a host's part that says which of them run, in which order and on which
+// grids.
 //
 //   for i in T.thread_binding(n // 128, thread="blockIdx.x"):         kernel 0: grid (n // 128), block (128)
 //       for j in T.thread_binding(128, thread="threadIdx.x"):
@@ -65,6 +66,13 @@ struct DeviceFunction {
   // Loops, branches, lets, assertions, and launches.
   Stmt host;
 };
+
+// Numbers by which the driver knows a map's type of elements, and its swizzle of so many bytes (driver.h).
+int MapTypeOf(DataType type);
+int SwizzleOf(int span);
+
+// By parameter: whether a kernel writes it.
+std::vector<bool> WrittenParams(const DeviceFunction& function);
 
 // The functions of a module and the one text that defines their kernels.
 struct Program {

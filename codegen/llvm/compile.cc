@@ -7,6 +7,7 @@
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/machine.h"
 #include "codegen/lower/pipeline.h"
+#include "ir/annotations.h"
 
 namespace tilewright::codegen {
 namespace {
@@ -17,7 +18,10 @@ std::vector<Function> Exported(const Module& module, const CallSequence* sequenc
     return std::vector{Function({.name = of->name, .params = of->params, .body = Evaluate(Expr(0))})};
   };
   if (sequence != nullptr) return alone(sequence);
-  return sized != nullptr ? alone(sized) : module.functions();
+  if (sized != nullptr) return alone(sized);
+  std::vector<Function> checked = module.functions();
+  std::erase_if(checked, [](const Function& function) { return function->attrs.contains(kUncheckedOnly); });
+  return checked;
 }
 
 }  // namespace

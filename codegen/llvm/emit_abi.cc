@@ -4,10 +4,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/status_macros.h"
+#include "codegen/abi/abi_type.h"
 #include "codegen/abi/c_symbol.h"
 #include "codegen/abi/function_abi.h"
+#include "codegen/llvm/emit_sizes.h"
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/pointer_facts.h"
+#include "ir/annotations.h"
 #include "ir/functor.h"
 #include "llvm/IR/InlineAsm.h"
 
@@ -27,34 +31,8 @@ enum TensorField : unsigned {
 
 // code | bits << 8 | lanes << 16, as TwDataType lies in memory on a little-endian machine.
 uint32_t DtypeWord(DataType type) {
-  const bool is_bool = type.is_bool();
-  uint32_t code = 0;
-  switch (type.code()) {
-    case TypeCode::kBool:
-      code = kTwBool;
-      break;
-    case TypeCode::kInt:
-      code = kTwInt;
-      break;
-    case TypeCode::kUInt:
-      code = kTwUInt;
-      break;
-    case TypeCode::kFloat:
-      code = kTwFloat;
-      break;
-    case TypeCode::kBFloat:
-      code = kTwBfloat;
-      break;
-    case TypeCode::kE4M3:
-      code = kTwFloat8E4M3;
-      break;
-    case TypeCode::kE5M2:
-      code = kTwFloat8E5M2;
-      break;
-    default:
-      TW_UNREACHABLE();
-  }
-  return code | static_cast<uint32_t>(is_bool ? 8 : type.bits()) << 8 | static_cast<uint32_t>(type.lanes()) << 16;
+  const TwDataType word = AbiType(type);
+  return word.code | static_cast<uint32_t>(word.bits) << 8 | static_cast<uint32_t>(word.lanes) << 16;
 }
 
 // One argument of the call while it is checked.
@@ -335,6 +313,15 @@ class AbiEmitter {
           absl::StrCat(argument.label, " is not aligned to ", buffer->alignment, " bytes"), {});
   }
 
+  // The same memory with the same extents.
+  llvm::Value* IsSameTensor(const Argument& a, const Argument& b) {
+    llvm::Value* same = b_.CreateICmpEQ(a.data, b.data);
+    for (size_t d = 0; d < a.shape.size(); ++d) {
+      same = b_.CreateAnd(same, b_.CreateICmpEQ(a.shape[d], b.shape[d]));
+    }
+    return same;
+  }
+
   void CheckAliasing() {
     const std::unordered_set<const VarNode*> written = WrittenBuffers(function_->body);
     auto is_written = [&](const Argument& a) {
@@ -348,7 +335,9 @@ class AbiEmitter {
         llvm::Value* b_begin = b_.CreatePtrToInt(b.data, b_.getInt64Ty());
         llvm::Value* a_first = b_.CreateICmpULE(b_.CreateAdd(a_begin, a.bytes), b_begin);
         llvm::Value* b_first = b_.CreateICmpULE(b_.CreateAdd(b_begin, b.bytes), a_begin);
-        Check(b_.CreateOr(a_first, b_first), kTwErrorAliasing,
+        llvm::Value* allowed = b_.CreateOr(a_first, b_first);
+        if (MayShareMemory(context_, function_->name, i, j)) allowed = b_.CreateOr(allowed, IsSameTensor(a, b));
+        Check(allowed, kTwErrorAliasing,
               absl::StrCat(a.label, " and ", b.label, " overlap, and one of them is written"), {});
       }
     }
@@ -453,15 +442,27 @@ void EmitWorkspaceFunction(ModuleContext& context, const Function& function, con
   auto* bytes = llvm::Function::Create(llvm::FunctionType::get(i64, types, false), llvm::Function::ExternalLinkage,
                                        absl::StrCat(function->name, "_workspace_bytes"), context.module);
   Builder b(llvm::BasicBlock::Create(context.llvm, "entry", bytes));
-  if (sized == nullptr) {
-    b.CreateRet(b.getInt64(static_cast<uint64_t>(compute.workspace_bytes)));
-    return;
-  }
+  if (sized == nullptr) return void(b.CreateRet(b.getInt64(static_cast<uint64_t>(compute.workspace_bytes))));
   llvm::StructType* type = CallType(context.llvm);
   std::vector<llvm::Value*> args = {b.CreateAlloca(type)};
   b.CreateStore(llvm::Constant::getNullValue(type), args[0]);
   for (llvm::Argument& extent : bytes->args()) args.push_back(&extent);
   b.CreateRet(b.CreateCall(sized, args));
+}
+
+// NAME, which checks its arguments.
+absl::Status EmitChecked(ModuleContext& context, const Function& function, const ComputeFunction& compute) {
+  llvm::Type *ptr = llvm::PointerType::getUnqual(context.llvm), *i32 = llvm::Type::getInt32Ty(context.llvm);
+  auto* type = llvm::FunctionType::get(i32, {ptr, ptr, i32}, false);
+  auto* abi = llvm::Function::Create(type, llvm::Function::ExternalLinkage, CSymbol(function->name), context.module);
+  // A few hundred instructions that run once a call: optimizing them would take longer than many a kernel's body.
+  abi->addFnAttr(llvm::Attribute::OptimizeNone);
+  abi->addFnAttr(llvm::Attribute::NoInline);
+  // Weak: a C program's own main wins, and nothing clashes.
+  if (function->name == "main") {
+    llvm::GlobalAlias::create(type, 0, llvm::GlobalValue::WeakAnyLinkage, function->name, abi, &context.module);
+  }
+  return AbiEmitter(context, function, compute, abi, true).Emit();
 }
 
 }  // namespace
@@ -474,27 +475,13 @@ absl::Status EmitAbi(ModuleContext& context, const Function& function, const Com
                                                    " has type ", type.ToString(), ", which tensors hold packed"));
     }
   }
-  llvm::Type* ptr = llvm::PointerType::getUnqual(context.llvm);
-  llvm::Type* i32 = llvm::Type::getInt32Ty(context.llvm);
-  auto* type = llvm::FunctionType::get(i32, {ptr, ptr, i32}, false);
-  const std::string symbol = CSymbol(function->name);
-  auto* abi = llvm::Function::Create(type, llvm::Function::ExternalLinkage, symbol, context.module);
-  // A few hundred instructions that run once a call: optimizing them would take longer than many a kernel's body.
-  abi->addFnAttr(llvm::Attribute::OptimizeNone);
-  abi->addFnAttr(llvm::Attribute::NoInline);
-  absl::Status status = AbiEmitter(context, function, compute, abi, true).Emit();
-  if (!status.ok()) return status;
+  llvm::Type *ptr = llvm::PointerType::getUnqual(context.llvm), *i32 = llvm::Type::getInt32Ty(context.llvm);
+  if (!function->attrs.contains(kUncheckedOnly)) TW_RETURN_IF_ERROR(EmitChecked(context, function, compute));
   auto* unchecked =
       llvm::Function::Create(llvm::FunctionType::get(i32, {ptr, ptr, ptr}, false), llvm::Function::ExternalLinkage,
                              absl::StrCat(function->name, "_unchecked"), context.module);
-  status = AbiEmitter(context, function, compute, unchecked, false).Emit();
-  // Weak: a C program's own main wins, and nothing clashes.
-  if (function->name == "main") {
-    llvm::GlobalAlias::create(type, 0, llvm::GlobalValue::WeakAnyLinkage, function->name, abi, &context.module);
-  }
-
   EmitWorkspaceFunction(context, function, compute);
-  return status;
+  return AbiEmitter(context, function, compute, unchecked, false).Emit();
 }
 
 }  // namespace tilewright::codegen

@@ -12,11 +12,11 @@
 namespace tilewright::codegen {
 namespace {
 
-// The instruction for vectors of these types, or null.
-const MachineInstruction* DotInstruction(const Target& target, DataType a, DataType b, DataType result) {
+// The instruction for vectors of these types, or null. `narrow`: B's bytes are below 128.
+const MachineInstruction* DotInstruction(const Target& target, DataType a, DataType b, DataType result, bool narrow) {
   const int terms = a.lanes() / result.lanes();
   for (const MachineInstruction& row : Instructions()) {
-    const bool dot = row.family == "dot" || row.family == "mmla";
+    const bool dot = row.family == (narrow ? "narrow_dot" : "dot") || (!narrow && row.family == "mmla");
     if (dot && !row.llvm.empty() && row.a.type == a.element() && row.b.type == b.element() &&
         row.c.type == result.element() && row.m * row.n == result.lanes() && row.k == terms && Executes(target, row)) {
       return &row;
@@ -84,6 +84,13 @@ Group GroupOf(const Expr& e) {
     }
   }
   return group;
+}
+
+// Whether the highest bit of all bytes is masked.
+bool IsBelow128(const Expr& e) {
+  const auto* call = dyn_cast<CallNode>(e);
+  const auto* mask = call == nullptr ? nullptr : dyn_cast<BroadcastNode>(call->args.back());
+  return call != nullptr && call->op == "bitwise_and" && mask != nullptr && IsInt(mask->value, 127);
 }
 
 // The bits of lanes that are kept; nothing when that is not known before the program runs.
@@ -172,13 +179,45 @@ llvm::Value* FunctionEmitter::EmitBits(const Expr& e) {
   return ToMemory(builder_, e.dtype(), Emit(e));
 }
 
+// A call of the LLVM intrinsic of a row without an operand for the sum.
+llvm::Value* FunctionEmitter::CallOfTwo(const MachineInstruction& instruction, llvm::Value* first,
+                                        llvm::Value* second) {
+  const llvm::Intrinsic::ID id = llvm::Function::lookupIntrinsicID(instruction.llvm);
+  llvm::Function* function = llvm::Intrinsic::getDeclaration(&context_.module, id);
+  llvm::FunctionType* signature = function->getFunctionType();
+  return builder_.CreateCall(function, {builder_.CreateBitCast(first, signature->getParamType(0)),
+                                        builder_.CreateBitCast(second, signature->getParamType(1))});
+}
+
+// Sums of the products of groups of four signed and unsigned bytes. `rows` and `columns` are their bits.
+llvm::Value* FunctionEmitter::EmitDotByParts(const MachineInstruction& instruction, llvm::Value* rows,
+                                             llvm::Value* columns) {
+  const auto words = static_cast<unsigned>(instruction.n * instruction.k / 2);
+  llvm::Type* type = llvm::FixedVectorType::get(builder_.getInt16Ty(), words);
+  const auto splat = [&](uint64_t value) { return llvm::ConstantInt::get(type, value); };
+  if (instruction.identity == InstructionIdentity::kAddsPairs) {
+    const DataType word = DataType::Int(16);
+    const MachineInstruction* add = FindInstruction(context_.target, "dot", word, word, instruction.c.type);
+    return CallOfTwo(*add, CallOfTwo(instruction, columns, rows), splat(1));
+  }
+  llvm::Value *a = builder_.CreateBitCast(rows, type), *b = builder_.CreateBitCast(columns, type);
+  llvm::Value* even = CallOfTwo(instruction, builder_.CreateAShr(builder_.CreateShl(a, splat(8)), splat(8)),
+                                builder_.CreateAnd(b, splat(255)));
+  llvm::Value* odd = CallOfTwo(instruction, builder_.CreateAShr(a, splat(8)), builder_.CreateLShr(b, splat(8)));
+  return builder_.CreateAdd(even, odd);
+}
+
 llvm::Value* FunctionEmitter::EmitDotInstruction(const MachineInstruction& instruction, llvm::Value* sum, const Expr& a,
                                                  const Expr& b) {
+  if (instruction.ByParts()) {
+    llvm::Value* rows = EmitBits(a);
+    return builder_.CreateAdd(sum, EmitDotByParts(instruction, rows, EmitBits(b)));
+  }
   const llvm::Intrinsic::ID id = llvm::Function::lookupIntrinsicID(instruction.llvm);
   llvm::Value* factors[2] = {EmitBits(a), EmitBits(b)};
   // The second factor is the one of which it can be an element.
   const bool commutes = instruction.m == 1 && instruction.a.type == instruction.b.type;
-  if (MultipliesByElements() && commutes) std::swap(factors[0], factors[1]);
+  if (instruction.b_first || (MultipliesByElements() && commutes)) std::swap(factors[0], factors[1]);
   // Families of instructions of several widths are declared by their types.
   llvm::SmallVector<llvm::Type*, 2> types;
   if (llvm::Intrinsic::isOverloaded(id)) {
@@ -205,7 +244,9 @@ llvm::Value* FunctionEmitter::EmitDotAdd(const CallNode* op) {
                                    b.dtype().ToString()));
   }
   llvm::Value* result = Emit(sum);
-  const MachineInstruction* instruction = DotInstruction(context_.target, a.dtype(), b.dtype(), type);
+  const MachineInstruction* instruction = nullptr;
+  if (IsBelow128(b)) instruction = DotInstruction(context_.target, a.dtype(), b.dtype(), type, true);
+  if (instruction == nullptr) instruction = DotInstruction(context_.target, a.dtype(), b.dtype(), type, false);
   if (instruction != nullptr && instruction->m == 2) {
     const Expr rows = WithoutRepetition(a, instruction->k, false), columns = WithoutRepetition(b, instruction->k, true);
     if (rows && columns) return EmitDotInstruction(*instruction, result, rows, columns);

@@ -158,7 +158,15 @@ llvm::Value* FunctionEmitter::Emit(const Expr& e) {
   }
 }
 
+// Sums and products of 32 bits do not overflow, so they are the same in 64 bits. LLVM would find that out for itself,
+// use by use, which takes it longer than all else that it does about loops.
 llvm::Value* FunctionEmitter::EmitIndex(const Expr& e) {
+  const auto* op = dyn_cast<BinaryNode>(e);
+  if (op != nullptr && e.dtype() == DataType::Int(32)) {
+    if (op->op == BinaryOp::kAdd) return builder_.CreateNSWAdd(EmitIndex(op->a), EmitIndex(op->b));
+    if (op->op == BinaryOp::kSub) return builder_.CreateNSWSub(EmitIndex(op->a), EmitIndex(op->b));
+    if (op->op == BinaryOp::kMul) return builder_.CreateNSWMul(EmitIndex(op->a), EmitIndex(op->b));
+  }
   return Convert(builder_, e.dtype(), DataType::Int(64, e.dtype().lanes()), Emit(e));
 }
 

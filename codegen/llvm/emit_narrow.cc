@@ -1,8 +1,8 @@
 // Arithmetic of float16 on machines that convert it to f32 and back for every operation, and of the narrower types:
 // what is not rounded is not converted.
 //
-//   (T.Cast("float16", w & T.uint32(15)) - T.float16(7)) * scale      the difference is a whole number: the product alone
-//                                                                     is rounded
+//   (T.Cast("float16", w & T.uint32(15)) - T.float16(7)) * scale    the difference is a whole number: the product alone
+//                                                                   is rounded
 #include "codegen/llvm/emitter.h"
 #include "ir/builtin.h"
 #include "ir/whole_numbers.h"

@@ -47,15 +47,14 @@ class SequenceEmitter {
     b_.SetInsertPoint(llvm::BasicBlock::Create(context_.llvm, "entry", compute_));
     if (!sequence_.extents.empty()) TW_RETURN_IF_ERROR(EmitTable());
     EmitFrame();
-    for (const SizedSequence::Call& call : sequence_.calls) {
-      TW_RETURN_IF_ERROR(EmitCall(call));
-    }
+    for (const SizedSequence::Call& call : sequence_.calls) EmitCall(call);
     for (const SizedSequence::Copy& copy : sequence_.copies) {
       b_.CreateMemCpy(compute_->getArg(static_cast<unsigned>(copy.to) + 2), llvm::MaybeAlign(), Address(copy.from),
                       llvm::MaybeAlign(), Number(copy.bytes));
     }
     b_.CreateRet(b_.getInt32(kTwOk));
     const int64_t bytes = AsInt(sequence_.workspace_bytes).value_or(0) + behind_bytes_;
+    KeepSharedMemory(context_, sequence_);
     return EmitAbi(context_, Exported(), {compute_, bytes, sequence_.extents});
   }
 
@@ -76,11 +75,14 @@ class SequenceEmitter {
   // Bytes of the temporaries that stand behind everything else, one call's after the other's.
   absl::Status CountTemporaries() {
     for (const SizedSequence::Call& call : sequence_.calls) {
-      if (context_.module.getFunction(absl::StrCat(call.function, "_unchecked")) == nullptr) {
+      std::vector<std::string> functions = {call.function};
+      for (const SizedSequence::Version& version : call.versions) functions.push_back(version.function);
+      for (const std::string& function : functions) {
+        if (context_.module.getFunction(absl::StrCat(function, "_unchecked")) != nullptr) continue;
         return absl::InvalidArgumentError(
-            absl::StrCat(sequence_.name, " calls ", call.function, ", which the module lacks"));
+            absl::StrCat(sequence_.name, " calls ", function, ", which the module lacks"));
       }
-      if (!call.workspace_offset) behind_bytes_ = std::max(behind_bytes_, WorkspaceBytes(call.function));
+      if (!call.workspace_offset) behind_bytes_ = std::max(behind_bytes_, WorkspaceBytes(call));
     }
     return absl::OkStatus();
   }
@@ -99,6 +101,10 @@ class SequenceEmitter {
       for (const Argument& argument : call.arguments) add_argument(argument);
       if (call.workspace_offset) add(call.workspace_offset);
       for (const Expr& bytes : call.written) add(bytes);
+      for (const SizedSequence::Version& version : call.versions) {
+        for (const Argument& argument : version.arguments) add_argument(argument);
+        for (const auto& [number, value] : version.when) add(number);
+      }
     }
     for (const SizedSequence::Copy& copy : sequence_.copies) {
       add_argument(copy.from);
@@ -143,7 +149,10 @@ class SequenceEmitter {
     call_ = b_.CreateAlloca(type);
     b_.CreateStore(b_.CreateLoad(type, compute_->getArg(0)), call_);
     size_t most = 1;
-    for (const SizedSequence::Call& call : sequence_.calls) most = std::max(most, call.arguments.size());
+    for (const SizedSequence::Call& call : sequence_.calls) {
+      most = std::max(most, call.arguments.size());
+      for (const SizedSequence::Version& version : call.versions) most = std::max(most, version.arguments.size());
+    }
     data_ = b_.CreateAlloca(llvm::ArrayType::get(b_.getPtrTy(), most));
     if (!sequence_.extents.empty()) shapes_ = b_.CreateAlloca(llvm::ArrayType::get(b_.getPtrTy(), most));
   }
@@ -181,10 +190,10 @@ class SequenceEmitter {
   }
 
   // The array of pointers to the extents of each argument.
-  llvm::Value* ShapesOf(const SizedSequence::Call& call) {
+  llvm::Value* ShapesOf(const std::vector<Argument>& arguments) {
     std::vector<llvm::Value*> shapes;
     std::vector<llvm::Constant*> constants;
-    for (const Argument& argument : call.arguments) {
+    for (const Argument& argument : arguments) {
       shapes.push_back(Extents(argument));
       if (auto* constant = llvm::dyn_cast<llvm::Constant>(shapes.back())) constants.push_back(constant);
     }
@@ -197,29 +206,56 @@ class SequenceEmitter {
     return shapes_;
   }
 
-  absl::Status EmitCall(const SizedSequence::Call& call) {
-    llvm::BasicBlock* const done = EmitSkip(call);
-    llvm::Function* function = context_.module.getFunction(absl::StrCat(call.function, "_unchecked"));
-    for (size_t i = 0; i < call.arguments.size(); ++i) {
-      b_.CreateStore(Address(call.arguments[i]), b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), data_, i));
-    }
+  void EmitCall(const SizedSequence::Call& call) {
+    llvm::BasicBlock* const skipped = EmitSkip(call);
     llvm::StructType* type = CallType(context_.llvm);
     llvm::Value* workspace;
     int64_t bytes = call.workspace_bytes;
     // Its temporaries stand behind everything else, as many as it needs: the caller has not compiled it.
     if (!call.workspace_offset) {
       workspace = Offset(compute_->getArg(1), sequence_.workspace_bytes);
-      bytes = WorkspaceBytes(call.function);
+      bytes = WorkspaceBytes(call);
     } else {
       workspace = Offset(compute_->getArg(1), call.workspace_offset);
     }
     b_.CreateStore(workspace, b_.CreateStructGEP(type, call_, 1));
     b_.CreateStore(b_.getInt64(static_cast<uint64_t>(bytes)), b_.CreateStructGEP(type, call_, 2));
-    ReturnUnlessOk(b_.CreateCall(function, {call_, data_, ShapesOf(call)}));
-    if (done == nullptr) return absl::OkStatus();
+    auto* done = llvm::BasicBlock::Create(context_.llvm, "done", compute_);
+    for (const SizedSequence::Version& version : call.versions) {
+      auto* fits = llvm::BasicBlock::Create(context_.llvm, "fits", compute_);
+      auto* next = llvm::BasicBlock::Create(context_.llvm, "next", compute_);
+      b_.CreateCondBr(Fits(version), fits, next);
+      b_.SetInsertPoint(fits);
+      CallFunction(version.function, version.arguments);
+      b_.CreateBr(done);
+      b_.SetInsertPoint(next);
+    }
+    CallFunction(call.function, call.arguments);
     b_.CreateBr(done);
     b_.SetInsertPoint(done);
-    return absl::OkStatus();
+    if (skipped == nullptr) return;
+    b_.CreateBr(skipped);
+    b_.SetInsertPoint(skipped);
+  }
+
+  llvm::Value* Fits(const SizedSequence::Version& version) {
+    llvm::Value* fits = b_.getTrue();
+    for (const auto& [number, value] : version.when) {
+      fits = b_.CreateAnd(fits, b_.CreateICmpEQ(Number(number), b_.getInt64(static_cast<uint64_t>(value))));
+    }
+    for (const auto& [read, written] : version.shared) {
+      fits = b_.CreateAnd(fits, b_.CreateICmpEQ(compute_->getArg(static_cast<unsigned>(read) + 2),
+                                                compute_->getArg(static_cast<unsigned>(written) + 2)));
+    }
+    return fits;
+  }
+
+  void CallFunction(const std::string& name, const std::vector<Argument>& arguments) {
+    llvm::Function* function = context_.module.getFunction(absl::StrCat(name, "_unchecked"));
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      b_.CreateStore(Address(arguments[i]), b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), data_, i));
+    }
+    ReturnUnlessOk(b_.CreateCall(function, {call_, data_, ShapesOf(arguments)}));
   }
 
   // Jumps over the call where it writes nothing, to the block that is returned; null where it always does.
@@ -238,6 +274,13 @@ class SequenceEmitter {
     return done;
   }
 
+  int64_t WorkspaceBytes(const SizedSequence::Call& call) const {
+    int64_t bytes = WorkspaceBytes(call.function);
+    for (const SizedSequence::Version& version : call.versions) {
+      bytes = std::max(bytes, WorkspaceBytes(version.function));
+    }
+    return bytes;
+  }
   // What EmitAbi has written for a function of the module.
   int64_t WorkspaceBytes(const std::string& function) const {
     const llvm::Function* asked = context_.module.getFunction(absl::StrCat(function, "_workspace_bytes"));
@@ -266,33 +309,6 @@ class SequenceEmitter {
   SizeTable slots_;
   llvm::Value *call_ = nullptr, *data_ = nullptr, *shapes_ = nullptr, *table_ = nullptr;
 };
-
-SizedSequence::Argument Sized(const CallSequence::Argument& argument) {
-  SizedSequence::Argument sized{.memory = argument.memory, .at = Const(DataType::Int(64), argument.at)};
-  for (const int64_t extent : argument.shape) sized.shape.push_back(Const(DataType::Int(64), extent));
-  return sized;
-}
-
-// The same with constants for numbers.
-SizedSequence Sized(const CallSequence& sequence) {
-  const auto number = [](int64_t value) { return Const(DataType::Int(64), value); };
-  SizedSequence sized{.name = sequence.name,
-                      .params = sequence.params,
-                      .num_inputs = sequence.num_inputs,
-                      .workspace_bytes = number(sequence.workspace_bytes),
-                      .constants_file = sequence.constants_file,
-                      .constants_bytes = sequence.constants_bytes};
-  for (const CallSequence::Call& call : sequence.calls) {
-    SizedSequence::Call result{.function = call.function, .workspace_bytes = call.workspace_bytes};
-    for (const CallSequence::Argument& argument : call.arguments) result.arguments.push_back(Sized(argument));
-    if (call.workspace_offset >= 0) result.workspace_offset = number(call.workspace_offset);
-    sized.calls.push_back(std::move(result));
-  }
-  for (const CallSequence::Copy& copy : sequence.copies) {
-    sized.copies.push_back({Sized(copy.from), copy.to, number(copy.bytes)});
-  }
-  return sized;
-}
 
 }  // namespace
 

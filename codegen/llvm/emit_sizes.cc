@@ -1,6 +1,7 @@
 // What a sequence computes from extents before its calls.
 #include "codegen/llvm/emit_sizes.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -10,7 +11,9 @@
 #include "base/status_macros.h"
 #include "codegen/abi/function_abi.h"
 #include "ir/script/printer.h"
+#include "llvm/IR/Constants.h"
 #include "llvm/IR/Intrinsics.h"
+#include "llvm/IR/Metadata.h"
 
 namespace tilewright::codegen {
 namespace {
@@ -188,6 +191,27 @@ class SizeEmitter {
 };
 
 }  // namespace
+
+void KeepSharedMemory(ModuleContext& context, const SizedSequence& sequence) {
+  if (sequence.shared.empty()) return;
+  Builder b(context.llvm);
+  llvm::NamedMDNode* pairs = context.module.getOrInsertNamedMetadata(absl::StrCat(sequence.name, ".shared"));
+  const auto number = [&](size_t value) { return llvm::ConstantAsMetadata::get(b.getInt64(value)); };
+  for (const auto& [read, written] : sequence.shared) {
+    pairs->addOperand(llvm::MDNode::get(context.llvm, {number(read), number(written)}));
+  }
+}
+
+bool MayShareMemory(const ModuleContext& context, const std::string& function, size_t read, size_t written) {
+  const llvm::NamedMDNode* pairs = context.module.getNamedMetadata(absl::StrCat(function, ".shared"));
+  if (pairs == nullptr) return false;
+  const auto is = [](const llvm::Metadata* kept, size_t number) {
+    return llvm::mdconst::extract<llvm::ConstantInt>(kept)->getZExtValue() == number;
+  };
+  return std::any_of(pairs->op_begin(), pairs->op_end(), [&](const llvm::MDNode* pair) {
+    return is(pair->getOperand(0).get(), read) && is(pair->getOperand(1).get(), written);
+  });
+}
 
 int64_t SizeTable::SlotOf(const Expr& number) {
   const auto [it, fresh] = numbers_.emplace(number.get(), static_cast<int64_t>(slots_.size()));

@@ -13,10 +13,14 @@
 
 namespace tilewright::codegen {
 
+// SizedSequence::shared, kept in the module until EmitAbi exports the function, and whether a pair is among them.
+void KeepSharedMemory(ModuleContext& context, const SizedSequence& sequence);
+bool MayShareMemory(const ModuleContext& context, const std::string& function, size_t read, size_t written);
+
 // The table of numbers that the calls of a sequence need: what depends on extents, in slots of an int64 each.
 class SizeTable {
  public:
-  // The slot of a number that is no constant.
+  // The slot of a number that is not constant.
   int64_t SlotOf(const Expr& number);
   // The first of the slots, side by side, of an array's extents.
   int64_t SlotOf(const std::vector<Expr>& extents);

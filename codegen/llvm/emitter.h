@@ -106,6 +106,8 @@ class FunctionEmitter {
   llvm::Value* EmitWidenedBytes(const CastNode* op);
   llvm::Value* EmitDotInstruction(const MachineInstruction& instruction, llvm::Value* sum, const Expr& a,
                                   const Expr& b);
+  llvm::Value* CallOfTwo(const MachineInstruction& instruction, llvm::Value* first, llvm::Value* second);
+  llvm::Value* EmitDotByParts(const MachineInstruction& instruction, llvm::Value* rows, llvm::Value* columns);
   llvm::Value* EmitAmxDotAdd(const CallNode* op);
   llvm::Value* EmitAmxZero(const CallNode* op);
   // Whether `zero` sets the sums to zero that stay in tile registers while `next` runs.
@@ -120,8 +122,8 @@ class FunctionEmitter {
   // are released.
   void ConfigureTiles(const Stmt& body);
   void ReleaseTiles();
-  llvm::Value* EmitMath(const CallNode* op);         // null when `op` is no function of numbers
-  llvm::Value* EmitBitwise(const CallNode* op);      // null when it is no bit operation
+  llvm::Value* EmitMath(const CallNode* op);         // null when `op` is not a function of numbers
+  llvm::Value* EmitBitwise(const CallNode* op);      // null when it is not a bit operation
   llvm::Value* EmitAddressCall(const CallNode* op);  // null when it makes no address
   llvm::Value* Compare(llvm::CmpInst::Predicate predicate, llvm::Value* a, llvm::Value* b);  // of floats
   llvm::Value* Narrowed(DataType type, llvm::Value* value);
@@ -135,8 +137,8 @@ class FunctionEmitter {
   llvm::Value* OpaqueVector(llvm::Value* vector);
   // A number in all lanes of a vector.
   llvm::Value* SplatElement(llvm::Value* number, unsigned lanes);
-  // Neighbours of `load`, as one number, in all lanes of a vector; null where they are in no line of lines_. `flip`: bits
-  // of an integer that are flipped.
+  // Neighbours of `load`, as one number, in all lanes of a vector; null where they are in no line of lines_. `flip`:
+  // bits of an integer that are flipped.
   llvm::Value* SplatOfLine(const LoadNode* load, llvm::Type* number, uint32_t flip = 0);
   // Remembers which lines a store of so many bits to a register buffer fills.
   void NoteLines(const Buffer& buffer, const Expr& first, int bits);

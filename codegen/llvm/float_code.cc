@@ -12,9 +12,12 @@ llvm::Value* FloatCode::Polynomial(llvm::Value* x, std::initializer_list<double>
   return sum;
 }
 
-llvm::Value* FloatCode::ClampTo(llvm::Value* x, double low, double high) {
-  x = b_.CreateSelect(b_.CreateFCmpOLT(x, Number(low)), Number(low), x);
+llvm::Value* FloatCode::AtMost(llvm::Value* x, double high) {
   return b_.CreateSelect(b_.CreateFCmpOGT(x, Number(high)), Number(high), x);
+}
+
+llvm::Value* FloatCode::ClampTo(llvm::Value* x, double low, double high) {
+  return AtMost(b_.CreateSelect(b_.CreateFCmpOLT(x, Number(low)), Number(low), x), high);
 }
 
 }  // namespace tilewright::codegen

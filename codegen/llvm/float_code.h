@@ -28,6 +28,7 @@ class FloatCode {
   // Coefficients of x^0, x^1, ... by Horner's rule.
   llvm::Value* Polynomial(llvm::Value* x, std::initializer_list<double> coefficients);
   // NaN stays NaN: a comparison with it is false.
+  llvm::Value* AtMost(llvm::Value* x, double high);
   llvm::Value* ClampTo(llvm::Value* x, double low, double high);
 
  private:

@@ -107,7 +107,8 @@ absl::StatusOr<std::unique_ptr<CompiledModule>> CompileToJit(const Module& modul
   if (llvm::Error error = (*jit)->addObjectFile(std::move(buffer))) return ToStatus(std::move(error));
   // Link now: what cannot be resolved is this call's error, not a crash of a later one.
   for (const Function& function : module.functions()) {
-    auto symbol = (*jit)->lookup(CSymbol(function->name));
+    auto symbol = (*jit)->lookup(function->attrs.contains(kUncheckedOnly) ? absl::StrCat(function->name, "_unchecked")
+                                                                          : CSymbol(function->name));
     if (!symbol) {
       const std::string failure = llvm::toString(symbol.takeError());
       return absl::InvalidArgumentError(absl::StrCat(*reports, reports->empty() ? failure : ""));

@@ -57,6 +57,26 @@ TEST(Jit, Elementwise) {
   }
 }
 
+// Callers that have checked what they pass do not wait for functions that check it again.
+TEST(Jit, FunctionsAreUncheckedAloneWhereTheySaySo) {
+  FunctionBuilder f("main");
+  Buffer a = f.Input("A", {37}, kF32);
+  Buffer b = f.Compute("B", {37}, [&](Var i) { return a(i) * ConstFloat(kF32, 2); });
+  FunctionNode::Fields fields = f.Build({b})->fields();
+  fields.attrs[kUncheckedOnly] = {Expr(1)};
+  auto compiled = Compile(Function(std::move(fields)));
+  ASSERT_NE(compiled, nullptr);
+  EXPECT_EQ(compiled->Find("main"), nullptr);
+  const TwUncheckedFunction unchecked = compiled->FindUnchecked("main");
+  ASSERT_NE(unchecked, nullptr);
+  Tensor x = Random({37}, 1), y = Random({37}, 2);
+  void* data[] = {x.data<float>(), y.data<float>()};
+  const int64_t extent = 37;
+  const int64_t* shapes[] = {&extent, &extent};
+  EXPECT_EQ(unchecked(nullptr, data, shapes), kTwOk);
+  for (int i = 0; i < 37; ++i) EXPECT_FLOAT_EQ(y.data<float>()[i], x.data<float>()[i] * 2);
+}
+
 TEST(Jit, PerfSeesFunctionsByName) {
   FunctionBuilder f("twice");
   Buffer a = f.Input("A", {37}, kF32);

@@ -67,13 +67,13 @@ absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const Target& t
 
 // A third of what -O2 runs: there is nothing to inline, to unroll or to deduce between functions. Buffers in registers
 // become values (sroa), sums that nothing reads go with the loops around them (adce), addresses become sums with
-// constant offsets (gvn, instcombine), invariants leave their loops.
+// constant offsets (early-cse, instcombine), invariants leave their loops.
 constexpr char kPasses[] =
     "function<eager-inv>("
     "sroa<modify-cfg>,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,adce,"
     "loop-mssa(loop-instsimplify,loop-simplifycfg,licm<allowspeculation>),"
     "loop(loop-idiom,indvars,loop-deletion),"
-    "gvn,instcombine<no-verify-fixpoint>,simplifycfg,"
+    "early-cse<memssa>,simplifycfg,"
     "loop-vectorize,instcombine<no-verify-fixpoint>,"
     "loop-mssa(licm<allowspeculation>),"
     "simplifycfg<hoist-common-insts;sink-common-insts>,dce)";

@@ -29,7 +29,7 @@ double Rsqrt(double x) { return 1 / std::sqrt(x); }
 double Exp10(double x) { return std::pow(10, x); }
 
 const Reference kReferences[] = {
-    {"exp", std::exp, -103, 88.7, 2},
+    {"exp", std::exp, -87.3, 88.7, 2},
     {"log", std::log, 1e-40, 1e38, 2},
     {"log", std::log, 0.5, 2, 2},
     {"tanh", std::tanh, -10, 10, 3},
@@ -132,6 +132,37 @@ TEST_P(Math, IsAccurateInDouble) {
   for (int i = 0; i < 4096; ++i) {
     const double expected = reference.function(inputs[i]);
     ASSERT_NEAR(results[i], expected, 1e-13 * std::max(1.0, std::abs(expected))) << "at " << inputs[i];
+  }
+}
+
+// Results below the least normal number are zero, that number is there, and NaN stays NaN.
+TEST(Exponentials, EndInZero) {
+  const float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  const struct {
+    const char* name;
+    double (*function)(double);
+    std::vector<float> inputs;
+  } cases[] = {
+      {"exp", std::exp, {-infinity, -1e30f, -104, -103, -88, -87.33655f, -87.33654f, -87.3f, 0, 88.7f, infinity, nan}},
+      {"exp2", std::exp2, {-infinity, -1e30f, -151, -149, -127, -126.00001f, -126, -125.9f, 0, 127.9f, infinity, nan}},
+  };
+  for (const auto& [name, function, inputs] : cases) {
+    for (const char* loop : {"vectorized", "serial"}) {
+      const std::vector<float> results = Compute(name, "float32", loop, inputs);
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        SCOPED_TRACE(absl::Substitute("$0($1), $2", name, inputs[i], loop));
+        const double exact = function(inputs[i]);
+        if (std::isnan(exact)) {
+          EXPECT_TRUE(std::isnan(results[i]));
+        } else if (std::isinf(exact)) {
+          EXPECT_EQ(results[i], static_cast<float>(exact));
+        } else if (exact < std::numeric_limits<float>::min()) {
+          EXPECT_EQ(results[i], 0.0f);
+        } else {
+          EXPECT_LE(std::abs(results[i] - exact), 1.501 * UnitInTheLastPlace(exact));
+        }
+      }
+    }
   }
 }
 

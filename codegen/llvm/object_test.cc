@@ -122,6 +122,22 @@ TEST(Object, IrAndHeader) {
   EXPECT_NE(ir->find("define i32 @twice("), ir->npos);
 }
 
+// An index of 32 bits is computed in 64, as addresses are: what is converted is the loop's variable.
+TEST(Object, IndicesAreAsWideAsAddresses) {
+  constexpr char kRows[] = R"(
+@T.prim_func
+def rows(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32")):
+    for i, j in T.grid(64, 64):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vj, vi]
+)";
+  const auto ir = EmitLlvmIr(ParseOrDie(kRows), HostTarget(), {.quick = true});
+  ASSERT_TRUE(ir.ok());
+  EXPECT_NE(ir->find("mul nsw i64"), ir->npos);
+  EXPECT_EQ(ir->find("mul nsw i32"), ir->npos) << *ir;
+}
+
 TEST(Header, DeclaresTheFunctions) {
   const std::string header = EmitHeader(ParseOrDie(kDouble));
   EXPECT_NE(header.find("// (A: float32[20], B: float32[20])\n"

@@ -24,12 +24,32 @@ llvm::Value* EmitScaled(Builder& b, llvm::Value* p, llvm::Value* shifted, llvm::
 
 constexpr double kShift = 12582912.0;  // 1.5 * 2^23
 
+// Arguments whose results are zero or subnormal, as those of masked scores are. Computed, each would be an underflow,
+// which takes x86 processors a hundred cycles or more, and so does each operation on a subnormal number. They are
+// computed at 0 and set to zero. NaN is none of them.
+class ZeroBelow {
+ public:
+  // `least`: results up to it are zero.
+  ZeroBelow(Builder& b, llvm::Value* x, double least) : b_(b), f_(b, x->getType()) {
+    keep_ = b.CreateFCmpUGT(x, f_.Number(least));
+    argument_ = b.CreateSelect(keep_, x, f_.Number(0.0));
+  }
+  llvm::Value* argument() const { return argument_; }
+  llvm::Value* Result(llvm::Value* computed) { return b_.CreateSelect(keep_, computed, f_.Number(0.0)); }
+
+ private:
+  Builder& b_;
+  FloatCode f_;
+  llvm::Value *keep_, *argument_;
+};
+
 }  // namespace
 
 // x = n ln 2 + r with |r| <= ln 2 / 2. Adding 1.5 * 2^23 rounds to an integer, which then stands in the low bits.
 llvm::Value* EmitExp(Builder& b, llvm::Value* x, const Target& target) {
   FloatCode f(b, x->getType());
-  x = f.ClampTo(x, -104.0, 89.0);
+  ZeroBelow zero(b, x, -87.33655);  // log of 2^-126, the least normal number
+  x = f.AtMost(zero.argument(), 89.0);
   llvm::Value* shifted = f.Fma(x, f.Number(1.4426950408889634), f.Number(kShift));
   llvm::Value* n = b.CreateFSub(shifted, f.Number(kShift));
   llvm::Value* r = f.Fma(n, f.Number(-0.693145751953125), x);
@@ -37,20 +57,21 @@ llvm::Value* EmitExp(Builder& b, llvm::Value* x, const Target& target) {
   llvm::Value* p = f.Polynomial(
       r, {0.4999999341226092, 0.1666652010554613, 0.04166839425916145, 0.00836878062223369, 0.0013814464752015627});
   p = b.CreateFAdd(f.Fma(b.CreateFMul(r, r), p, r), f.Number(1.0));
-  return EmitScaled(b, p, shifted, n, target);
+  return zero.Result(EmitScaled(b, p, shifted, n, target));
 }
 
 // x = n + r with |r| <= 1/2.
 llvm::Value* EmitExp2(Builder& b, llvm::Value* x, const Target& target) {
   FloatCode f(b, x->getType());
-  x = f.ClampTo(x, -151.0, 129.0);
+  ZeroBelow zero(b, x, -126.00001);
+  x = f.AtMost(zero.argument(), 129.0);
   llvm::Value* shifted = b.CreateFAdd(x, f.Number(kShift));
   llvm::Value* n = b.CreateFSub(shifted, f.Number(kShift));
   llvm::Value* r = b.CreateFSub(x, n);
   llvm::Value* p = f.Polynomial(r, {0.6931471879258291, 0.24022649794888049, 0.05550357434310256, 0.00961823751489146,
                                     0.0013390735508672534, 0.00015403506102441427});
   p = f.Fma(r, p, f.Number(1.0));
-  return EmitScaled(b, p, shifted, n, target);
+  return zero.Result(EmitScaled(b, p, shifted, n, target));
 }
 
 // x = 2^n m with m in [sqrt(1/2), sqrt(2)); log x = n ln 2 + log(1 + (m - 1)).

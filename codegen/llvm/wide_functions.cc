@@ -208,22 +208,47 @@ llvm::Value* EmitAtan(Builder& b, llvm::Value* x, const Target&) {
   return wide.Rounded(wide.Atan(wide.Widen(x)));
 }
 
-// The tangent of asin x is x / sqrt(1 - x^2).
+namespace {
+
+// The angle whose sine is the argument, for numbers up to a half; above, the sine of half the angle that is left to a
+// right one is sqrt((1 - a) / 2). Both are a square root, of which a series in the square follows.
+struct ArcSine {
+  llvm::Value* is_large;  // above a half
+  llvm::Value* angle;     // of the argument's magnitude, or half of what is left
+};
+ArcSine EmitArcSine(Builder& b, FloatCode& f, llvm::Value* x) {
+  llvm::Value* a = f.Abs(x);
+  llvm::Value* is_large = b.CreateFCmpOGT(a, f.Number(0.5));
+  llvm::Value* rest = b.CreateFMul(b.CreateFSub(f.Number(1), a), f.Number(0.5));
+  llvm::Value* square = b.CreateSelect(is_large, rest, b.CreateFMul(a, a));
+  llvm::Value* sine = f.Sqrt(square);
+  llvm::Value* series =
+      f.Polynomial(square, {0.16666667189849205, 0.07499948156208334, 0.04466016331612417, 0.030110257311376246,
+                            0.02461832616035616, 0.007469256548534596, 0.03469279611282979});
+  return {is_large, f.Fma(b.CreateFMul(sine, square), series, sine)};
+}
+
+}  // namespace
+
 llvm::Value* EmitAsin(Builder& b, llvm::Value* x, const Target&) {
   WideFunctions wide(b, x);
   FloatCode& f = wide.code();
   x = wide.Widen(x);
-  llvm::Value* square = b.CreateFMul(b.CreateFSub(f.Number(1), x), b.CreateFAdd(f.Number(1), x));
-  return wide.Rounded(wide.Atan(b.CreateFDiv(x, f.Sqrt(square))));
+  const ArcSine arc = EmitArcSine(b, f, x);
+  llvm::Value* large = f.Fma(arc.angle, f.Number(-2), f.Number(pi / 2));
+  return wide.Rounded(f.CopySign(b.CreateSelect(arc.is_large, large, arc.angle), x));
 }
 
-// The tangent of half the angle is sqrt((1 - x) / (1 + x)).
 llvm::Value* EmitAcos(Builder& b, llvm::Value* x, const Target&) {
   WideFunctions wide(b, x);
   FloatCode& f = wide.code();
   x = wide.Widen(x);
-  llvm::Value* square = b.CreateFDiv(b.CreateFSub(f.Number(1), x), b.CreateFAdd(f.Number(1), x));
-  return wide.Rounded(b.CreateFMul(f.Number(2), wide.Atan(f.Sqrt(square))));
+  const ArcSine arc = EmitArcSine(b, f, x);
+  llvm::Value* twice = b.CreateFAdd(arc.angle, arc.angle);
+  llvm::Value* behind = b.CreateFCmpOLT(x, f.Number(0));
+  llvm::Value* large = b.CreateSelect(behind, b.CreateFSub(f.Number(pi), twice), twice);
+  llvm::Value* small = b.CreateFSub(f.Number(pi / 2), f.CopySign(arc.angle, x));
+  return wide.Rounded(b.CreateSelect(arc.is_large, large, small));
 }
 
 llvm::Value* EmitAtan2(Builder& b, llvm::Value* y, llvm::Value* x, const Target&) {

@@ -31,6 +31,7 @@
 #include "codegen/lower/cpu/carry_elements.h"
 #include "codegen/lower/cpu/hoist_conditions.h"
 #include "codegen/lower/cpu/load_runs.h"
+#include "codegen/lower/cpu/mask_bytes.h"
 #include "codegen/lower/cpu/mask_late.h"
 #include "codegen/lower/cpu/shuffle_overlaps.h"
 #include "codegen/lower/cpu/signed_dots.h"
@@ -54,6 +55,7 @@
 #include "codegen/lower/gpu/order_async.h"
 #include "codegen/lower/gpu/place_barriers.h"
 #include "codegen/lower/gpu/select_instructions.h"
+#include "codegen/lower/gpu/share_blocks.h"
 #include "codegen/lower/gpu/unify_threads.h"
 #include "ir/changes/keep_values.h"
 #include "ir/iterations.h"
@@ -118,6 +120,7 @@ constexpr Pass kCpu[] = {
     {"widen_shifts", [](const Function& f, const Context& c) -> Result { return WidenShifts(f, c.target); }},
     {"widen_bytes", [](const Function& f, const Context& c) -> Result { return WidenBytes(f, c.target); }},
     {"insert_cache_hints", [](const Function& f, const Context& c) -> Result { return InsertCacheHints(f, c.target); }},
+    {"mask_bytes", [](const Function& f, const Context& c) -> Result { return MaskBytes(f, c.target); }},
     {"mask_late", [](const Function& f, const Context&) -> Result { return MaskLate(f); }},
     {"signed_dots", [](const Function& f, const Context& c) -> Result { return LowerSignedDots(f, c.target); }},
 };
@@ -149,6 +152,11 @@ constexpr Pass kGpu[] = {
     {"unroll", [](const Function& f, const Context&) -> Result { return UnrollLoops(f); }},
     {"simplify_unrolled", [](const Function& f, const Context&) -> Result { return SimplifyFunction(f); }},
     {"async_copies", [](const Function& f, const Context&) -> Result { return MakeAsyncCopies(f); }},
+    {"share_blocks",
+     [](const Function& f, const Context&) -> Result {
+       const Function shared = ShareBlocks(f);
+       return shared.same_as(f) ? f : SimplifyFunction(shared);
+     }},
     {"merge_shared", [](const Function& f, const Context& c) { return MergeShared(f, c.gpu()); }},
     {"place_barriers", [](const Function& f, const Context&) { return PlaceBarriers(f); }},
     {"select_instructions", [](const Function& f, const Context& c) { return SelectInstructions(f, c.gpu()); }},

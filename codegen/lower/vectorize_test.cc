@@ -58,6 +58,39 @@ def main(A: T.Buffer((61,), "float32"), B: T.Buffer((16,), "float32")):
   EXPECT_THAT(body, Not(HasSubstr("R.vload")));
 }
 
+// What is loaded outside of conditions has no masks inside of them either.
+TEST(Vectorize, CertainLoadsHaveNoMasks) {
+  const std::string body = Body(Vectorized(R"(
+@T.prim_func
+def main(P: T.Buffer((16,), "int32"), Q: T.Buffer((16,), "int32"), A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
+    for i in T.vectorized(16):
+        B[i] = T.if_then_else(0 <= P[i] and P[i] < 16 and Q[i] < 3, A[P[i]] + P[i] + Q[i], 0) + P[i]
+)"));
+  EXPECT_THAT(body, HasSubstr("P_1[0:16] < T.Broadcast(16, 16)"));
+  EXPECT_THAT(body, Not(HasSubstr("P_1.vload")));
+  EXPECT_THAT(body, HasSubstr("Q_1.vload"));
+  EXPECT_THAT(body, HasSubstr("A_1.vload"));
+}
+
+// What is the same for all lanes, and known to be there, may be loaded where no lane asks for it.
+TEST(Vectorize, LoadsForAllLanesUnderConditionsOfLanes) {
+  const auto program = [](const std::string& place) {
+    return Body(Vectorized((R"(
+@T.prim_func
+def main(P: T.Buffer((4,), "int32"), A: T.Buffer((64,), "float32"), B: T.Buffer((4, 16), "float32")):
+    for c in range(4):
+        for i in T.vectorized(16):
+            B[c, i] = T.if_then_else(c + i < 17, A[i + P[)" +
+                            place + R"(]], T.float32(0))
+)")
+                               .c_str()));
+  };
+  EXPECT_THAT(program("c"), HasSubstr("P_1[c]"));
+  EXPECT_THAT(program("c"), HasSubstr("A_1.vload"));
+  // Whether P[c * 2] is there follows from a condition.
+  EXPECT_THAT(program("c * 2"), Not(HasSubstr("A_1.vload")));
+}
+
 // Lanes that a condition leaves out of every access hold what they like.
 TEST(Vectorize, IdleLanesAreWrittenToo) {
   const std::string program = R"(

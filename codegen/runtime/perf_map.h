@@ -23,7 +23,7 @@ struct CodeSymbol {
 // Whether TILEWRIGHT_PERF_MAP is set, to anything but 0.
 bool WantsPerfMap();
 std::string PerfMapPath();
-// Adds lines to the map of this process. Failure to write is no error: the names are missing then.
+// Adds lines to the map of this process. Failure to write is not an error: the names are missing then.
 void AddToPerfMap(const std::vector<CodeSymbol>& symbols);
 
 }  // namespace tilewright::runtime

@@ -109,7 +109,7 @@ ThreadPool::ThreadPool(const ThreadPoolOptions& options) : spin_nanoseconds_(opt
       pthread_attr_setaffinity_np(&attributes, sizeof(set), &set);
     }
     int error = pthread_create(&worker->thread, &attributes, WorkerMain, worker);
-    // A CPU that was taken away meanwhile is no reason to have fewer threads.
+    // A CPU that was taken away meanwhile is not a reason to have fewer threads.
     if (error == EINVAL) error = pthread_create(&worker->thread, nullptr, WorkerMain, worker);
     pthread_attr_destroy(&attributes);
     if (error != 0) break;

@@ -34,15 +34,20 @@ double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 struct Function {
   const char* name;
   double (*reference)(double);
-  double units;  // largest error, in units in the last place
+  double units;          // largest error, in units in the last place
+  bool flushes = false;  // subnormal results are zero
+  double Of(double x) const {
+    const double exact = reference(x);
+    return flushes && exact < 0x1p-126 ? 0 : exact;
+  }
 };
 const Function kFunctions[] = {
-    {"exp", std::exp, 2},       {"exp2", std::exp2, 2},     {"exp10", Exp10, 0.6},      {"log", std::log, 2},
-    {"log2", std::log2, 0.6},   {"log10", std::log10, 0.6}, {"log1p", std::log1p, 0.6}, {"sin", std::sin, 0.6},
-    {"cos", std::cos, 0.6},     {"tan", std::tan, 0.6},     {"asin", std::asin, 0.6},   {"acos", std::acos, 0.6},
-    {"atan", std::atan, 0.6},   {"sinh", std::sinh, 0.6},   {"cosh", std::cosh, 0.6},   {"tanh", std::tanh, 3},
-    {"asinh", std::asinh, 0.6}, {"acosh", std::acosh, 0.6}, {"atanh", std::atanh, 0.6}, {"erf", std::erf, 3},
-    {"sigmoid", Sigmoid, 3},
+    {"exp", std::exp, 2, true},    {"exp2", std::exp2, 2, true}, {"exp10", Exp10, 0.6},      {"log", std::log, 2},
+    {"log2", std::log2, 0.6},      {"log10", std::log10, 0.6},   {"log1p", std::log1p, 0.6}, {"sin", std::sin, 0.6},
+    {"cos", std::cos, 0.6},        {"tan", std::tan, 0.6},       {"asin", std::asin, 0.6},   {"acos", std::acos, 0.6},
+    {"atan", std::atan, 0.6},      {"sinh", std::sinh, 0.6},     {"cosh", std::cosh, 0.6},   {"tanh", std::tanh, 3},
+    {"asinh", std::asinh, 0.6},    {"acosh", std::acosh, 0.6},   {"atanh", std::atanh, 0.6}, {"erf", std::erf, 3},
+    {"sigmoid", Sigmoid, 3, true},
 };
 
 struct FunctionOfTwo {
@@ -119,7 +124,7 @@ TEST_P(OneArgument, IsAccurateEverywhere) {
       CallOn(*module, a, b, c);
       for (int i = 0; i < kNumbers; ++i) {
         const float x = a.data<float>()[i];
-        ASSERT_TRUE(IsNear(DataType::Float(32), c.data<float>()[i], function.reference(x), function.units))
+        ASSERT_TRUE(IsNear(DataType::Float(32), c.data<float>()[i], function.Of(x), function.units))
             << function.name << " of " << x << " (" << loop << ")";
       }
     }
@@ -140,7 +145,7 @@ TEST_P(OneArgument, IsAccurateForAllHalves) {
       for (int i = 0; i < kNumbers; ++i) {
         const double x = FromBits(type, static_cast<uint64_t>(first + i));
         const double units = 0.5 + std::ldexp(function.units, type == DataType::Float(16) ? -13 : -16);
-        ASSERT_TRUE(IsNear(type, FromBits(type, c.data<uint16_t>()[i]), function.reference(x), units))
+        ASSERT_TRUE(IsNear(type, FromBits(type, c.data<uint16_t>()[i]), function.Of(x), units))
             << function.name << " of " << x << " in " << type.ToString();
       }
     }

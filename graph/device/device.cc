@@ -27,6 +27,22 @@ absl::Status Device::CopyOut(void* to, const void* from, int64_t bytes) {
   return absl::InternalError(absl::StrCat(name(), ": ", bytes, " bytes cannot be copied from it"));
 }
 
+absl::Status Device::CopyWithin(void* to, const void* from, int64_t bytes) {
+  if (bytes == 0) return absl::OkStatus();
+  Count(&DeviceCounts::copies_within);
+  if (DoCopyWithin(to, from, bytes)) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat(name(), ": ", bytes, " bytes cannot be copied within its memory"));
+}
+
+DeviceCounts DeviceCounts::operator-(const DeviceCounts& before) const {
+  return {.allocations = allocations - before.allocations,
+          .copies_in = copies_in - before.copies_in,
+          .copies_out = copies_out - before.copies_out,
+          .copies_within = copies_within - before.copies_within,
+          .launches = launches - before.launches,
+          .runs = runs - before.runs};
+}
+
 DeviceCounts Device::counts() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return counts_;

@@ -29,9 +29,12 @@ namespace tilewright::graph {
 struct DeviceCounts {
   int64_t allocations = 0;
   int64_t copies_in = 0, copies_out = 0;
-  int64_t launches = 0;  // of kernels, those inside of graphs included
-  int64_t runs = 0;      // of Launches
+  int64_t copies_within = 0;  // from its memory to its memory
+  int64_t launches = 0;       // of kernels, those inside of graphs included
+  int64_t runs = 0;           // of Launches
   bool operator==(const DeviceCounts&) const = default;
+  // What was counted since `before`.
+  DeviceCounts operator-(const DeviceCounts& before) const;
 };
 
 // A call of a kernel's function whose arguments stay as they are.
@@ -62,6 +65,7 @@ class Device {
   virtual void Free(void* memory) = 0;
   absl::Status CopyIn(void* to, const void* from, int64_t bytes);
   absl::Status CopyOut(void* to, const void* from, int64_t bytes);
+  absl::Status CopyWithin(void* to, const void* from, int64_t bytes);
   // The calls on memory of this device.
   virtual std::unique_ptr<Launches> Prepare(std::vector<DeviceCall> calls) = 0;
 
@@ -73,6 +77,7 @@ class Device {
   virtual void* DoAllocate(int64_t bytes) = 0;
   virtual bool DoCopyIn(void* to, const void* from, int64_t bytes) = 0;
   virtual bool DoCopyOut(void* to, const void* from, int64_t bytes) = 0;
+  virtual bool DoCopyWithin(void* to, const void* from, int64_t bytes) = 0;
 
  private:
   mutable std::mutex mutex_;

@@ -53,6 +53,7 @@ class Emulator : public Device {
     return true;
   }
   bool DoCopyOut(void* to, const void* from, int64_t bytes) override { return DoCopyIn(to, from, bytes); }
+  bool DoCopyWithin(void* to, const void* from, int64_t bytes) override { return DoCopyIn(to, from, bytes); }
 };
 
 }  // namespace

@@ -98,6 +98,12 @@ class CudaGpu : public Device {
     driver_.MakeCurrent();
     return driver_.CopyToHost(to, from, static_cast<size_t>(bytes)) == 0;
   }
+  // Waits for the copy: launches are in streams of their own.
+  bool DoCopyWithin(void* to, const void* from, int64_t bytes) override {
+    driver_.MakeCurrent();
+    return driver_.Copy(to, from, static_cast<size_t>(bytes), /*stream=*/nullptr) == 0 &&
+           driver_.Synchronize(nullptr) == 0;
+  }
 
  private:
   const Driver& driver_;

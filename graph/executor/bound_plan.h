@@ -58,6 +58,8 @@ class BoundPlan {
   // Runs the steps. `inputs` and `outputs` are the memory of arguments and results, all aligned.
   absl::Status Run(const std::vector<void*>& inputs, const std::vector<void*>& outputs,
                    const RunOptions& options) const;
+  // On the device that it was given; there is one.
+  absl::StatusOr<PlacedArrays> RunThere(const PlacedArrays& arguments) const { return elsewhere_->RunThere(arguments); }
 
  private:
   // An argument that is the caller's memory.

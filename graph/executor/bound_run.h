@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "graph/executor/placed_array.h"
 #include "graph/executor/planned_function.h"
 
 namespace tilewright::graph {
@@ -19,6 +20,8 @@ class BoundRun {
   // `inputs` and `outputs` are memory of this process, all aligned.
   virtual absl::Status Run(const std::vector<void*>& inputs, const std::vector<void*>& outputs,
                            const RunOptions& options) = 0;
+  // Arguments may lie on the device; the results do.
+  virtual absl::StatusOr<PlacedArrays> RunThere(const PlacedArrays& arguments);
   // Kernels that a run starts on a device.
   virtual int64_t launches() const = 0;
 };

@@ -75,7 +75,8 @@ class DeviceKernels {
   // Also asks for the text of the kernel, so that an error is one of this program.
   absl::Status Schedule(size_t i) {
     const PrimFunc canonical = CanonicalProgram(sources_[i].program);
-    auto scheduled = ScheduleKernel(canonical, sources_[i].constant, options_.target, options_.database);
+    auto scheduled =
+        ScheduleKernel(canonical, sources_[i].constant, options_.target, options_.database, options_.scheduled.get());
     if (!scheduled.ok()) return InProgram(i, scheduled.status());
     if (!options_.emulate) {
       scheduled_[i] = *std::move(scheduled);

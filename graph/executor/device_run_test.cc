@@ -3,8 +3,10 @@
 #include "graph/device/device.h"
 #include "graph/executor/bound_plan.h"
 #include "graph/executor/device_kernels.h"
+#include "graph/executor/export_model.h"
 #include "graph/executor/kernel_cache.h"
 #include "graph/executor/onnx_model.h"
+#include "graph/executor/placed_array.h"
 #include "graph/executor/split_function.h"
 #include "graph/onnx/testing.h"
 #include "gtest/gtest.h"
@@ -144,6 +146,88 @@ TEST(DeviceRun, OperatorsWithoutAProgramStayOnTheHost) {
   EXPECT_EQ(host[2], "part");
   for (const int64_t n : {6, 6, 3}) ExpectSame(**model, m, Inputs(n));
   EXPECT_GT((*device)->counts().launches, 0);
+  // Another run at sizes that are known: x and the positions go in; h1, which the host reads, and two results come out;
+  // h1 gets from part to part within the device.
+  const DeviceCounts before = (*device)->counts();
+  ASSERT_TRUE((*model)->Run(Inputs(6)).ok());
+  const DeviceCounts run = (*device)->counts() - before;
+  EXPECT_EQ(run.runs, 2);
+  EXPECT_EQ(run.copies_in, 2);
+  EXPECT_EQ(run.copies_out, 3);
+  EXPECT_EQ(run.copies_within, 1);
+  EXPECT_EQ(run.allocations, 0);
+}
+
+// Nobody here reads what the first part computes for the second alone, though a host operator stands between them.
+TEST(DeviceRun, ValuesOfDevicePartsStayThere) {
+  ModelWriter m(17);
+  m.Input("x", TensorProto::FLOAT, {"n", 32});
+  m.Input("s", TensorProto::FLOAT, {4});
+  m.Floats("w", {32, 16}, Floats(32 * 16, 1));
+  m.Node("MatMul", {"x", "w"}, {"h0"});
+  m.Node("Abs", {"s"}, {"t"});
+  m.Node("NonZero", {"t"}, {"where"});
+  m.Node("Cast", {"where"}, {"places"})->add_attribute()->CopyFrom([] {
+    onnx::AttributeProto to;
+    to.set_name("to");
+    to.set_type(onnx::AttributeProto::INT);
+    to.set_i(TensorProto::FLOAT);
+    return to;
+  }());
+  m.Node("ReduceSum", {"places"}, {"sum"});
+  m.Node("Softmax", {"h0"}, {"h1"});
+  m.Node("Add", {"h1", "sum"}, {"y"});
+  m.Output("y");
+  const auto device = EmulatedGpu();
+  const auto model = OnnxModel::Load(*m.File(), {.executor = On(*device)});
+  ASSERT_TRUE(model.ok()) << model.status();
+  OnnxModel::Inputs inputs = Inputs(6);
+  inputs["s"] = {Item::Kind::kTensor, {Random({4}, 9)}};
+  for (int i = 0; i < 2; ++i) ExpectSame(**model, m, inputs);
+  const DeviceCounts before = (*device)->counts();
+  ASSERT_TRUE((*model)->Run(inputs).ok());
+  const DeviceCounts run = (*device)->counts() - before;
+  EXPECT_EQ(run.runs, 2);
+  // x and s, then the places, go in; |s|, which NonZero reads, and y come out.
+  EXPECT_EQ(run.copies_in, 3);
+  EXPECT_EQ(run.copies_out, 2);
+  EXPECT_EQ(run.copies_within, 1);
+  EXPECT_EQ(run.allocations, 0);
+}
+
+// A result outlives the next run of the part that computed it.
+TEST(DeviceRun, ResultsOnTheDeviceDoNotChange) {
+  const auto device = EmulatedGpu();
+  const auto model = OnnxModel::Load(*Layers().File(), {.executor = On(*device)});
+  ASSERT_TRUE(model.ok()) << model.status();
+  const PlannedFunction& planned = *(*model)->executor().planned();
+  const auto first = PlacedArray::On(*device, Random({6, 32}, 1)),
+             second = PlacedArray::On(*device, Random({6, 32}, 2));
+  ASSERT_TRUE(first.ok() && second.ok());
+  const auto kept = planned.RunThere({*first}, {});
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(planned.RunThere({*second}, {}).ok());
+  const auto here = (*kept)[0].Here();
+  const auto again = planned.Run({Random({6, 32}, 1)}, {}, {});
+  ASSERT_TRUE(here.ok() && again.ok()) << here.status() << again.status();
+  EXPECT_TRUE(BitEqual(*here, (*again)[0]));
+  // Arguments that lie there are copied once while they stay the same, and nothing comes out until it is read.
+  const DeviceCounts before = (*device)->counts();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(planned.RunThere({*first}, {}).ok());
+  const DeviceCounts runs = (*device)->counts() - before;
+  EXPECT_EQ(runs.copies_in, 0);
+  EXPECT_EQ(runs.copies_out, 0);
+  EXPECT_EQ(runs.allocations, 0);
+  EXPECT_EQ(runs.runs, 3);
+}
+
+TEST(DeviceRun, CodeForElsewhereNeedsATarget) {
+  const auto model = OnnxModel::Load(*Layers().File(), {.executor = {.kernels = {.use = KernelUse::kExplain}}});
+  EXPECT_TRUE(absl::IsInvalidArgument(model.status())) << model.status();
+  const auto here = OnnxModel::Load(*Layers().File(), {});
+  ASSERT_TRUE(here.ok()) << here.status();
+  const auto exported = ExportFunction(*(*here)->executor().planned(), {.name = "f", .path = "f.so"});
+  EXPECT_TRUE(absl::IsInvalidArgument(exported)) << exported;
 }
 
 // Bodies of loops and branches have parts too.
@@ -186,7 +270,12 @@ TEST(DeviceRun, LoopsAndBranchesStayOnTheHost) {
                                       {"c", {Item::Kind::kTensor, {condition}}}};
     const DeviceCounts before = (*device)->counts();
     ExpectSame(**model, m, inputs);
-    EXPECT_EQ((*device)->counts().launches - before.launches, times + 1);
+    const DeviceCounts run = (*device)->counts() - before;
+    EXPECT_EQ(run.launches, times + 1);
+    // v goes in before the first iteration, then stays; the body's condition goes in and out each time. The branch
+    // reads v where it lies, or x.
+    EXPECT_EQ(run.copies_in, times + 1);
+    EXPECT_EQ(run.copies_out, times + 1);
   }
 }
 

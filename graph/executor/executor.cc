@@ -21,7 +21,13 @@ struct Parts {
   const Uses& uses;
   std::set<std::string>* programs;
   std::vector<const ConstantNode*>* constants;
+  std::map<const CallNode*, HostFunction>* host;
 
+  void AddHost(const CallNode& call) {
+    for (const HostOp& op : HostOps()) {
+      if (op.op.name == call.op->name) host->emplace(&call, op.prepare ? op.prepare(call.attrs) : op.run);
+    }
+  }
   void Add(const std::vector<Value>& values) {
     for (const Value& value : values) Add(value);
   }
@@ -38,7 +44,10 @@ struct Parts {
     if (const auto* constant = dyn_cast<ConstantNode>(value)) constants->push_back(constant);
     if (const auto* tuple = dyn_cast<TupleNode>(value)) Add(tuple->fields);
     if (const auto* get = dyn_cast<TupleGetItemNode>(value)) Add(get->tuple);
-    if (const auto* call = dyn_cast<CallNode>(value)) Add(call->args);
+    if (const auto* call = dyn_cast<CallNode>(value)) {
+      AddHost(*call);
+      Add(call->args);
+    }
     if (const auto* function = dyn_cast<CallFunctionNode>(value)) Add(function->args);
     if (const auto* match = dyn_cast<MatchCastNode>(value)) Add(match->value);
     if (const auto* tir = dyn_cast<CallTirNode>(value)) {
@@ -120,6 +129,7 @@ absl::Status LoadKernels(const std::vector<PrimFunc>& programs, std::vector<Exec
     // Programs of no plan run here.
     KernelOptions here = state.options.kernels;
     here.target = HostTarget();
+    here.scheduled = nullptr;
     here.use = KernelUse::kHere;
     here.emulate = false;
     here.database.clear();
@@ -132,7 +142,10 @@ absl::Status LoadKernels(const std::vector<PrimFunc>& programs, std::vector<Exec
   }
   std::set<const void*> codes;
   for (const Kernel& kernel : kernels) {
-    if (codes.insert(kernel.code.get()).second && !kernel.scheduled) ++state.num_unscheduled;
+    if (!codes.insert(kernel.code.get()).second) continue;
+    state.num_unscheduled += kernel.scheduled ? 0 : 1;
+    state.num_compiled += kernel.from_cache ? 0 : 1;
+    state.num_kept += kernel.kept ? 1 : 0;
   }
   state.num_kernels = codes.size();
   state.slow_kernels = SlowKernelsOf(kernels, programs, plans);
@@ -182,6 +195,7 @@ struct Loading {
     if (!state.options.interpret) {
       TW_ASSIGN_OR_RETURN(std::optional<ExecutablePlan> plan, Plan(state.module, function));
       if (plan) {
+        if (!state.options.kernels.target.is_gpu()) AddInPlaceForms(&*plan);
         if (!state.steps.empty()) state.steps.push_back(function->name);
         plans.push_back(*std::move(plan));
         return absl::OkStatus();
@@ -202,7 +216,7 @@ struct Loading {
     }
     Uses& uses = state.uses[function->name];
     CountUses(*function->body, &uses);
-    Parts{uses, &names, &constants}.Add(*function->body);
+    Parts{uses, &names, &constants, &state.host}.Add(*function->body);
     return absl::OkStatus();
   }
 };
@@ -216,7 +230,7 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Compile(GraphModule module, 
   auto state = std::make_unique<ExecutorState>();
   state->module = std::move(module);
   state->options = options;
-  for (const HostOp& op : HostOps()) state->host.emplace(op.op.name, op.run);
+  TW_ASSIGN_OR_RETURN(state->options.kernels, WithMachine(options.kernels));
   state->pool = std::make_unique<runtime::ThreadPool>(runtime::ThreadPoolOptions{.num_threads = options.num_threads});
   Loading loading{*state};
   TW_RETURN_IF_ERROR(loading.AddFunctions());
@@ -226,6 +240,7 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Compile(GraphModule module, 
   std::vector<PrimFunc> programs;
   for (const std::string& name : loading.names) programs.push_back(state->module.FindProgram(name));
   TW_RETURN_IF_ERROR(LoadKernels(programs, std::move(loading.plans), *state));
+  state->options.kernels.scheduled = nullptr;
   return std::unique_ptr<Executor>(new Executor(std::move(state)));
 }
 
@@ -248,6 +263,8 @@ absl::Status Executor::RunInto(const Arrays& arguments, const Arrays& results, R
 int Executor::num_threads() const { return state_->pool->num_threads(); }
 size_t Executor::num_programs() const { return state_->num_kernels; }
 size_t Executor::num_unscheduled() const { return state_->num_unscheduled; }
+size_t Executor::num_compiled() const { return state_->num_compiled; }
+size_t Executor::num_kept() const { return state_->num_kept; }
 const std::vector<SlowKernel>& Executor::slow_kernels() const { return state_->slow_kernels; }
 
 std::vector<ExecutorStep> Executor::steps() const {

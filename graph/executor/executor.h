@@ -3,10 +3,11 @@
 //   TW_ASSIGN_OR_RETURN(std::unique_ptr<Executor> executor, Executor::Compile(module, {}));
 //   TW_ASSIGN_OR_RETURN(Arrays results, executor->Run({x, mask}));
 //
-// The programs that the module's functions call are compiled in parallel, each structure once (graph/executor/kernel.h).
-// A function whose order of calls does not depend on data runs as a plan (graph/executor/planned_function.h): one arena,
-// prepared arguments, packed constants. Of the others the bindings are executed one by one; results are allocated when
-// their binding runs and freed after their last use. Bodies of loops are functions, so they may have plans.
+// The programs that the module's functions call are compiled in parallel, each structure once
+// (graph/executor/kernel.h). A function whose order of calls does not depend on data runs as a plan
+// (graph/executor/planned_function.h): one arena, prepared arguments, packed constants. Of the others the bindings are
+// executed one by one; results are allocated when their binding runs and freed after their last use. Bodies of loops
+// are functions, so they may have plans.
 #pragma once
 
 #include <functional>
@@ -62,8 +63,8 @@ class Executor {
 
   // "main" on one array for each parameter; the fields of its result. May run in several threads at once.
   absl::StatusOr<Arrays> Run(const Arrays& arguments, RunOptions options = {}) const;
-  // The same into arrays of the results' shapes, those of an earlier run for example: nothing is allocated. "main" must
-  // have a plan.
+  // The same into arrays of the results' shapes, those of an earlier run for example: nothing is allocated where memory
+  // was reserved (planned()->Reserve) or sizes were seen. "main" must have a plan.
   absl::Status RunInto(const Arrays& arguments, const Arrays& results, RunOptions options = {}) const;
   // The plan of "main"; null where it has none.
   const PlannedFunction* planned() const;
@@ -73,6 +74,9 @@ class Executor {
   // How many programs were compiled, and of these how many as they were written.
   size_t num_programs() const;
   size_t num_unscheduled() const;
+  // How many were compiled because the cache did not have them, and how many of all it has now.
+  size_t num_compiled() const;
+  size_t num_kept() const;
   // Threads that loops run in.
   int num_threads() const;
   // The kernels that are far from their speed of light, each once, those that lose most first.

@@ -12,6 +12,7 @@
 #include "codegen/backend.h"
 #include "codegen/sequence_library.h"
 #include "graph/executor/bound_plan.h"
+#include "graph/executor/kernel_versions.h"
 #include "graph/executor/scheduled_kernel.h"
 #include "graph/executor/sized_plan.h"
 
@@ -56,13 +57,23 @@ absl::StatusOr<Module> KernelsOf(const PlannedFunction& function, const ExportOp
     ScheduledKernel scheduled = AsWritten(canonical);
     if (kernel.scheduled) {
       TW_ASSIGN_OR_RETURN(scheduled, ScheduleKernel(canonical, programs[i].constant, options.target, options.database));
+      if (!kernel.versions.empty()) AddVersions(canonical, programs[i].constant, options.target, &scheduled);
     }
     if (scheduled.main_params != kernel.main.params || !SamePacking(scheduled.packed, kernel.packed)) {
       return absl::InternalError(absl::StrCat("kernel ", i, " was packed for another schedule"));
     }
-    tilewright::FunctionNode::Fields fields = scheduled.module.Find(kKernelMain)->fields();
-    fields.name = KernelName(options, i);
-    module.Set(PrimFunc(std::move(fields)));
+    const auto add = [&](const std::string& from, const std::string& name) {
+      tilewright::FunctionNode::Fields fields = scheduled.module.Find(from)->fields();
+      fields.name = name;
+      module.Set(PrimFunc(std::move(fields)));
+    };
+    add(kKernelMain, KernelName(options, i));
+    if (scheduled.versions.size() != kernel.versions.size()) {
+      return absl::InternalError(absl::StrCat("kernel ", i, " has other versions"));
+    }
+    for (size_t v = 0; v < kernel.versions.size(); ++v) {
+      add(scheduled.versions[v].function.name, VersionName(KernelName(options, i), v));
+    }
   }
   return module;
 }
@@ -90,12 +101,15 @@ std::string FormatOf(const ExportOptions& options) { return options.path.ends_wi
 
 absl::Status ExportForAllSizes(const PlannedFunction& function, const ExportOptions& options) {
   const auto name = [&](size_t program) { return KernelName(options, program); };
-  TW_ASSIGN_OR_RETURN(SizedSequence sequence, PlanForAllSizes(function, name, options.results));
+  TW_ASSIGN_OR_RETURN(SizedPlan plan, PlanForAllSizes(function, name, options.results));
+  SizedSequence& sequence = plan.sequence;
   sequence.name = options.name;
   const ScratchFile constants(ConstantsPath(options));
   TW_RETURN_IF_ERROR(WriteConstants(function.constants(), constants.path(), &sequence));
   TW_ASSIGN_OR_RETURN(const Module module, KernelsOf(function, options));
-  TW_ASSIGN_OR_RETURN(const std::string bytes, CompileSequence(module, options.target, sequence, FormatOf(options)));
+  TW_ASSIGN_OR_RETURN(
+      const std::string bytes,
+      CompileSequence(module, options.target, sequence, {.format = FormatOf(options), .emulate = options.emulate}));
   TW_RETURN_IF_ERROR(WriteFile(options.path, bytes));
   return WriteHeader(options, sequence.params, sequence.extents);
 }
@@ -118,7 +132,8 @@ class Exporter {
     }
     sequence_.workspace_bytes = bound_.arena_bytes();
     TW_ASSIGN_OR_RETURN(const auto artifact,
-                        Compile(module, options_.target, {.format = FormatOf(options_), .sequence = &sequence_}));
+                        Compile(module, options_.target,
+                                {.format = FormatOf(options_), .sequence = &sequence_, .emulate = options_.emulate}));
     TW_RETURN_IF_ERROR(WriteFile(options_.path, artifact.bytes));
     return WriteHeader(options_, sequence_.params, {});
   }
@@ -184,9 +199,15 @@ class Exporter {
   CallSequence sequence_;
 };
 
+absl::Status CheckTarget(const ExportOptions& options) {
+  if (!options.target.name.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(options.path, " is for a target: none is named"));
+}
+
 }  // namespace
 
 absl::Status ExportFunction(const PlannedFunction& function, const ExportOptions& options) {
+  TW_RETURN_IF_ERROR(CheckTarget(options));
   std::vector<std::vector<int64_t>> shapes;
   for (const Var& param : function.plan().params) {
     const std::vector<Expr>& extents = *cast<TensorTypeNode>(param->type)->shape;
@@ -194,11 +215,14 @@ absl::Status ExportFunction(const PlannedFunction& function, const ExportOptions
     if (!shape) return ExportForAllSizes(function, options);
     shapes.push_back(*shape);
   }
+  const auto in_place = [](const PlanStep& step) { return step.in_place.has_value(); };
+  if (std::ranges::any_of(function.plan().steps, in_place)) return ExportForAllSizes(function, options);
   TW_ASSIGN_OR_RETURN(const std::shared_ptr<const BoundPlan> bound, BoundPlan::Make(function, {}, shapes, {}));
   return ExportBound(function, *bound, options);
 }
 
 absl::Status ExportBound(const PlannedFunction& function, const BoundPlan& bound, const ExportOptions& options) {
+  TW_RETURN_IF_ERROR(CheckTarget(options));
   return Exporter(function, bound, options).Run();
 }
 

@@ -1,6 +1,7 @@
 // A planned function as a library or an object of its own.
 //
-//   TW_RETURN_IF_ERROR(ExportFunction(*executor->planned(), {.name = "resnet50", .path = "resnet50.so"}));
+//   TW_RETURN_IF_ERROR(ExportFunction(*executor->planned(),
+//                                     {.name = "resnet50", .path = "resnet50.so", .target = target}));
 //
 // The file has one function for the model, `int NAME(call, args, num_args)` (docs/abi.md), its kernels, and the packed
 // constants as a read-only section. It needs nothing of the compiler when it runs: its workspace, of
@@ -24,7 +25,8 @@ struct ExportOptions {
   std::string path;                  // OUT.so or OUT.o; OUT.h is written beside it
   std::vector<std::string> results;  // names of the results, in the header
   std::string database = {};         // as the kernels were scheduled
-  Target target = HostTarget();      // as the kernels were scheduled
+  Target target;                     // as the kernels were scheduled; one without a name is an error
+  bool emulate = false;              // for a GPU: kernels of its emulator, as CompileOptions::emulate
 };
 
 // Errors name an extent that no shape of an input tells.

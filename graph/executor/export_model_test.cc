@@ -77,8 +77,9 @@ class ExportModel : public testing::Test {
     return model.ok() ? *std::move(model) : nullptr;
   }
   absl::Status Export(const OnnxModel& model, const std::string& path) const {
-    return ExportFunction(*model.executor().planned(),
-                          {.name = "layers", .path = path, .results = {"h2", "y", "x/in", "b"}});
+    return ExportFunction(
+        *model.executor().planned(),
+        {.name = "layers", .path = path, .results = {"h2", "y", "x/in", "b"}, .target = HostTarget()});
   }
   std::string Path(const std::string& name) const { return (folder_ / name).string(); }
 
@@ -186,8 +187,9 @@ TEST_F(ExportModel, PlanOfAllSizesHasTheCallsOfThePlan) {
   ASSERT_NE(model, nullptr);
   const PlannedFunction& planned = *model->executor().planned();
   const auto name = [](size_t program) { return absl::StrCat("kernel", program); };
-  const auto sequence = PlanForAllSizes(planned, name, {"h2"});
-  ASSERT_TRUE(sequence.ok()) << sequence.status();
+  const auto plan = PlanForAllSizes(planned, name, {"h2"});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const SizedSequence* const sequence = &plan->sequence;
   EXPECT_EQ(sequence->calls.size(), planned.plan().steps.size());
   EXPECT_EQ(sequence->calls[0].function, "kernel0");
   ASSERT_EQ(sequence->extents.size(), 1u);
@@ -214,7 +216,7 @@ TEST_F(ExportModel, RandomGraphsServeEverySize) {
     const PlannedFunction* planned = (*executor)->planned();
     if (planned == nullptr) continue;
     const std::string path = Path(absl::StrCat("random", seed, ".so"));
-    const absl::Status status = ExportFunction(*planned, {.name = "random", .path = path});
+    const absl::Status status = ExportFunction(*planned, {.name = "random", .path = path, .target = HostTarget()});
     ASSERT_TRUE(status.ok()) << status;
     std::string error;
     const auto library = runtime::LoadedModule::Open(path, &error);

@@ -1,4 +1,4 @@
-// Operators that have no program: their results' extents depend on data, or their work is no loop nest.
+// Operators that have no program: their results' extents depend on data, or their work is not a loop nest.
 //
 // An operator is a row of the table: its signature and type rule (graph/ir/op.h) and the function that computes it on
 // arrays. Control flow is not among them; the executor runs it.
@@ -8,18 +8,21 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "codegen/abi/parallel_hook.h"
 #include "graph/ir/op.h"
 #include "ir/ndarray.h"
 
 namespace tilewright::graph {
 
 using Arrays = std::vector<NDArray>;
-// Arguments that are absent are default-constructed arrays.
-using HostFunction = std::function<absl::StatusOr<Arrays>(const Attrs&, const Arrays&)>;
+// Arguments that are absent are default-constructed arrays. Threads of `parallel` share the work; null: none do.
+using HostFunction = std::function<absl::StatusOr<Arrays>(const Attrs&, const Arrays&, const TwParallelHook* parallel)>;
 
 struct HostOp {
   OpNode::Fields op;
   HostFunction run;
+  // Makes what runs for calls with these attributes, once; null where nothing is to be made ahead.
+  std::function<HostFunction(const Attrs&)> prepare = {};
 };
 
 // host.nonzero (x)                           [rank, count], in row-major order

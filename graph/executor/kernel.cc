@@ -24,17 +24,23 @@
 namespace tilewright::graph {
 namespace {
 
-// The functions of a module in the memory of this process. `name`: for profilers.
-absl::StatusOr<Kernel> LoadHere(const ScheduledKernel& facts, const Target& target, bool scheduled, bool quick,
-                                const std::string& name) {
-  Module module = facts.module;
-  for (const tilewright::Function& function : facts.module.functions()) {
+// The functions under names for profilers. Plans check what kernels would check.
+Module AsKernels(const Module& module, const std::string& name) {
+  Module kernels = module;
+  for (const tilewright::Function& function : module.functions()) {
     tilewright::FunctionNode::Fields fields = function->fields();
     const std::string suffix = function->name.substr(std::string_view(kKernelMain).size());
     fields.attrs[kGlobalSymbol] = {String(absl::StrCat(name, suffix))};
-    module.Set(tilewright::Function(std::move(fields)));
+    fields.attrs[kUncheckedOnly] = {Expr(1)};
+    kernels.Set(tilewright::Function(std::move(fields)));
   }
-  TW_ASSIGN_OR_RETURN(auto loaded, CompileAndLoad(module, target, {.quick = quick}));
+  return kernels;
+}
+
+// The functions of a module in the memory of this process. `name`: for profilers.
+absl::StatusOr<Kernel> LoadHere(const ScheduledKernel& facts, const Target& target, bool scheduled, bool quick,
+                                const std::string& name) {
+  TW_ASSIGN_OR_RETURN(auto loaded, CompileAndLoad(AsKernels(facts.module, name), target, {.quick = quick}));
   std::shared_ptr<CompiledModule> code = std::move(loaded);
   const auto function = [&](const std::string& name, const std::vector<int>& params) {
     return KernelFunction{code->FindUnchecked(name), name, code->WorkspaceBytes(name), params};
@@ -52,8 +58,8 @@ absl::StatusOr<Kernel> LoadHere(const ScheduledKernel& facts, const Target& targ
 // What packs constants does not depend on the machine that reads them.
 absl::Status LoadPacking(const ScheduledKernel& facts, bool quick, Kernel* kernel) {
   if (facts.pack.empty()) return absl::OkStatus();
-  TW_ASSIGN_OR_RETURN(const std::shared_ptr<CompiledModule> code,
-                      CompileAndLoad(Module(facts.module.Find(facts.pack)), HostTarget(), {.quick = quick}));
+  const Module pack = AsKernels(Module(facts.module.Find(facts.pack)), kKernelMain);
+  TW_ASSIGN_OR_RETURN(const std::shared_ptr<CompiledModule> code, CompileAndLoad(pack, HostTarget(), {.quick = quick}));
   kernel->pack.run = code->FindUnchecked(facts.pack);
   kernel->code = code;
   return absl::OkStatus();
@@ -84,7 +90,8 @@ absl::StatusOr<Kernel> CompileAs(const ScheduledKernel& facts, bool scheduled, c
                                  const KernelOptions& options, const std::string& name) {
   const Target& target = options.target;
   if (!UsesCache(options)) return LoadHere(facts, target, scheduled, options.quick, name);
-  TW_ASSIGN_OR_RETURN(const auto library, Compile(facts.module, target, {.format = "so", .quick = options.quick}));
+  TW_ASSIGN_OR_RETURN(const auto library,
+                      Compile(AsKernels(facts.module, kKernelMain), target, {.format = "so", .quick = options.quick}));
   options.cache->Store(key, facts, scheduled, library.bytes);
   if (std::optional<Kernel> kernel = options.cache->Load(key)) {
     kernel->from_cache = false;
@@ -173,12 +180,22 @@ absl::StatusOr<std::vector<Kernel>> CompileDistinct(absl::Span<const KernelSourc
 
 }  // namespace
 
-absl::StatusOr<std::vector<Kernel>> CompileKernels(absl::Span<const KernelSource> all, const KernelOptions& options) {
+absl::StatusOr<KernelOptions> WithMachine(KernelOptions options) {
+  if (!options.target.name.empty()) return options;
+  if (options.use != KernelUse::kHere) {
+    return absl::InvalidArgumentError("kernels that run elsewhere than in this process need a target");
+  }
+  options.target = HostTarget();
+  return options;
+}
+
+absl::StatusOr<std::vector<Kernel>> CompileKernels(absl::Span<const KernelSource> all, const KernelOptions& given) {
   std::vector<size_t> of_source;
   const std::vector<KernelSource> sources = Distinct(all, &of_source);
   std::vector<Kernel> result;
   if (sources.empty()) return result;
   const Phase phase("kernels");
+  TW_ASSIGN_OR_RETURN(const KernelOptions options, WithMachine(given));
   TW_ASSIGN_OR_RETURN(const std::vector<Kernel> kernels, CompileDistinct(sources, options));
   for (size_t i : of_source) result.push_back(kernels[i]);
   return result;

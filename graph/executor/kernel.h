@@ -4,8 +4,8 @@
 //   kernels[i].main.run(&call, data, shapes);
 //
 // A program is scheduled by the best record of a tuning database, else by the rules of autoschedule, and is compiled as
-// it was written where that fails. Where a schedule packs constants, the kernel has a second function for it, which runs
-// once, when a model is loaded (schedule/layout/hoist_prepack.h).
+// it was written where that fails. Where a schedule packs constants, the kernel has a second function for it, which
+// runs once, when a model is loaded (schedule/layout/hoist_prepack.h).
 #pragma once
 
 #include <functional>
@@ -25,7 +25,8 @@
 
 namespace tilewright {
 class CompiledModule;
-}
+class ScheduledPrograms;
+}  // namespace tilewright
 
 namespace tilewright::graph {
 
@@ -63,6 +64,7 @@ struct Kernel {
   KernelFunction pack;    // of constants into packed ones, where there are any
   bool scheduled = true;  // false: as it was written
   bool from_cache = false;
+  bool kept = false;                                  // the cache has it
   bool runs = true;                                   // false: nothing of it is compiled
   std::shared_ptr<const CompiledModule> module = {};  // of kernels on a device
   KernelPace pace = {};
@@ -86,17 +88,23 @@ enum class KernelUse {
 };
 
 struct KernelOptions {
-  Target target = HostTarget();  // the machine that the code is for
+  // The machine that the code is for; without a name: this one, for kHere alone (WithMachine).
+  Target target = {};
   KernelUse use = KernelUse::kHere;
   bool emulate = false;  // kDevice: in the emulator of the target
   bool schedule = true;
-  bool quick = false;                  // as CompileOptions::quick
-  int num_threads = 0;                 // that compile; 0: one for each processor
-  std::string database = {};           // a tuning database, or empty
+  bool quick = false;         // as CompileOptions::quick
+  int num_threads = 0;        // that compile; 0: one for each processor
+  std::string database = {};  // a tuning database, or empty
+  // What the rules made of programs before, for this target; null: nothing is known.
+  std::shared_ptr<ScheduledPrograms> scheduled = {};
   const KernelCache* cache = nullptr;  // null: nothing is kept
   // Called after each kernel with how many are done, from one thread at a time.
   std::function<void(size_t done, size_t all)> progress = {};
 };
+
+// The options with a target that has a name. An error says that code for elsewhere is for no machine.
+absl::StatusOr<KernelOptions> WithMachine(KernelOptions options);
 
 // One kernel for each source, in order; sources of the same structure share one. Errors name the program that does not
 // compile.

@@ -228,7 +228,7 @@ std::optional<Kernel> KernelCache::Load(const std::string& key) const {
     if (!library.ok() || Hash(*library) != facts.at("library").get<std::string>()) return std::nullopt;
     auto kernel = OpenKernel(path, FromJson(facts), facts.at("scheduled").get<bool>());
     if (!kernel.ok()) return std::nullopt;
-    kernel->from_cache = true;
+    kernel->from_cache = kernel->kept = true;
     Touch(key);
     return *std::move(kernel);
   } catch (const json::exception&) {

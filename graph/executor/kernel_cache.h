@@ -4,10 +4,10 @@
 //   if (std::optional<Kernel> kernel = cache->Load(key)) ...
 //   cache->Store(key, kernel_facts, library_bytes);
 //
-// A kernel is a shared library and a JSON file beside it, named after the hash of its key; the key itself is in the JSON
-// and is compared, and the library's checksum is, so a damaged or foreign file is a kernel that is not there. The key
-// says everything that the code depends on: the program, which of its parameters are constants, the target, and this
-// build of the compiler. Several processes may use a folder at the same time: files appear whole.
+// A kernel is a shared library and a JSON file beside it, named after the hash of its key; the key itself is in the
+// JSON and is compared, and the library's checksum is, so a damaged or foreign file is a kernel that is not there. The
+// key says everything that the code depends on: the program, which of its parameters are constants, the target, and
+// this build of the compiler. Several processes may use a folder at the same time: files appear whole.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ class KernelCache {
 
   const std::string& folder() const { return folder_; }
   std::optional<Kernel> Load(const std::string& key) const;
-  // Keeps a kernel. Failure to write is no error: nothing is kept then.
+  // Keeps a kernel. Failure to write is not an error: nothing is kept then.
   void Store(const std::string& key, const ScheduledKernel& kernel, bool scheduled, const std::string& library) const;
   void Thin() const;
 

@@ -63,8 +63,11 @@ TEST(KernelVersions, UnpackedConstantsHaveNone) {
   EXPECT_TRUE(kernel->versions.empty());
 }
 
-// A prompt and a decode of one load.
-TEST(KernelVersions, RunsAtAllSizes) {
+// A prompt and a decode of one load, by exact activations and by such of 8 bits.
+class PackedProducts : public ::testing::TestWithParam<std::tuple<int, int>> {};
+
+TEST_P(PackedProducts, RunAtAllSizes) {
+  const auto [bits, level] = GetParam();
   ModelWriter m(17);
   auto* import = m.model().add_opset_import();
   import->set_domain("com.microsoft");
@@ -74,16 +77,17 @@ TEST(KernelVersions, RunsAtAllSizes) {
   TensorProto* weights = m.graph().add_initializer();
   weights->set_name("w");
   weights->set_data_type(TensorProto::UINT8);
-  for (const int dim : {80, 2, 16}) weights->add_dims(dim);
+  for (const int dim : {80, 2, 4 * bits}) weights->add_dims(dim);
   std::string bytes;
-  for (int i = 0; i < 80 * 32; ++i) bytes.push_back(static_cast<char>(i * 37));
+  for (int i = 0; i < 80 * 8 * bits; ++i) bytes.push_back(static_cast<char>(i * 37));
   weights->set_raw_data(bytes);
   std::vector<float> scales;
   for (int i = 0; i < 80 * 2; ++i) scales.push_back(static_cast<float>(i % 9) * 0.01f);
   m.Floats("s", {160}, scales);
   auto* node = m.Node("MatMulNBits", {"x", "w", "s"}, {"y"});
   node->set_domain("com.microsoft");
-  const std::pair<const char*, int64_t> attributes[] = {{"K", 64}, {"N", 80}, {"bits", 4}, {"block_size", 32}};
+  const std::pair<const char*, int64_t> attributes[] = {
+      {"K", 64}, {"N", 80}, {"bits", bits}, {"block_size", 32}, {"accuracy_level", level}};
   for (const auto& [name, value] : attributes) ModelWriter::SetInt(node, name, value);
 
   const auto compiled = OnnxModel::Load(*m.File(), {});
@@ -96,9 +100,11 @@ TEST(KernelVersions, RunsAtAllSizes) {
     const auto got = (*compiled)->Run({{"x", {Item::Kind::kTensor, {x}}}});
     const auto want = (*interpreted)->Run({{"x", {Item::Kind::kTensor, {x}}}});
     ASSERT_TRUE(got.ok() && want.ok()) << got.status() << want.status();
-    EXPECT_LT(MaxError((*got)[0].arrays[0], (*want)[0].arrays[0]).max_abs, 1e-5) << rows;
+    EXPECT_LT(MaxError((*got)[0].arrays[0], (*want)[0].arrays[0]).max_abs, 4e-6 * (1 << bits)) << rows;
   }
 }
+INSTANTIATE_TEST_SUITE_P(BitsAndLevels, PackedProducts,
+                         ::testing::Combine(::testing::Values(2, 4, 8), ::testing::Values(0, 4)));
 
 }  // namespace
 }  // namespace tilewright::graph

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "autoschedule/sketch/scheduled_programs.h"
 #include "base/phases.h"
 #include "base/status_macros.h"
 #include "graph/executor/optimize.h"
@@ -79,11 +80,17 @@ absl::StatusOr<std::unique_ptr<OnnxModel>> OnnxModel::Load(std::unique_ptr<Model
     if (import.values.size() + import.dims.size() == before) return UnsupportedError(model->imported_);
   }
   model->bound_ = std::move(import.values);
-  const KernelOptions& kernels = options.executor.kernels;
-  TW_ASSIGN_OR_RETURN(model->optimized_,
-                      OptimizeGraph(model->imported_.module, model->ops_, options.passes,
-                                    {.target = kernels.target, .report = options.report, .cache = kernels.cache}));
+  TW_ASSIGN_OR_RETURN(const KernelOptions kernels, WithMachine(options.executor.kernels));
+  // What fusion asks about is compiled later.
   ExecutorOptions executor = options.executor;
+  executor.kernels = kernels;
+  executor.kernels.scheduled = std::make_shared<ScheduledPrograms>(kernels.target);
+  TW_ASSIGN_OR_RETURN(model->optimized_, OptimizeGraph(model->imported_.module, model->ops_, options.passes,
+                                                       {.target = kernels.target,
+                                                        .report = options.report,
+                                                        .cache = kernels.cache,
+                                                        .scheduled = executor.kernels.scheduled.get(),
+                                                        .sizes = options.likely}));
   executor.release_constants = [file = model->file_.get()] { file->Release(); };
   executor.release_constants();
   TW_ASSIGN_OR_RETURN(model->executor_, Executor::Compile(model->optimized_, executor));

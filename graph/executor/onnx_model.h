@@ -33,6 +33,7 @@ class OnnxModel {
 
   struct LoadOptions {
     std::map<std::string, int64_t> dims = {};
+    SizesByName likely = {};         // that other dimensions probably have: kernels are made for these, right at all
     const Inputs* inputs = nullptr;  // from which values are bound where the model asks for them
     ExecutorOptions executor = {};
     PassContext passes = {};         // how far the graph is optimized; opt_level 0 runs it as it was imported

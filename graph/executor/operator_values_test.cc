@@ -323,6 +323,24 @@ TEST(OperatorValues, ProductsWithWeightsOfFourBits) {
   ExpectNear(Values(node, inputs), {24, -22.5});
 }
 
+// Activations of a block are multiples of 1 / 127 of its largest magnitude: 127, -64, 1, and 127, -63.
+TEST(OperatorValues, ProductsOfQuantizedBlocks) {
+  std::vector<double> a(20), b(32);
+  a[0] = 127, a[1] = -64.4, a[2] = 0.6, a[16] = 0.254, a[17] = -0.126;
+  b[0] = 0x21, b[1] = 0x0f, b[8] = 0x0b, b[16] = 0xf3, b[24] = 0x90;
+  const std::string node = R"(op_type: "MatMulNBits" domain: "com.microsoft" output: "y"
+                              attribute { name: "K" type: INT i: 20 } attribute { name: "N" type: INT i: 2 }
+                              attribute { name: "bits" type: INT i: 4 }
+                              attribute { name: "accuracy_level" type: INT i: 4 }
+                              attribute { name: "block_size" type: INT i: 16 })";
+  std::vector<Input> inputs = {
+      {"a", kFloat, {1, 20}, a}, {"b", kByte, {2, 2, 8}, b}, {"s", kFloat, {2, 2}, {0.125, 0.25, 0.0625, 0.5}}};
+  // The sums of the first block, and those of the second in steps of 0.002.
+  ExpectNear(Values(node, inputs), {(-498 + 885 * 2 * 0.002) / 8, (-1091 * 0.5 - 1079 * 4 * 0.002) / 8});
+  inputs.push_back({"z", kByte, {2, 1}, {0x31, 0x52}});
+  ExpectNear(Values(node, inputs), {(-50 + 1205 * 2 * 0.002) / 8, (-707 * 0.5 - 887 * 4 * 0.002) / 8});
+}
+
 TEST(OperatorValues, RotatedHeads) {
   const auto values = [](int interleaved) {
     return Values(R"(op_type: "RotaryEmbedding" domain: "com.microsoft" output: "y"

@@ -138,6 +138,8 @@ int CountProgramCalls(const GraphModule& module) {
 
 absl::StatusOr<GraphModule> OptimizeGraph(const GraphModule& module, const OpTable& ops, const PassContext& context,
                                           const OptimizeOptions& options) {
+  if (options.target.name.empty())
+    return absl::InvalidArgumentError("graphs are optimized for a target: none is named");
   const Phase phase("graph passes");
   std::optional<DecisionStore> kept;
   if (options.cache != nullptr) kept = StoreIn(*options.cache, options.target);
@@ -146,7 +148,9 @@ absl::StatusOr<GraphModule> OptimizeGraph(const GraphModule& module, const OpTab
                                     .target = options.target,
                                     .precision = context.precision,
                                     .report = options.report,
-                                    .kept = kept ? &*kept : nullptr};
+                                    .kept = kept ? &*kept : nullptr,
+                                    .scheduled = options.scheduled,
+                                    .sizes = options.sizes};
   return RunPasses(GraphPasses(environment), module, context);
 }
 

@@ -21,15 +21,17 @@ namespace tilewright::graph {
 ConstantFolder HostFolder(const OpTable* ops);
 
 struct OptimizeOptions {
-  Target target = HostTarget();
-  FusionReport* report = nullptr;      // receives what fusion decided
-  const KernelCache* cache = nullptr;  // keeps what fusion decided
+  Target target;                           // that the kernels are for; one without a name is an error
+  FusionReport* report = nullptr;          // receives what fusion decided
+  const KernelCache* cache = nullptr;      // keeps what fusion decided
+  ScheduledPrograms* scheduled = nullptr;  // keeps what the rules made of programs, for this target; null: nobody asks
+  SizesByName sizes = {};                  // that symbolic extents of functions probably have
 };
 
 // How many bindings of its functions call programs, those in branches included.
 int CountProgramCalls(const GraphModule& module);
 
 absl::StatusOr<GraphModule> OptimizeGraph(const GraphModule& module, const OpTable& ops, const PassContext& context,
-                                          const OptimizeOptions& options = {});
+                                          const OptimizeOptions& options);
 
 }  // namespace tilewright::graph

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "graph/executor/copy_parts.h"
+#include "graph/executor/in_place.h"
 #include "graph/executor/split_function.h"
 #include "graph/executor/uses.h"
 #include "graph/ir/call_types.h"
@@ -17,7 +19,7 @@ namespace {
 
 class Planner {
  public:
-  // `parts`: what only copies is no step where that can be.
+  // `parts`: what only copies is not a step where that can be.
   Planner(const GraphModule& module, const Function& function, bool parts)
       : module_(module), function_(function), takes_parts_(parts) {
     CountUses(*function->body, &uses_);
@@ -314,6 +316,43 @@ absl::StatusOr<std::optional<ExecutablePlan>> Plan(const GraphModule& module, co
   if (!without.Run()) return plan;
   ExecutablePlan copying = without.Take();
   return MostLiveBytes(plan) <= MostLiveBytes(copying) ? std::move(plan) : std::move(copying);
+}
+
+void AddInPlaceForms(ExecutablePlan* plan) {
+  const auto root = [&](int tensor) -> const PlanTensor& {
+    return plan->tensors[static_cast<size_t>(plan->tensors[static_cast<size_t>(tensor)].root)];
+  };
+  const auto is_whole = [&](int tensor, Home home) {
+    return plan->tensors[static_cast<size_t>(tensor)].root == tensor && root(tensor).home == home;
+  };
+  // Programs by what they are forms of.
+  std::map<std::tuple<int, size_t, size_t>, int> forms;
+  const auto form_of = [&](const PlanStep& step, size_t read, size_t written) {
+    const auto [it, is_new] = forms.try_emplace({step.program, read, written}, -1);
+    if (!is_new) return it->second;
+    const KernelSource source = plan->programs[static_cast<size_t>(step.program)];
+    if (std::ranges::find(source.constant, true) != source.constant.end()) return -1;
+    const std::optional<PrimFunc> form = InPlaceForm(source.program, read, written);
+    if (!form) return -1;
+    it->second = static_cast<int>(plan->programs.size());
+    plan->programs.push_back({.program = *form, .constant = std::vector<bool>((*form)->params.size())});
+    return it->second;
+  };
+  for (size_t s = 0; s < plan->steps.size(); ++s) {
+    PlanStep& step = plan->steps[s];
+    std::vector<PlanStep::InPlace> found;
+    for (size_t written = step.num_inputs; written < step.tensors.size(); ++written) {
+      if (!is_whole(step.tensors[written], Home::kOutput)) continue;
+      for (size_t read = 0; read < step.num_inputs; ++read) {
+        const int input = step.tensors[read];
+        // What is read as a result is copied behind the last step.
+        const bool read_later = root(input).last > static_cast<int>(s);
+        if (!is_whole(input, Home::kInput) || read_later || std::ranges::count(step.tensors, input) != 1) continue;
+        if (const int program = form_of(step, read, written); program >= 0) found.push_back({program, read, written});
+      }
+    }
+    if (found.size() == 1) step.in_place = found[0];
+  }
 }
 
 }  // namespace tilewright::graph

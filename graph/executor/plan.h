@@ -4,9 +4,10 @@
 //   ... compile plan->programs, lay out plan->tensors (graph/executor/planned_function.h), run plan->steps
 //
 // A plan holds what does not depend on sizes: the same plan serves every value of the function's symbols. Reshapes,
-// tuples and projections are no steps: a tensor that is a view of another has its `root`. Nor are programs that copy what
-// is consecutive (copy_parts.h): slices are views, and what is concatenated is written in place. A function whose order of calls
-// depends on data (branches, loops, operators without a program) has no plan; the executor interprets its bindings.
+// tuples and projections are not steps: a tensor that is a view of another has its `root`. Nor are programs that copy
+// what is consecutive (copy_parts.h): slices are views, and what is concatenated is written in place. A function whose
+// order of calls depends on data (branches, loops, operators without a program) has no plan; the executor interprets
+// its bindings.
 #pragma once
 
 #include <optional>
@@ -31,7 +32,7 @@ struct PlanTensor {
   std::string name;
   DataType dtype;
   std::vector<Expr> shape;
-  int root = 0;               // the tensor whose memory this one is in; itself where it is no view
+  int root = 0;               // the tensor whose memory this one is in; itself where it is not a view
   int64_t offset = 0;         // where it begins there, in elements
   bool is_part = false;       // it takes a part of its root's memory, from `offset` on
   Home home = Home::kArena;   // of roots
@@ -41,11 +42,19 @@ struct PlanTensor {
 };
 
 struct PlanStep {
+  // Another program for a step that replaces a part of an input, where the caller gives the result the input's memory
+  // (in_place.h). It has all parameters but the one that is read.
+  struct InPlace {
+    int program = 0;
+    size_t read = 0, written = 0;  // in `tensors`: an input and a result of the function
+  };
+
   std::string name;          // of the value that it computes
   int program = 0;           // in ExecutablePlan::programs
   std::vector<int> tensors;  // inputs, then outputs, in the order of the program's parameters
   size_t num_inputs = 0;
   std::vector<Expr> scalars;  // the program's parameters after those
+  std::optional<InPlace> in_place = {};
 };
 
 struct ExecutablePlan {
@@ -65,5 +74,9 @@ struct ExecutablePlan {
 // "value y of operator host.topk" for example.
 absl::StatusOr<std::optional<ExecutablePlan>> Plan(const GraphModule& module, const Function& function,
                                                    std::string* obstacle = nullptr);
+
+// Finds the steps that replace a part of an input which no step reads later, and adds such programs for them
+// (PlanStep::in_place).
+void AddInPlaceForms(ExecutablePlan* plan);
 
 }  // namespace tilewright::graph

@@ -3,10 +3,10 @@
 //   TW_ASSIGN_OR_RETURN(auto function, PlannedFunction::Load(*std::move(plan), std::move(kernels), {}, &hook));
 //   TW_ASSIGN_OR_RETURN(Arrays results, function->Run({x, mask}, {}, {.parallel = &hook}));
 //
-// When sizes are first seen, extents are computed, values get their places in the arena and the arguments of all calls
-// are prepared; the last few sizes are kept. A run then passes pointers and calls kernel after kernel. Runs may take
-// place at the same time in several threads: each has an arena and argument frames of its own, which are kept for the
-// next.
+// One plan serves all values of symbolic extents (sized_run.h): a run at new sizes computes places and extents into
+// tables that exist. A function of given sizes, or one that runs elsewhere, is bound to sizes when they are first
+// seen; the last few are kept. A run then passes pointers and calls kernel after kernel. Runs may take place at the
+// same time in several threads: each has an arena and argument frames of its own, which are kept for the next.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,7 @@
 #include "graph/device/device.h"
 #include "graph/executor/constant_section.h"
 #include "graph/executor/kernel.h"
+#include "graph/executor/placed_array.h"
 #include "graph/executor/plan.h"
 #include "graph/ir/symbols.h"
 #include "graph/memory/memory_plan.h"
@@ -56,9 +57,20 @@ struct RunOptions {
   // elsewhere. A step that was not run took 0.
   std::vector<int64_t>* step_nanoseconds = nullptr;
   std::vector<int64_t>* step_starts = nullptr;
+  // Receives the instructions of a run in a worker whose emulator counts them.
+  int64_t* instructions = nullptr;
+};
+
+// What runs of a function cost besides its kernels, since it was loaded.
+struct RunCounters {
+  int64_t plans = 0;            // bound to sizes, or made for all of them
+  int64_t frames = 0;           // tables of arguments
+  int64_t allocated_bytes = 0;  // of arenas
+  int64_t copied_bytes = 0;     // of arguments that are not aligned, and of results that no kernel writes
 };
 
 class BoundPlan;  // bound_plan.h
+class SizedRun;   // sized_run.h
 
 class PlannedFunction {
  public:
@@ -70,9 +82,18 @@ class PlannedFunction {
 
   // `outer`: symbols that have values besides those of the parameters' extents.
   absl::StatusOr<Arrays> Run(const Arrays& arguments, const SymbolValues& outer, const RunOptions& options) const;
-  // Into arrays of the results' shapes, which overlap no argument.
+  // Into arrays of the results' shapes, which overlap no argument. A result may be the array of an argument of its
+  // shape where the plan says so (PlanStep::in_place): a cache to which the run appends.
   absl::Status RunInto(const Arrays& arguments, const Arrays& results, const SymbolValues& outer,
                        const RunOptions& options) const;
+
+  // On options().device, which there is: arguments that lie there are not copied in, and results stay there.
+  absl::StatusOr<PlacedArrays> RunThere(const PlacedArrays& arguments, const SymbolValues& outer) const;
+
+  // Memory for runs with arguments of these shapes and smaller ones: they allocate nothing. Only where extents are
+  // symbols.
+  absl::Status Reserve(const std::vector<std::vector<int64_t>>& shapes) const;
+  RunCounters counters() const;
 
   // The shapes of plan().tensors in a run with these arguments.
   absl::StatusOr<std::vector<std::vector<int64_t>>> ShapesOf(const Arrays& arguments, const SymbolValues& outer) const;
@@ -88,6 +109,13 @@ class PlannedFunction {
 
  private:
   PlannedFunction() = default;
+  absl::StatusOr<std::shared_ptr<const BoundPlan>> BindShapes(const std::vector<std::vector<int64_t>>& shapes,
+                                                              const SymbolValues& outer) const;
+  // The plan of all sizes; null where there is none, or `outer` has values that sizes depend on.
+  const SizedRun* Sized(const SymbolValues& outer) const;
+  absl::Status RunBound(const BoundPlan& bound, const Arrays& arguments, const Arrays& results,
+                        const RunOptions& options) const;
+  void Count(const RunCounters& counters) const;
 
   ExecutablePlan plan_;
   std::vector<Symbol> outer_symbols_;  // that `outer` may give
@@ -97,6 +125,9 @@ class PlannedFunction {
   DeviceMemory device_constants_;
   mutable std::mutex mutex_;
   mutable std::vector<std::shared_ptr<const BoundPlan>> bound_;  // the last used first
+  mutable bool asked_for_all_sizes_ = false;
+  mutable std::unique_ptr<SizedRun> sized_;  // null: none, or not asked for yet
+  mutable RunCounters counters_;
 };
 
 }  // namespace tilewright::graph

@@ -1,16 +1,22 @@
 #include "graph/executor/run_bindings.h"
 
+#include <cstddef>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "graph/executor/host_array.h"
+#include "graph/executor/placed_array.h"
+#include "graph/executor/repeated_run.h"
 
 namespace tilewright::graph {
 namespace {
 
-// A tensor or a tuple of such.
+// A tensor, here or on the device where it was computed, or a tuple of such.
 struct RunValue {
-  NDArray array;
+  PlacedArray array;
   std::vector<RunValue> fields;
   bool is_tuple = false;
 };
@@ -23,7 +29,8 @@ class Run {
   Run(const ExecutorState& state, const RunOptions& options) : state_(state), options_(options) {}
 
   // `symbols` are those that the caller knows: bodies of loops may mention them.
-  absl::StatusOr<RunValue> Call(const Function& function, const Arrays& arguments, SymbolValues symbols, int depth) {
+  absl::StatusOr<RunValue> Call(const Function& function, const PlacedArrays& arguments, SymbolValues symbols,
+                                int depth) {
     if (depth > 100) return absl::ResourceExhaustedError("functions are nested too deeply");
     if (const auto plan = state_.plans.find(function->name); plan != state_.plans.end()) {
       return RunPlan(*plan->second, arguments, symbols);
@@ -47,12 +54,21 @@ class Run {
     return RunSeq(*function->body, frame);
   }
 
-  absl::StatusOr<RunValue> RunPlan(const PlannedFunction& function, const Arrays& arguments,
+  // On a device the results stay where they are until somebody here reads them.
+  absl::StatusOr<PlacedArrays> ResultsOf(const PlannedFunction& function, const PlacedArrays& arguments,
+                                         const SymbolValues& symbols) {
+    if (function.options().device != nullptr) return function.RunThere(arguments, symbols);
+    TW_ASSIGN_OR_RETURN(const Arrays here, Here(arguments));
+    TW_ASSIGN_OR_RETURN(const Arrays results, function.Run(here, symbols, options_));
+    return PlacedArrays(results.begin(), results.end());
+  }
+
+  absl::StatusOr<RunValue> RunPlan(const PlannedFunction& function, const PlacedArrays& arguments,
                                    const SymbolValues& symbols) {
-    TW_ASSIGN_OR_RETURN(Arrays results, function.Run(arguments, symbols, options_));
+    TW_ASSIGN_OR_RETURN(PlacedArrays results, ResultsOf(function, arguments, symbols));
     if (!function.plan().tuple_result) return RunValue{.array = std::move(results[0])};
     RunValue value{.is_tuple = true};
-    for (NDArray& result : results) value.fields.push_back({.array = std::move(result)});
+    for (PlacedArray& result : results) value.fields.push_back({.array = std::move(result)});
     return value;
   }
 
@@ -118,8 +134,8 @@ class Run {
     return absl::UnimplementedError("a shape as a value");
   }
 
-  absl::StatusOr<Arrays> Arguments(const std::vector<Value>& args, Frame& frame) {
-    Arrays arrays;
+  absl::StatusOr<PlacedArrays> Arguments(const std::vector<Value>& args, Frame& frame) {
+    PlacedArrays arrays;
     for (const Value& arg : args) {
       TW_ASSIGN_OR_RETURN(RunValue value, Atom(arg, frame));
       if (value.is_tuple) return absl::UnimplementedError("a tuple as an argument");
@@ -141,7 +157,7 @@ class Run {
       return inner;
     }
     if (const auto* call = dyn_cast<CallFunctionNode>(value)) {
-      TW_ASSIGN_OR_RETURN(const Arrays arguments, Arguments(call->args, frame));
+      TW_ASSIGN_OR_RETURN(const PlacedArrays arguments, Arguments(call->args, frame));
       TW_ASSIGN_OR_RETURN(RunValue result,
                           Call(state_.module.FindFunction(call->function), arguments, frame.symbols, frame.depth + 1));
       TW_RETURN_IF_ERROR(MatchType(type, result, frame));
@@ -150,8 +166,9 @@ class Run {
     if (const auto* branch = dyn_cast<IfNode>(value)) {
       TW_ASSIGN_OR_RETURN(const RunValue condition, Atom(branch->condition, frame));
       if (condition.array.size() != 1) return absl::InvalidArgumentError("the condition does not have one element");
+      TW_ASSIGN_OR_RETURN(const NDArray holds, condition.array.Here());
       ++frame.branches;
-      auto result = RunSeq(condition.array.GetInt(0) != 0 ? *branch->then_branch : *branch->else_branch, frame);
+      auto result = RunSeq(holds.GetInt(0) != 0 ? *branch->then_branch : *branch->else_branch, frame);
       --frame.branches;
       if (result.ok()) TW_RETURN_IF_ERROR(MatchType(type, *result, frame));
       return result;
@@ -166,7 +183,8 @@ class Run {
       for (size_t i = 0; tensor->values && i < tensor->values->size(); ++i) {
         const auto* symbol = dyn_cast<SymbolNode>((*tensor->values)[i]);
         if (symbol == nullptr || frame.symbols.Has(Symbol(symbol))) continue;
-        frame.symbols.Set(Symbol(symbol), value.array.GetInt(static_cast<int64_t>(i)));
+        TW_ASSIGN_OR_RETURN(const NDArray elements, value.array.Here());
+        frame.symbols.Set(Symbol(symbol), elements.GetInt(static_cast<int64_t>(i)));
       }
       return frame.symbols.Match(*tensor, value.array.shape(), "a result");
     }
@@ -187,11 +205,12 @@ class Run {
             absl::StrCat("a tensor needs more than ", state_.options.max_bytes, " bytes"));
       }
     }
-    return NDArray(type.dtype, std::move(shape));
+    return Unwritten(type.dtype, std::move(shape));
   }
 
   absl::StatusOr<RunValue> EvaluateTir(const CallTirNode& call, Frame& frame) {
-    TW_ASSIGN_OR_RETURN(Arrays arrays, Arguments(call.args, frame));
+    TW_ASSIGN_OR_RETURN(const PlacedArrays arguments, Arguments(call.args, frame));
+    TW_ASSIGN_OR_RETURN(Arrays arrays, Here(arguments));
     RunValue result;
     bool empty = true;
     const auto add = [&](const Type& type) -> absl::Status {
@@ -232,17 +251,19 @@ class Run {
       }
       return RunValue{.array = x.array.WithShape(std::move(shape))};
     }
-    TW_ASSIGN_OR_RETURN(const Arrays arguments, Arguments(call.args, frame));
-    absl::StatusOr<Arrays> results;
+    TW_ASSIGN_OR_RETURN(const PlacedArrays arguments, Arguments(call.args, frame));
+    absl::StatusOr<PlacedArrays> results;
     if (name == "host.loop") {
       results = RunLoop(call.attrs, arguments, frame);
     } else if (name == "host.scan") {
       results = RunScan(call.attrs, arguments, frame);
     } else {
-      auto host = state_.host.find(name);
+      auto host = state_.host.find(&call);
       if (host == state_.host.end())
         return absl::UnimplementedError(absl::StrCat("operator ", name, " has no program"));
-      results = host->second(call.attrs, arguments);
+      TW_ASSIGN_OR_RETURN(const Arrays here, Here(arguments));
+      TW_ASSIGN_OR_RETURN(const Arrays computed, host->second(call.attrs, here, options_.parallel));
+      results = PlacedArrays(computed.begin(), computed.end());
     }
     if (!results.ok()) return results.status();
     RunValue value;
@@ -250,72 +271,88 @@ class Run {
       value.array = std::move((*results)[0]);
     } else {
       value.is_tuple = true;
-      for (NDArray& array : *results) value.fields.push_back({.array = std::move(array)});
+      for (PlacedArray& array : *results) value.fields.push_back({.array = std::move(array)});
     }
     TW_RETURN_IF_ERROR(MatchType(type, value, frame));
     return value;
   }
 
-  static absl::StatusOr<Arrays> Fields(RunValue value) {
-    Arrays arrays;
+  static PlacedArrays Fields(RunValue value) {
+    PlacedArrays arrays;
     for (RunValue& field : value.fields) arrays.push_back(std::move(field.array));
     return arrays;
   }
 
-  // Equal arrays one after the other along a new first dimension.
-  static absl::StatusOr<NDArray> Stack(const Arrays& parts, const NDArray& empty, bool reverse) {
-    if (parts.empty()) return empty;
-    std::vector<int64_t> shape = parts[0].shape();
-    shape.insert(shape.begin(), static_cast<int64_t>(parts.size()));
-    NDArray result(parts[0].dtype(), shape);
-    auto* to = static_cast<std::byte*>(result.data());
-    for (size_t i = 0; i < parts.size(); ++i) {
-      const NDArray& part = parts[reverse ? parts.size() - 1 - i : i];
-      if (part.shape() != parts[0].shape()) {
-        return absl::InvalidArgumentError("results of the body's iterations have different shapes");
-      }
-      std::copy_n(static_cast<const std::byte*>(part.data()), part.bytes(), to);
-      to += part.bytes();
+  // The body of a loop: as a plan where it has one that runs here.
+  std::optional<RepeatedRun> PlanOf(const Function& body, const Frame& frame) const {
+    const auto plan = state_.plans.find(body->name);
+    if (plan == state_.plans.end() || !plan->second->plan().tuple_result) return std::nullopt;
+    if (plan->second->options().device != nullptr || plan->second->options().worker) return std::nullopt;
+    return RepeatedRun(*plan->second, frame.symbols, options_);
+  }
+  absl::StatusOr<PlacedArrays> RunBody(const Function& body, std::optional<RepeatedRun>& plan,
+                                       const PlacedArrays& inputs, Frame& frame) {
+    if (!plan) {
+      TW_ASSIGN_OR_RETURN(RunValue result, Call(body, inputs, frame.symbols, frame.depth + 1));
+      return Fields(std::move(result));
     }
-    return result;
+    TW_ASSIGN_OR_RETURN(const Arrays here, Here(inputs));
+    TW_ASSIGN_OR_RETURN(const Arrays results, plan->Run(here));
+    return PlacedArrays(results.begin(), results.end());
+  }
+  static absl::Status AddParts(const PlacedArrays& outputs, size_t first, std::vector<Stacked>* scans) {
+    for (size_t s = 0; s < scans->size(); ++s) {
+      TW_ASSIGN_OR_RETURN(const NDArray part, outputs[first + s].Here());
+      TW_RETURN_IF_ERROR((*scans)[s].Add(part));
+    }
+    return absl::OkStatus();
   }
 
   // Arguments: trip count and condition (either may be absent), `carried` values, what the body captures. The body
   // takes (iteration, condition, carried..., captured...) and gives (condition, carried..., scanned...).
-  absl::StatusOr<Arrays> RunLoop(const Attrs& attrs, const Arrays& arguments, Frame& frame) {
+  absl::StatusOr<PlacedArrays> RunLoop(const Attrs& attrs, const PlacedArrays& arguments, Frame& frame) {
     const Function body = state_.module.FindFunction(attrs.at("body").As<FunctionName>()->name);
     const auto carried = static_cast<size_t>(*attrs.at("carried").As<int64_t>());
     const auto scanned = static_cast<size_t>(*attrs.at("scanned").As<int64_t>());
     for (size_t i = 0; i < 2; ++i) {
-      if (arguments[i].data() != nullptr && arguments[i].size() != 1) {
+      if (arguments[i].present() && arguments[i].size() != 1) {
         return absl::InvalidArgumentError("a trip count or condition does not have one element");
       }
     }
-    const int64_t trips = arguments[0].data() != nullptr ? arguments[0].GetInt(0) : INT64_MAX;
-    bool condition = arguments[1].data() == nullptr || arguments[1].GetInt(0) != 0;
-    Arrays state(arguments.begin() + 2, arguments.begin() + 2 + static_cast<std::ptrdiff_t>(carried));
-    std::vector<Arrays> scans(scanned);
+    TW_ASSIGN_OR_RETURN(const NDArray count, arguments[0].Here());
+    TW_ASSIGN_OR_RETURN(const NDArray first, arguments[1].Here());
+    const int64_t trips = count.data() != nullptr ? count.GetInt(0) : INT64_MAX;
+    bool condition = first.data() == nullptr || first.GetInt(0) != 0;
+    std::vector<Stacked> scans(scanned);
+    std::optional<RepeatedRun> plan = PlanOf(body, frame);
+    // The iteration, the condition, what is carried, what the body captures.
+    PlacedArrays inputs = arguments;
+    NDArray iteration, go;
     for (int64_t i = 0; i < trips && condition; ++i) {
       if (i >= state_.options.max_bytes / 64) return absl::ResourceExhaustedError("a loop does not end");
-      NDArray iteration(DataType::Int(64), {}), go(DataType::Bool(), {});
+      // Results of a plan never share the memory of its arguments; others may.
+      if (i == 0 || !plan) {
+        iteration = NDArray(DataType::Int(64), {});
+        go = NDArray(DataType::Bool(), {});
+        inputs[0] = iteration;
+        inputs[1] = go;
+      }
       iteration.SetInt(0, i);
       go.SetInt(0, 1);
-      Arrays inputs = {iteration, go};
-      inputs.insert(inputs.end(), state.begin(), state.end());
-      inputs.insert(inputs.end(), arguments.begin() + 2 + static_cast<std::ptrdiff_t>(carried), arguments.end());
-      TW_ASSIGN_OR_RETURN(RunValue result, Call(body, inputs, frame.symbols, frame.depth + 1));
-      TW_ASSIGN_OR_RETURN(const Arrays outputs, Fields(std::move(result)));
+      TW_ASSIGN_OR_RETURN(PlacedArrays outputs, RunBody(body, plan, inputs, frame));
       if (outputs[0].size() != 1) return absl::InvalidArgumentError("the condition does not have one element");
-      condition = outputs[0].GetInt(0) != 0;
-      state.assign(outputs.begin() + 1, outputs.begin() + 1 + static_cast<std::ptrdiff_t>(carried));
-      for (size_t s = 0; s < scanned; ++s) scans[s].push_back(outputs[1 + carried + s]);
+      TW_ASSIGN_OR_RETURN(const NDArray go_on, outputs[0].Here());
+      condition = go_on.GetInt(0) != 0;
+      TW_RETURN_IF_ERROR(AddParts(outputs, 1 + carried, &scans));
+      std::move(outputs.begin() + 1, outputs.begin() + 1 + static_cast<std::ptrdiff_t>(carried), inputs.begin() + 2);
     }
-    return Collect(body, std::move(state), scans, {}, frame);
+    PlacedArrays state(inputs.begin() + 2, inputs.begin() + 2 + static_cast<std::ptrdiff_t>(carried));
+    return Collect(body, std::move(state), scans, frame);
   }
 
   // Carried values and stacked scans; a scan without iterations has extent 0 in every dimension that is not known.
-  absl::StatusOr<Arrays> Collect(const Function& body, Arrays state, const std::vector<Arrays>& scans,
-                                 const IntList& reversed, Frame& frame) {
+  absl::StatusOr<PlacedArrays> Collect(const Function& body, PlacedArrays state, const std::vector<Stacked>& scans,
+                                       Frame& frame) {
     const auto* results = cast<TupleTypeNode>(body->result_type);
     for (size_t s = 0; s < scans.size(); ++s) {
       const auto* type = cast<TensorTypeNode>(results->fields[results->fields.size() - scans.size() + s]);
@@ -326,43 +363,51 @@ class Run {
           shape.push_back(value.ok() ? *value : 0);
         }
       }
-      const bool reverse = s < reversed.size() && reversed[s] != 0;
-      TW_ASSIGN_OR_RETURN(NDArray stacked, Stack(scans[s], NDArray(type->dtype, shape), reverse));
-      state.push_back(std::move(stacked));
+      const std::optional<NDArray> stacked = scans[s].Take();
+      state.emplace_back(stacked ? *stacked : NDArray(type->dtype, shape));
     }
     return state;
   }
 
   // Arguments: `carried` states, `inputs` sequences along their first dimension, what the body captures. The body takes
   // (states..., elements..., captured...) and gives (states..., scanned...).
-  absl::StatusOr<Arrays> RunScan(const Attrs& attrs, const Arrays& arguments, Frame& frame) {
+  absl::StatusOr<PlacedArrays> RunScan(const Attrs& attrs, const PlacedArrays& arguments, Frame& frame) {
     const Function body = state_.module.FindFunction(attrs.at("body").As<FunctionName>()->name);
     const auto carried = static_cast<size_t>(*attrs.at("carried").As<int64_t>());
     const auto inputs = static_cast<size_t>(*attrs.at("inputs").As<int64_t>());
     const auto scanned = static_cast<size_t>(*attrs.at("scanned").As<int64_t>());
     const IntList &in_reversed = *attrs.at("reverse_inputs").As<IntList>(),
                   &out_reversed = *attrs.at("reverse_outputs").As<IntList>();
-    Arrays state(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(carried));
     const int64_t length = arguments[carried].shape()[0];
-    std::vector<Arrays> scans(scanned);
-    for (int64_t i = 0; i < length; ++i) {
-      Arrays step = state;
-      for (size_t s = 0; s < inputs; ++s) {
-        const NDArray& all = arguments[carried + s];
-        if (all.shape()[0] != length) return absl::InvalidArgumentError("sequences of different lengths");
-        NDArray element(all.dtype(), {all.shape().begin() + 1, all.shape().end()});
-        const int64_t at = s < in_reversed.size() && in_reversed[s] != 0 ? length - 1 - i : i;
-        std::copy_n(static_cast<const std::byte*>(all.data()) + at * element.bytes(), element.bytes(),
-                    static_cast<std::byte*>(element.data()));
-        step.push_back(std::move(element));
-      }
-      step.insert(step.end(), arguments.begin() + static_cast<std::ptrdiff_t>(carried + inputs), arguments.end());
-      TW_ASSIGN_OR_RETURN(RunValue result, Call(body, step, frame.symbols, frame.depth + 1));
-      TW_ASSIGN_OR_RETURN(const Arrays outputs, Fields(std::move(result)));
-      state.assign(outputs.begin(), outputs.begin() + static_cast<std::ptrdiff_t>(carried));
-      for (size_t s = 0; s < scanned; ++s) scans[s].push_back(outputs[carried + s]);
+    std::vector<Stacked> scans;
+    for (size_t s = 0; s < scanned; ++s) scans.emplace_back(length, s < out_reversed.size() && out_reversed[s] != 0);
+    Arrays sequences, elements(inputs);
+    for (size_t s = 0; s < inputs; ++s) {
+      TW_ASSIGN_OR_RETURN(NDArray all, arguments[carried + s].Here());
+      if (all.shape()[0] != length) return absl::InvalidArgumentError("sequences of different lengths");
+      sequences.push_back(std::move(all));
     }
-    return Collect(body, std::move(state), scans, out_reversed, frame);
+    std::optional<RepeatedRun> plan = PlanOf(body, frame);
+    // States, elements of the sequences, what the body captures.
+    PlacedArrays step = arguments;
+    for (int64_t i = 0; i < length; ++i) {
+      for (size_t s = 0; s < inputs; ++s) {
+        const NDArray& all = sequences[s];
+        if (i == 0 || !plan) {
+          elements[s] = Unwritten(all.dtype(), {all.shape().begin() + 1, all.shape().end()});
+          step[carried + s] = elements[s];
+        }
+        const int64_t at = s < in_reversed.size() && in_reversed[s] != 0 ? length - 1 - i : i,
+                      bytes = elements[s].bytes();
+        std::copy_n(static_cast<const std::byte*>(all.data()) + at * bytes, bytes,
+                    static_cast<std::byte*>(elements[s].data()));
+      }
+      TW_ASSIGN_OR_RETURN(PlacedArrays outputs, RunBody(body, plan, step, frame));
+      TW_RETURN_IF_ERROR(AddParts(outputs, carried, &scans));
+      std::move(outputs.begin(), outputs.begin() + static_cast<std::ptrdiff_t>(carried), step.begin());
+    }
+    PlacedArrays state(step.begin(), step.begin() + static_cast<std::ptrdiff_t>(carried));
+    return Collect(body, std::move(state), scans, frame);
   }
 
   const ExecutorState& state_;
@@ -373,11 +418,14 @@ class Run {
 
 absl::StatusOr<Arrays> RunFunction(const ExecutorState& state, const Function& function, const Arrays& arguments,
                                    const RunOptions& options) {
-  TW_ASSIGN_OR_RETURN(RunValue result, Run(state, options).Call(function, arguments, {}, 0));
-  Arrays arrays;
+  const auto plan = state.plans.find(function->name);
+  if (plan != state.plans.end()) return plan->second->Run(arguments, {}, options);
+  const PlacedArrays placed(arguments.begin(), arguments.end());
+  TW_ASSIGN_OR_RETURN(RunValue result, Run(state, options).Call(function, placed, {}, 0));
+  PlacedArrays arrays;
   if (!result.is_tuple) arrays.push_back(std::move(result.array));
   for (RunValue& field : result.fields) arrays.push_back(std::move(field.array));
-  return arrays;
+  return Here(arrays);
 }
 
 }  // namespace tilewright::graph

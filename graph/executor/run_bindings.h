@@ -21,10 +21,10 @@ struct ExecutorState {
   // By function: a plan, or the kernels, constants and uses of all functions that have none.
   std::map<std::string, std::unique_ptr<PlannedFunction>> plans;
   std::unique_ptr<Kernels> kernels;
-  std::map<std::string, HostFunction> host;
+  std::map<const CallNode*, HostFunction> host;
   std::unordered_map<const ConstantNode*, NDArray> constants;
   std::map<std::string, Uses> uses;
-  size_t num_kernels = 0, num_unscheduled = 0;
+  size_t num_kernels = 0, num_unscheduled = 0, num_compiled = 0, num_kept = 0;
   std::vector<SlowKernel> slow_kernels;
   // What functions that were split run (split_function.h): names of parts, which are plans, or what the host runs.
   std::vector<std::string> steps;

@@ -1,19 +1,17 @@
 #include "graph/executor/scheduled_kernel.h"
 
+#include <algorithm>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <optional>
-#include <set>
 
-#include "absl/strings/str_cat.h"
 #include "autoschedule/database/apply_best.h"
-#include "autoschedule/sketch/auto_schedule.h"
+#include "autoschedule/sketch/scheduled_programs.h"
 #include "base/status_macros.h"
 #include "intrin/registry.h"
-#include "ir/substitute.h"
 #include "schedule/layout/hoist_prepack.h"
 #include "schedule/reduction/define_empty_reductions.h"
-#include "verify/verify.h"
 
 namespace tilewright::graph {
 namespace {
@@ -87,8 +85,8 @@ std::optional<ScheduledKernel> KernelOf(const Module& module, const PrimFunc& pr
 // it is written too: extents that the graph knows to be equal are not known to be so in the program.
 class Kernels {
  public:
-  Kernels(const PrimFunc& program, const std::vector<bool>& constant, const Target& target)
-      : program_(program), constant_(constant), target_(target) {}
+  Kernels(const PrimFunc& program, const std::vector<bool>& constant, ScheduledPrograms& programs)
+      : program_(program), constant_(constant), programs_(programs) {}
 
   std::optional<ScheduledKernel> Of(const Module& module) {
     std::optional<ScheduledKernel> kernel = KernelOf(module, program_, constant_);
@@ -99,13 +97,11 @@ class Kernels {
 
  private:
   bool IsValid(const Module& module) const {
-    return std::ranges::all_of(module.functions(), [&](const PrimFunc& function) {
-      return VerifyProgram(function, &target_).verdict() != Verdict::kRefuted;
-    });
+    return std::ranges::none_of(module.functions(), [&](const PrimFunc& f) { return programs_.IsRefuted(f); });
   }
   const PrimFunc& program_;
   const std::vector<bool>& constant_;
-  const Target& target_;
+  ScheduledPrograms& programs_;
   std::optional<bool> program_is_valid_;  // once it is asked for
 };
 
@@ -117,48 +113,6 @@ ScheduledKernel WithPace(ScheduledKernel kernel, const PrimFunc& canonical, cons
 }
 
 }  // namespace
-
-PrimFunc CanonicalProgram(const PrimFunc& program) {
-  FunctionNode::Fields fields = program->fields();
-  fields.name = kKernelMain;
-  fields.is_private = false;
-  std::set<std::string> names;
-  for (const Param& param : fields.params) names.insert(NameOf(param));
-  if (names.size() == fields.params.size()) return PrimFunc(std::move(fields));
-  VarMap scalars;
-  std::set<std::string> seen;
-  const auto fresh_name = [&](const std::string& name) {
-    if (seen.insert(name).second) return name;
-    for (int i = 1;; ++i) {
-      if (const std::string fresh = absl::StrCat(name, "_", i); names.insert(fresh).second) return fresh;
-    }
-  };
-  std::vector<std::string> fresh;
-  for (Param& param : fields.params) {
-    fresh.push_back(fresh_name(NameOf(param)));
-    if (param.buffer || fresh.back() == param.var.name()) continue;
-    const Var scalar(fresh.back(), param.var.dtype());
-    scalars.emplace(param.var, scalar);
-    param.var = scalar;
-  }
-  // Extents may be those scalars.
-  BufferMap buffers;
-  for (size_t i = 0; i < fields.params.size(); ++i) {
-    Buffer& buffer = fields.params[i].buffer;
-    if (!buffer) continue;
-    BufferNode::Fields renamed = buffer->fields();
-    bool changes = renamed.name != fresh[i];
-    renamed.name = fresh[i];
-    for (Expr& extent : renamed.shape) {
-      const Expr substituted = Substitute(extent, scalars);
-      changes |= !substituted.same_as(extent);
-      extent = substituted;
-    }
-    if (changes) buffer = buffers.emplace(buffer, Buffer(std::move(renamed))).first->second;
-  }
-  fields.body = Substitute(fields.body, scalars, buffers);
-  return PrimFunc(std::move(fields));
-}
 
 ScheduledKernel AsWritten(const PrimFunc& canonical) {
   ScheduledKernel kernel{.module = Module(DefineEmptyReductions(canonical))};
@@ -174,15 +128,18 @@ ScheduledKernel AsWritten(const PrimFunc& canonical, const Target& target, std::
 }
 
 absl::StatusOr<ScheduledKernel> ScheduleKernel(const PrimFunc& canonical, const std::vector<bool>& constant,
-                                               const Target& target, const std::string& database) {
+                                               const Target& target, const std::string& database,
+                                               ScheduledPrograms* scheduled) {
   std::vector<int> constants;
   for (size_t i = 0; i < canonical->params.size(); ++i) {
     if (i < constant.size() && constant[i] && canonical->params[i].buffer) constants.push_back(static_cast<int>(i));
   }
-  IntrinRegistry intrins = IntrinRegistry::Builtin();
-  Kernels kernels(canonical, constant, target);
+  ScheduledPrograms own(target);
+  ScheduledPrograms& programs = scheduled != nullptr ? *scheduled : own;
+  Kernels kernels(canonical, constant, programs);
   const PrimFunc marked = constants.empty() ? canonical : MarkConstant(canonical, constants);
   if (!database.empty()) {
+    IntrinRegistry intrins = IntrinRegistry::Builtin();
     TW_ASSIGN_OR_RETURN(const auto opened, Database::Open(database));
     const auto best = ApplyBest(Module(marked), target, opened, &intrins);
     if (best.ok()) {
@@ -192,17 +149,17 @@ absl::StatusOr<ScheduledKernel> ScheduleKernel(const PrimFunc& canonical, const 
       }
     }
   }
-  const AutoScheduled scheduled = AutoSchedule(Module(marked), target, &intrins);
-  if (auto kernel = kernels.Of(scheduled.schedule.module())) {
-    for (const auto* refusals : {&scheduled.refused, &scheduled.reduced}) {
+  const std::shared_ptr<const AutoScheduled> by_rules = programs.Of(marked);
+  if (auto kernel = kernels.Of(by_rules->schedule.module())) {
+    for (const auto* refusals : {&by_rules->refused, &by_rules->reduced}) {
       for (const RuleRefusal& refused : *refusals) kernel->refused.push_back(refused.ToString());
     }
-    return WithPace(*std::move(kernel), canonical, target, scheduled.left_alone);
+    return WithPace(*std::move(kernel), canonical, target, by_rules->left_alone);
   }
   if (!constants.empty()) {
-    const AutoScheduled plain = AutoSchedule(Module(canonical), target, &intrins);
-    if (auto kernel = kernels.Of(plain.schedule.module())) {
-      return WithPace(*std::move(kernel), canonical, target, plain.left_alone);
+    const std::shared_ptr<const AutoScheduled> plain = programs.Of(canonical);
+    if (auto kernel = kernels.Of(plain->schedule.module())) {
+      return WithPace(*std::move(kernel), canonical, target, plain->left_alone);
     }
   }
   return AsWritten(canonical, target, "what the rules make of it is not proven to be the same, or cannot be called");

@@ -5,15 +5,14 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "autoschedule/sketch/scheduled_programs.h"
 #include "graph/executor/kernel.h"
 #include "graph/executor/kernel_pace.h"
+#include "graph/fusion/canonical_program.h"
 #include "ir/function.h"
 #include "target/target.h"
 
 namespace tilewright::graph {
-
-// The names of a kernel's functions, whatever the program is called.
-inline constexpr char kKernelMain[] = "kernel";
 
 struct ScheduledKernel {
   Module module;
@@ -28,14 +27,14 @@ struct ScheduledKernel {
   std::vector<std::string> refused = {};
 };
 
-// The program under the name kKernelMain, with parameters of distinct names: equal programs become equal.
-PrimFunc CanonicalProgram(const PrimFunc& program);
 ScheduledKernel AsWritten(const PrimFunc& canonical);
 // The same where it had to be; `why_not` says why.
 ScheduledKernel AsWritten(const PrimFunc& canonical, const Target& target, std::string why_not);
 // By the database's best record, or by rules. AsWritten where neither gives a module that can be called, or both give
-// one that the verifier refutes and the program as it is written is not.
+// one that the verifier refutes and the program as it is written is not. `scheduled`, which may be null: what the rules
+// made of programs before, for this target.
 absl::StatusOr<ScheduledKernel> ScheduleKernel(const PrimFunc& canonical, const std::vector<bool>& constant,
-                                               const Target& target, const std::string& database);
+                                               const Target& target, const std::string& database,
+                                               ScheduledPrograms* scheduled = nullptr);
 
 }  // namespace tilewright::graph

@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "graph/executor/kernel_pace.h"
+#include "graph/fusion/canonical_program.h"
 #include "gtest/gtest.h"
 #include "ir/analysis.h"
 #include "ir/builder.h"

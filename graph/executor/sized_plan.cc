@@ -31,7 +31,7 @@ class Planner {
   Planner(const PlannedFunction& function, const std::function<std::string(size_t)>& kernel_name)
       : function_(function), plan_(function.plan()), kernel_name_(kernel_name) {}
 
-  absl::StatusOr<SizedSequence> Make(const std::vector<std::string>& results) {
+  absl::StatusOr<SizedPlan> Make(const std::vector<std::string>& results) {
     for (const Var& param : plan_.params) sizes_.AddInput(*cast<TensorTypeNode>(param->type)->shape);
     TW_RETURN_IF_ERROR(RequireGuards(false));
     for (size_t i = 0; i < plan_.tensors.size(); ++i) {
@@ -50,7 +50,7 @@ class Planner {
     sequence_.extents = sizes_.extents();
     sequence_.sizes = sizes_.sizes();
     sequence_.checks = sizes_.checks();
-    return std::move(sequence_);
+    return SizedPlan{std::move(sequence_), std::move(calls_)};
   }
 
  private:
@@ -127,6 +127,17 @@ class Planner {
     return absl::OkStatus();
   }
 
+  // What the functions that a step may call need, at most one of which is called.
+  int64_t WorkspaceBytes(const PlanStep& step) const {
+    const Kernel& kernel = function_.kernels()[static_cast<size_t>(step.program)];
+    int64_t bytes = kernel.main.workspace_bytes;
+    for (const KernelVersion& version : kernel.versions) bytes = std::max(bytes, version.function.workspace_bytes);
+    if (!step.in_place) return bytes;
+    const Kernel& in_place = function_.kernels()[static_cast<size_t>(step.in_place->program)];
+    bytes = std::max(bytes, in_place.main.workspace_bytes);
+    return bytes;
+  }
+
   // Tenants of the arena: the tensors that live there, then the temporaries of each step that has some.
   absl::Status Place() {
     std::vector<SizedTenant> tenants;
@@ -136,7 +147,7 @@ class Planner {
       tenants.push_back({bytes_[i], tensor.first, tensor.last});
     }
     for (size_t s = 0; s < plan_.steps.size(); ++s) {
-      const int64_t bytes = function_.kernels()[static_cast<size_t>(plan_.steps[s].program)].main.workspace_bytes;
+      const int64_t bytes = WorkspaceBytes(plan_.steps[s]);
       temporaries_.push_back(bytes > 0 ? std::optional(tenants.size()) : std::nullopt);
       if (bytes > 0) tenants.push_back({Extent(bytes), static_cast<int>(s), static_cast<int>(s)});
     }
@@ -235,24 +246,73 @@ class Planner {
       call.workspace_offset = Expr();
     } else if (temporaries_[number]) {
       call.workspace_offset = arena_.offsets[*temporaries_[number]];
-      call.workspace_bytes = kernel.main.workspace_bytes;
+      call.workspace_bytes = WorkspaceBytes(step);
     }
-    for (const int param : kernel.main.params) {
-      const auto position = static_cast<size_t>(param);
-      if (param < 0) {
-        const auto packed = static_cast<size_t>(~param);
-        call.arguments.push_back({Memory::kConstants,
-                                  Extent(function_.constants().PackedOffset(static_cast<int>(number), ~param)),
-                                  Extents(kernel.packed[packed].shape)});
-      } else if (position < step.tensors.size()) {
-        call.arguments.push_back(TensorArgument(step.tensors[position]));
-      } else {
-        call.arguments.push_back(
-            {.memory = Memory::kScalar, .at = sizes_.NumberOf(scalars[position - step.tensors.size()])});
-      }
+    call.arguments = ArgumentsOf(number, step.tensors, kernel, kernel.main, scalars);
+    calls_.push_back({number, {&kernel.main}});
+    if (step.in_place) AddInPlace(number, scalars, &call);
+    for (size_t v = 0; v < kernel.versions.size(); ++v) {
+      const KernelVersion& version = kernel.versions[v];
+      SizedSequence::Version added{.function = VersionName(call.function, v),
+                                   .arguments = ArgumentsOf(number, step.tensors, kernel, version.function, scalars)};
+      if (!AddConditions(step, version, &added)) continue;
+      call.versions.push_back(std::move(added));
+      calls_.back().functions.push_back(&version.function);
     }
     sequence_.calls.push_back(std::move(call));
     return absl::OkStatus();
+  }
+
+  void AddInPlace(size_t number, const std::vector<Expr>& scalars, SizedSequence::Call* call) {
+    const PlanStep& step = plan_.steps[number];
+    const PlanStep::InPlace& in_place = *step.in_place;
+    const auto index_of = [&](size_t position) {
+      return static_cast<size_t>(plan_.tensors[static_cast<size_t>(step.tensors[position])].index);
+    };
+    const SizedSequence::SharedMemory shared = {index_of(in_place.read),
+                                                sequence_.num_inputs + index_of(in_place.written)};
+    const Kernel& kernel = function_.kernels()[static_cast<size_t>(in_place.program)];
+    std::vector<int> tensors = step.tensors;
+    tensors.erase(tensors.begin() + static_cast<std::ptrdiff_t>(in_place.read));
+    call->versions.push_back({.shared = {shared},
+                              .function = kernel_name_(static_cast<size_t>(in_place.program)),
+                              .arguments = ArgumentsOf(number, tensors, kernel, kernel.main, scalars)});
+    calls_.back().functions.push_back(&kernel.main);
+    sequence_.shared.push_back(shared);
+  }
+
+  std::vector<SizedSequence::Argument> ArgumentsOf(size_t number, const std::vector<int>& tensors, const Kernel& kernel,
+                                                   const KernelFunction& function, const std::vector<Expr>& scalars) {
+    std::vector<SizedSequence::Argument> arguments;
+    for (const int param : function.params) {
+      const auto position = static_cast<size_t>(param);
+      if (param < 0) {
+        const auto packed = static_cast<size_t>(~param);
+        arguments.push_back({Memory::kConstants,
+                             Extent(function_.constants().PackedOffset(static_cast<int>(number), ~param)),
+                             Extents(kernel.packed[packed].shape)});
+      } else if (position < tensors.size()) {
+        arguments.push_back(TensorArgument(tensors[position]));
+      } else {
+        arguments.push_back({.memory = Memory::kScalar, .at = sizes_.NumberOf(scalars[position - tensors.size()])});
+      }
+    }
+    return arguments;
+  }
+
+  // False: it fits no size.
+  bool AddConditions(const PlanStep& step, const KernelVersion& version, SizedSequence::Version* added) {
+    for (const KernelVersion::Extent& when : version.when) {
+      const auto param = static_cast<size_t>(when.param), dim = static_cast<size_t>(when.dim);
+      if (param >= step.tensors.size() || dim >= shape(step.tensors[param]).size()) return false;
+      const Expr& extent = shape(step.tensors[param])[dim];
+      if (const auto value = AsInt(extent)) {
+        if (*value != when.extent) return false;
+        continue;
+      }
+      added->when.emplace_back(sizes_.NumberOf(extent), when.extent);
+    }
+    return true;
   }
 
   void AddCopies() {
@@ -273,14 +333,17 @@ class Planner {
   SizedArena arena_;
   std::vector<std::optional<size_t>> temporaries_;  // by step: the tenant
   SizedSequence sequence_;
+  std::vector<SizedPlan::Call> calls_;
 };
 
 }  // namespace
 
-absl::StatusOr<SizedSequence> PlanForAllSizes(const PlannedFunction& function,
-                                              const std::function<std::string(size_t)>& kernel_name,
-                                              const std::vector<std::string>& results) {
+absl::StatusOr<SizedPlan> PlanForAllSizes(const PlannedFunction& function,
+                                          const std::function<std::string(size_t)>& kernel_name,
+                                          const std::vector<std::string>& results) {
   return Planner(function, kernel_name).Make(results);
 }
+
+std::string VersionName(const std::string& name, size_t version) { return absl::StrCat(name, "_version", version); }
 
 }  // namespace tilewright::graph

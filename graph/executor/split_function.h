@@ -22,7 +22,7 @@ struct SplitFunction {
 
 SplitFunction SplitAtObstacles(const Function& function);
 
-// What a binding is when it is no call of a program, "value y of operator host.nonzero" for example.
+// What a binding is when it is not a call of a program, "value y of operator host.nonzero" for example.
 std::string DescribeStep(const Binding& binding);
 
 }  // namespace tilewright::graph

@@ -74,7 +74,9 @@ class WorkerRun : public BoundRun {
     for (size_t i = 0; i < outputs.size(); ++i) add(plan.results[i], outputs[i]);
     std::vector<TwTensor*> pointers;
     for (TwTensor& tensor : tensors) pointers.push_back(&tensor);
-    return module_->Run(kName, pointers, options.parallel);
+    TW_RETURN_IF_ERROR(module_->Run(kName, pointers, options.parallel));
+    if (options.instructions != nullptr) *options.instructions = module_->LastCall().instructions;
+    return absl::OkStatus();
   }
 
   int64_t launches() const override { return 0; }

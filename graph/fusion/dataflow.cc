@@ -109,6 +109,9 @@ void BlockGraph::AddNode(const GraphModule& module, const Binding& binding, bool
   node.producers.assign(producers.begin(), producers.end());
   for (int producer : producers) nodes_[static_cast<size_t>(producer)].readers.push_back(index);
   is_kernel_.push_back(node.kind == NodeKind::kKernel);
+  if (node.kind == NodeKind::kKernel) {
+    for (const VarNode* var : reads.vars) kernels_reading_[var].push_back(index);
+  }
   nodes_.push_back(std::move(node));
   node_of_[binding.var.get()] = index;
   group_of_.push_back(group);
@@ -181,6 +184,27 @@ bool BlockGraph::MayMerge(const Edge& edge, int consumer) const {
     });
   });
 }
+
+std::vector<int> BlockGraph::SiblingsOf(int group) const {
+  std::set<int> siblings;
+  for (int member : members(group)) {
+    if (nodes_[static_cast<size_t>(member)].kind != NodeKind::kKernel) continue;
+    Reads reads;
+    reads.Visit(nodes_[static_cast<size_t>(member)].binding.value);
+    for (const VarNode* var : reads.vars) {
+      for (int reader : kernels_reading_.at(var)) {
+        const int other = group_of(reader);
+        if (other != group && members(other).back() < members(group).back()) siblings.insert(other);
+      }
+    }
+  }
+  std::vector<int> latest_first(siblings.begin(), siblings.end());
+  std::sort(latest_first.begin(), latest_first.end(),
+            [&](int a, int b) { return members(a).back() > members(b).back(); });
+  return latest_first;
+}
+
+bool BlockGraph::AreIndependent(int a, int b) const { return !Reaches(a, b, {}) && !Reaches(b, a, {}); }
 
 std::vector<int> BlockGraph::Merged(const Edge& edge, int consumer) const {
   std::set<int> all(members(consumer).begin(), members(consumer).end());

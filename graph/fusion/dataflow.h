@@ -52,6 +52,10 @@ class BlockGraph {
   bool MayMerge(const Edge& edge, int consumer) const;
   // The views join where they are.
   void Merge(const Edge& edge, int consumer);
+  // Kernel groups that read a variable which this one reads too, those that come before it, the latest first.
+  std::vector<int> SiblingsOf(int group) const;
+  // Whether nothing leads from one group to the other: they may be merged by an edge without views.
+  bool AreIndependent(int a, int b) const;
   // What the group would have as members.
   std::vector<int> Merged(const Edge& edge, int consumer) const;
   KernelForm FormOfGroup(const std::vector<int>& members) const;
@@ -73,6 +77,7 @@ class BlockGraph {
 
   std::vector<Node> nodes_;
   std::unordered_map<const VarNode*, int> node_of_;
+  std::unordered_map<const VarNode*, std::vector<int>> kernels_reading_;
   std::unordered_map<const tilewright::VarNode*, int> defines_symbol_;
   int last_effect_ = -1;
   std::vector<int> group_of_;

@@ -296,7 +296,7 @@ class ScaleFolder : public Mutator {
     return builder().Emit(CallTir(name, used, TensorType(type, shape)), "scaled");
   }
 
-  // The producer with scaled weights; false where it is no sum of products with constant weights.
+  // The producer with scaled weights; false where it is not a sum of products with constant weights.
   absl::StatusOr<bool> FoldInto(const CallTirNode& producer, const Scale& scale, const CallTirNode& call,
                                 const std::vector<Value>& args, const Var& var) {
     const PrimFunc program = builder().module().FindProgram(producer.function);

@@ -4,16 +4,20 @@
 //   lv1 = R.call_tir(cls.add, (lv, b))      ->
 //   lv2 = R.call_tir(cls.relu, (lv1,))
 //
-// There is one mechanism. Two kernels of which one reads the other's result may become one: a program with the blocks of
-// both, in which the result is a temporary. What becomes of the blocks is autoschedule's business, as of any program:
-// elementwise ones are computed where they are used, epilogues in the tiles of a product, stages of a row one after the
-// other while it is in the first cache.
+// There is one mechanism. Two kernels of which one reads the other's result may become one: a program with the blocks
+// of both, in which the result is a temporary. What becomes of the blocks is autoschedule's business, as of any
+// program: elementwise ones are computed where they are used, epilogues in the tiles of a product, stages of a row one
+// after the other while it is in the first cache.
+//
+// Siblings read the same and wait for nothing of each other: several statistics or functions of one input. They come
+// last, and are joined where they become fewer loop nests.
 //
 // Legal is what the verifier does not refute and no third kernel lies between. Profitable is what the cost ladder says:
 // the joined program is projected to take no longer than its parts. No operator and no pattern has a name here.
 //
 // Light kernels (elementwise, movement, reductions along rows) are joined with each other first, then with the products
-// and windows that they read from or feed; at most one of these is in a kernel.
+// and windows that they read from or feed. Two products are in one kernel where a reduction stands between them and
+// the schedule is one loop nest: attention, whose scores then stay in the caches.
 #pragma once
 
 #include <memory>

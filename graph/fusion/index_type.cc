@@ -47,7 +47,11 @@ DataType IndexTypeOf(const PrimFunc& program) {
 
 class IndexRewriter : public BlockMutator {
  public:
-  explicit IndexRewriter(DataType type) : type_(type) {}
+  // `facts`: what holds of symbols.
+  explicit IndexRewriter(DataType type, const std::vector<Expr>& facts = {})
+      : type_(type), uses_facts_(!facts.empty()) {
+    for (const Expr& fact : facts) analyzer_.Assume(fact);
+  }
   using BlockMutator::Mutate;
 
   Block MutateBlock(const Block& block) override {
@@ -68,7 +72,14 @@ class IndexRewriter : public BlockMutator {
     const bool compares = IsComparison(op->op) && op->a.dtype().is_index() && !Loads(self);
     return compares ? Index(self) : BlockMutator::MutateBinary(op, self);
   }
-  Expr MutateLoad(const LoadNode* op, const Expr& /*self*/) override { return op->buffer.Load(Indices(op->indices)); }
+  Expr MutateLoad(const LoadNode* op, const Expr& /*self*/) override {
+    std::vector<Expr> indices = Indices(op->indices);
+    for (size_t d = 0; uses_facts_ && d < indices.size(); ++d) {
+      const auto extent = AsInt(op->buffer->shape[d]);
+      if (extent && NeedsFacts(op->indices[d], *extent)) indices[d] = Min(indices[d], Const(type_, *extent - 1));
+    }
+    return op->buffer.Load(std::move(indices));
+  }
   Stmt MutateStore(const StoreNode* op, const Stmt& /*self*/) override {
     return Stmt(new StoreNode(op->buffer, Mutate(op->value), Indices(op->indices)));
   }
@@ -94,10 +105,18 @@ class IndexRewriter : public BlockMutator {
     Variable index{Symbol(var.name(), type_), Symbol(var.name(), DataType::Int(64))};
     // A variable of one value would go; a sum of one product is no longer one without it.
     const Expr extent = IsInt(domain.extent, 1) ? Expr(2) : domain.extent;
-    analyzer_.Bind(index.wide, {CastTo(DataType::Int(64), domain.min), CastTo(DataType::Int(64), extent)});
+    for (arith::Analyzer* analyzer : {&analyzer_, &without_facts_}) {
+      analyzer->Bind(index.wide, {CastTo(DataType::Int(64), domain.min), CastTo(DataType::Int(64), extent)});
+    }
     own_of_.emplace(index.wide.get(), index.own);
     as_wide_[index.wide] = CastTo(DataType::Int(64), index.own);
     return vars_.emplace(var.get(), std::move(index)).first->second.own;
+  }
+
+  // Whether the facts alone keep the index below the extent: the program is right at all sizes where it is bounded.
+  bool NeedsFacts(const Expr& e, int64_t extent) {
+    const Expr index = Wide(e), end = Const(DataType::Int(64), extent);
+    return index.dtype().is_index() && !without_facts_.CanProveLess(index, end) && analyzer_.CanProveLess(index, end);
   }
 
   std::vector<Expr> Indices(const std::vector<Expr>& indices) {
@@ -162,7 +181,8 @@ class IndexRewriter : public BlockMutator {
   }
 
   const DataType type_;
-  arith::Analyzer analyzer_;
+  const bool uses_facts_;
+  arith::Analyzer analyzer_, without_facts_;
   std::unordered_map<const SymbolNode*, Variable> vars_;  // by variable of the old program
   std::unordered_map<const SymbolNode*, Symbol> own_of_;  // by wide variable
   VarMap as_wide_;                                        // wide variables as the program has them
@@ -174,6 +194,30 @@ PrimFunc WithIndexType(const PrimFunc& program, DataType type) {
   if (!IsRegular(program)) return program;
   tilewright::FunctionNode::Fields fields = program->fields();
   fields.body = IndexRewriter(type).Mutate(program->body);
+  return PrimFunc(std::move(fields));
+}
+
+PrimFunc WithFacts(const PrimFunc& program, const std::vector<Expr>& facts) {
+  if (!IsRegular(program)) return program;
+  arith::Analyzer analyzer;
+  for (const Expr& fact : facts) analyzer.Assume(fact);
+  BufferMap simpler;
+  const auto simplify = [&](const Buffer& buffer) {
+    BufferNode::Fields fields = buffer->fields();
+    bool changes = false;
+    for (Expr& extent : fields.shape) {
+      const Expr simple = analyzer.Simplify(extent);
+      changes |= !simple.same_as(extent);
+      extent = simple;
+    }
+    return changes ? simpler.emplace(buffer, Buffer(std::move(fields))).first->second : buffer;
+  };
+  tilewright::FunctionNode::Fields fields = program->fields();
+  for (Param& param : fields.params) {
+    if (param.buffer) param.buffer = simplify(param.buffer);
+  }
+  for (const Buffer& buffer : cast<BlockRealizeNode>(program->body)->block->alloc_buffers) simplify(buffer);
+  fields.body = IndexRewriter(IndexTypeOf(program), facts).Mutate(Substitute(program->body, {}, simpler));
   return PrimFunc(std::move(fields));
 }
 

@@ -34,7 +34,7 @@ struct IntegerForm {
 
 // The form of a regular program (program_form.h) with one sum of products. `constants`: the constant that a parameter
 // is, or null. `floats`: whether operands may be scaled to f32. Nothing where the program is no such sum, where it has
-// that form already, where weights without their zero points are no signed bytes, or where sums might not fit int32.
+// that form already, where weights without their zero points are not signed bytes, or where sums might not fit int32.
 std::optional<IntegerForm> IntegerFormOf(const PrimFunc& program, const std::vector<const ConstantNode*>& constants,
                                          bool floats);
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "autoschedule/program/sizes.h"
 #include "graph/ir/functor.h"
 #include "graph/ir/structural.h"
 #include "ir/structural.h"
@@ -57,7 +58,12 @@ std::string FusionKey(const GraphModule& module, const Function& function) {
   programs.VisitFunction(function);
   std::string key = absl::StrCat("joined kernels of ", absl::Hex(StructuralHash(function)));
   for (const std::string& name : programs.names) {
-    absl::StrAppend(&key, "\n", name, " ", absl::Hex(tilewright::StructuralHash(module.FindProgram(name))));
+    const PrimFunc program = module.FindProgram(name);
+    absl::StrAppend(&key, "\n", name, " ", absl::Hex(tilewright::StructuralHash(program)));
+    const LikelySizes likely = LikelySizes::Of(program);
+    for (const auto& [extent, sizes] : likely.named()) {
+      absl::StrAppend(&key, " ", extent, "=", sizes.front());
+    }
   }
   return key;
 }

@@ -1,7 +1,7 @@
 // Which kernels fusion has joined, kept from one load of a model to the next.
 //
-// Fusion asks for the schedules of some hundred programs, which takes longer than all the rest of a load from the cache.
-// What it decides depends on the function, its programs and the target alone, so that it can be kept.
+// Fusion asks for the schedules of some hundred programs, which takes longer than all the rest of a load from the
+// cache. What it decides depends on the function, its programs and the target alone, so that it can be kept.
 #pragma once
 
 #include <functional>
@@ -29,7 +29,7 @@ struct JoinedGroups {
 using FusionDecision = std::vector<std::vector<JoinedGroups>>;
 
 std::string ToText(const FusionDecision& decision);
-// Nothing where the text is no decision.
+// Nothing where the text is not a decision.
 std::optional<FusionDecision> ParseDecision(const std::string& text);
 
 // Equal where the function and its programs are, by their structural hashes.

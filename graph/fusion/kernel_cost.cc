@@ -1,20 +1,21 @@
 #include "graph/fusion/kernel_cost.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "autoschedule/cost/projected.h"
 #include "autoschedule/program/contraction.h"
 #include "autoschedule/program/top_nests.h"
-#include "autoschedule/sketch/auto_schedule.h"
 #include "base/phases.h"
+#include "graph/fusion/canonical_program.h"
+#include "graph/fusion/likely_sizes.h"
 #include "graph/fusion/program_form.h"
 #include "graph/fusion/read_offsets.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
 #include "schedule/layout/hoist_prepack.h"
-#include "verify/verify.h"
 
 namespace tilewright::graph {
 namespace {
@@ -35,6 +36,11 @@ int CountMentioned(const Expr& index, const std::vector<IterVar>& iters, bool* r
     *reduces |= found && iter.kind == IterKind::kReduce;
   }
   return count;
+}
+
+bool Reduces(const BlockNode& block) {
+  return std::any_of(block.iter_vars.begin(), block.iter_vars.end(),
+                     [](const IterVar& iter) { return iter.kind == IterKind::kReduce; });
 }
 
 // Whether the reduction reads elements around each of its results: an index mixes a reduction iterator with others.
@@ -99,8 +105,7 @@ KernelForm FormOf(const PrimFunc& program) {
     ++form.blocks;
     const BlockNode& block = *realize->block;
     form.pointwise = form.pointwise && IsPointwise(block, &loaded);
-    const bool reduces = std::any_of(block.iter_vars.begin(), block.iter_vars.end(),
-                                     [](const IterVar& iter) { return iter.kind == IterKind::kReduce; });
+    const bool reduces = Reduces(block);
     if (reduces && MatchContraction(*realize).ok()) {
       ++form.contractions;
     } else if (reduces && ReadsWindow(block)) {
@@ -111,39 +116,78 @@ KernelForm FormOf(const PrimFunc& program) {
   return form;
 }
 
+bool ChainsProducts(const PrimFunc& program) {
+  if (!IsRegular(program)) return false;
+  enum Reach { kOther, kProduct, kReduced };  // what a buffer was made of: the latest step
+  std::unordered_map<const tilewright::VarNode*, Reach> made;
+  bool chained = false, adjacent = false;
+  PreOrder(cast<BlockRealizeNode>(program->body)->block->body, [&](const Stmt& stmt) {
+    const auto* realize = dyn_cast<BlockRealizeNode>(stmt);
+    if (realize == nullptr) return true;
+    const BlockNode& block = *realize->block;
+    Reach reach = kOther;
+    for (const BufferRegion& read : block.reads) {
+      const auto known = made.find(read.buffer->data.get());
+      if (known != made.end()) reach = std::max(reach, known->second);
+    }
+    if (MatchContraction(*realize).ok()) {
+      chained |= reach == kReduced;
+      adjacent |= reach == kProduct;
+      reach = kProduct;
+    } else if (reach == kProduct && Reduces(block)) {
+      reach = kReduced;
+    }
+    for (const BufferRegion& write : block.writes) made[write.buffer->data.get()] = reach;
+    return false;
+  });
+  return chained && !adjacent;
+}
+
 const KernelCost& KernelCosts::Of(const PrimFunc& unmarked, const std::vector<int>& constants) {
   const auto marked = [&](const PrimFunc& f) { return constants.empty() ? f : MarkConstant(f, constants); };
   const PrimFunc program = marked(WithoutReadOffsets(unmarked, constants).program);
   const uint64_t hash = tilewright::StructuralHash(program);
   const auto [begin, end] = costs_.equal_range(hash);
   for (auto it = begin; it != end; ++it) {
-    if (tilewright::StructuralEqual(it->second.program, program)) return it->second.cost;
+    if (SameLikelySizes(it->second.program, program) && tilewright::StructuralEqual(it->second.program, program)) {
+      return it->second.cost;
+    }
   }
-  return costs_.emplace(hash, Entry{program, Compute(marked(unmarked))})->second.cost;
+  return costs_.emplace(hash, Entry{program, Compute(marked(CanonicalProgram(unmarked)))})->second.cost;
 }
 
 KernelCost KernelCosts::Compute(const PrimFunc& program) {
   KernelCost cost;
-  const AutoScheduled scheduled = AutoSchedule(Module(program), target_, &intrins_);
-  const std::vector<PrimFunc>& functions = scheduled.schedule.module().functions();
+  const std::shared_ptr<const AutoScheduled> scheduled = scheduled_.Of(program);
+  const std::vector<PrimFunc>& functions = scheduled->schedule.module().functions();
   // A packing of constants is a function of its own, which runs once.
   const auto own =
       std::find_if(functions.begin(), functions.end(), [&](const PrimFunc& f) { return f->name == program->name; });
   const PrimFunc& function = own == functions.end() ? functions.front() : *own;
   Phase project("project");
-  const Projection projection = Project(function, target_);
+  const Projection projection = Project(function, target());
   project.End();
   cost.seconds = projection.seconds + kCallSeconds;
   cost.limiter = projection.limiter;
   cost.nests = CountTopNests(function);
-  if (!scheduled.left_alone.empty()) {
-    cost.why_not = scheduled.left_alone.front().ToString();
-    return cost;
-  }
-  const VerifyResult verified = VerifyProgram(function, &target_);
-  cost.good = verified.verdict() != Verdict::kRefuted;
-  if (!cost.good) cost.why_not = "the verifier refutes its schedule";
+  if (!scheduled->left_alone.empty()) cost.why_not = scheduled->left_alone.front().ToString();
+  cost.scheduled = function;
   return cost;
+}
+
+double KernelCosts::Elements(const TensorTypeNode& type) const {
+  const LikelySizes likely = SizesNamed(sizes_);
+  double count = 1;
+  for (const Expr& extent : *type.shape) count *= static_cast<double>(likely.Likely(extent));
+  return count;
+}
+
+const std::string& KernelCosts::WhyNot(const KernelCost& cost) {
+  const auto [it, is_new] = why_not_.try_emplace(&cost, cost.why_not);
+  if (is_new && it->second.empty() && scheduled_.IsRefuted(cost.scheduled)) {
+    it->second = "the verifier refutes its schedule";
+  }
+  return it->second;
 }
 
 }  // namespace tilewright::graph

@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "autoschedule/program/sizes.h"
+#include "autoschedule/sketch/scheduled_programs.h"
 #include "graph/ir/value.h"
-#include "intrin/registry.h"
 #include "ir/function.h"
 #include "target/target.h"
 
@@ -19,9 +21,8 @@ struct KernelCost {
   double seconds = 0;   // of one call, with what calling costs
   std::string limiter;  // "arithmetic", "L2", ...
   int nests = 0;        // at the top of its schedule: on a GPU each of them is a launch
-  // Whether all blocks are scheduled and the scheduled program is not refuted (verify/).
-  bool good = false;
-  std::string why_not;  // where it is not
+  std::string why_not;  // why a block is not scheduled; empty: all are
+  PrimFunc scheduled;
 };
 
 // What stands in a program, for the question what it may be joined with.
@@ -33,18 +34,33 @@ struct KernelForm {
   // Each element of what a block writes depends on the elements at the same place, or in the same row or column, and
   // each buffer is read once.
   bool pointwise = true;
-  // Computes: more than one kernel of these is not joined.
+  // Computes: of these, kernels are joined where their products are chained alone.
   bool heavy() const { return contractions + windows > 0; }
 };
 KernelForm FormOf(const PrimFunc& program);
 
+// Whether each product that reads what another one gives reads it past a reduction, and one does:
+//
+//   P = Q K;  E = exp(P - max P);  O = E V      chained: a block of rows of P need not go through memory
+//   P = X W;  H = gelu(P);  O = H V             not chained
+bool ChainsProducts(const PrimFunc& program);
+
 class KernelCosts {
  public:
-  explicit KernelCosts(Target target) : target_(std::move(target)), intrins_(IntrinRegistry::Builtin()) {}
+  // `scheduled`: where schedules for the target are remembered for others; null: here alone. `sizes`: those that the
+  // symbolic extents of functions probably have, where somebody says so (likely_sizes.h).
+  explicit KernelCosts(const Target& target, ScheduledPrograms* scheduled = nullptr, SizesByName sizes = {})
+      : own_(target), scheduled_(scheduled != nullptr ? *scheduled : own_), sizes_(std::move(sizes)) {}
 
   // `constants`: the parameters, by position, whose elements are known; what only packs them runs once.
   const KernelCost& Of(const PrimFunc& program, const std::vector<int>& constants);
-  const Target& target() const { return target_; }
+  // Why the program of a cost that Of gave is not a kernel: blocks of it are not scheduled, or the verifier refutes its
+  // schedule. Empty: it is one. Verification takes longer than scheduling, so this is asked of kernels that pay.
+  const std::string& WhyNot(const KernelCost& cost);
+  const Target& target() const { return own_.target(); }
+  const SizesByName& sizes() const { return sizes_; }
+  // How many elements a tensor of known rank has, by likely sizes.
+  double Elements(const TensorTypeNode& type) const;
   size_t size() const { return costs_.size(); }  // programs that were scheduled
 
  private:
@@ -54,9 +70,11 @@ class KernelCosts {
     PrimFunc program;  // without offsets
     KernelCost cost;
   };
-  const Target target_;
-  IntrinRegistry intrins_;
+  ScheduledPrograms own_;
+  ScheduledPrograms& scheduled_;
+  const SizesByName sizes_;
   std::unordered_multimap<uint64_t, Entry> costs_;
+  std::unordered_map<const KernelCost*, std::string> why_not_;  // of those that were asked for
 };
 
 }  // namespace tilewright::graph

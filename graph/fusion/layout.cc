@@ -54,8 +54,17 @@ class LayoutPlan : public Visitor {
   void Run(const Function& function) {
     for (const Var& param : function->params) fixed_.insert(param.get());
     VisitFunction(function);
-    std::unordered_set<const VarNode*> wanted;
+    std::unordered_set<const VarNode*> wanted, plain, left;
     for (const VarNode* var : wants_) wanted.insert(Root(var));
+    // What transposes lead into and out of, and nothing else.
+    for (const VarNode* var : made_) {
+      if (read_plain_.contains(var)) plain.insert(Root(var));
+    }
+    for (const VarNode* var : fixed_) plain.insert(Root(var));
+    for (const VarNode* out : leaves_) left.insert(Root(out));
+    for (const VarNode* in : enters_) {
+      if (!plain.contains(Root(in)) && left.contains(Root(in))) wanted.insert(Root(in));
+    }
     for (const VarNode* var : made_) {
       if (!fixed_.contains(var) && wanted.contains(Root(var))) channels_last_.insert(var);
     }
@@ -104,10 +113,12 @@ class LayoutPlan : public Visitor {
     const bool image = form->image[result];
     if (image) made_.push_back(var.get());
     if (form->wants_channels_last) wants_.push_back(var.get());
+    if (form->from_channels_last) enters_.push_back(var.get());
     for (size_t i = 0; i < call.args.size(); ++i) {
       const auto* arg = dyn_cast<VarNode>(call.args[i]);
       if (arg == nullptr) continue;
       if (form->reads_plain) read_plain_.insert(arg);
+      if (form->to_channels_last) leaves_.push_back(arg);
       if (image && form->image[i]) Join(arg, var.get());
     }
   }
@@ -137,7 +148,7 @@ class LayoutPlan : public Visitor {
   const GraphModule& module_;
   std::map<std::string, std::optional<LayoutForm>> forms_;
   std::unordered_map<const VarNode*, const VarNode*> parents_;
-  std::vector<const VarNode*> made_, wants_;
+  std::vector<const VarNode*> made_, wants_, enters_, leaves_;
   std::unordered_set<const VarNode*> fixed_, read_plain_, channels_last_, tuples_, views_;
 };
 

@@ -1,6 +1,6 @@
 // AssignLayouts: in which order of dimensions each value is stored.
 //
-//   y[n, o, i, j] += x[n, c, i + r, j + s] * w[o, c, r, s]   ->   y[n, i, j, o] += x[n, i + r, j + s, c] * w[r, s, c, o]
+//   y[n, o, i, j] += x[n, c, i + r, j + s] * w[o, c, r, s]  ->   y[n, i, j, o] += x[n, i + r, j + s, c] * w[r, s, c, o]
 //
 // Products whose output channel is not the last dimension run several times as long as with channels last, because
 // neither operand has a contiguous dimension to share with the output. Values that such a product reads or writes form
@@ -9,6 +9,12 @@
 // weights are constants in a new order, and every other program reads and writes it by new indices, so that an explicit
 // transpose becomes a copy or less. Only what nobody can read in another order (results of the function, operators
 // without a program) is a transposed copy. Which programs these are follows from their index expressions.
+//
+// Products with zeros between the elements of an image (transposed convolutions) ask for it where there are more
+// channels than positions in a row: such rows are poor vectors, longer ones good ones.
+//
+// A component without such a product is stored channels last too where transposes alone lead into it and out of it, as
+// those around a pool of images whose channels come last: they become copies.
 #pragma once
 
 #include <map>
@@ -30,7 +36,9 @@ struct LayoutForm {
   // Temporaries that are images.
   std::vector<const BufferNode*> temporaries;
   bool wants_channels_last = false;
-  // A product that is no convolution: it reads its operands in the order of their types.
+  // A transpose: (batch, positions..., channel) becomes (batch, channel, positions...), or the other way round.
+  bool from_channels_last = false, to_channels_last = false;
+  // A product that is not a convolution: it reads its operands in the order of their types.
   bool reads_plain = false;
 };
 LayoutForm LayoutFormOf(const PrimFunc& program);

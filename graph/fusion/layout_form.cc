@@ -1,9 +1,12 @@
 #include <algorithm>
+#include <ranges>
 #include <set>
 #include <unordered_set>
 
 #include "autoschedule/program/contraction.h"
 #include "graph/fusion/layout.h"
+#include "ir/analysis.h"
+#include "ir/builtin.h"
 #include "ir/functor.h"
 
 namespace tilewright::graph {
@@ -40,7 +43,8 @@ struct Access {
 
 // What a block stores and loads.
 struct BlockAccesses {
-  const BlockRealizeNode* realize = nullptr;
+  Stmt statement;
+  const BlockRealizeNode* realize = nullptr;  // that statement
   std::vector<Access> stores, loads;
 };
 
@@ -50,6 +54,7 @@ std::vector<BlockAccesses> BlocksOf(const PrimFunc& program) {
     const auto* realize = dyn_cast<BlockRealizeNode>(stmt);
     if (realize == nullptr) return true;
     BlockAccesses& block = blocks.emplace_back();
+    block.statement = stmt;
     block.realize = realize;
     PreOrder(realize->block->body, [&](const Stmt& s) {
       if (const auto* store = dyn_cast<StoreNode>(s)) block.stores.push_back(Access::Of(store->buffer, store->indices));
@@ -68,12 +73,28 @@ std::vector<BlockAccesses> BlocksOf(const PrimFunc& program) {
 bool SameDimensions(const Access& a, const Access& b) {
   const size_t rank = a.at.size();
   if (rank < 3 || b.at.size() != rank) return false;
-  if (Meet(a.at[1], b.at[1])) return true;
-  if (!Meet(a.at[0], b.at[0]) && !a.at[0].empty() && !b.at[0].empty()) return false;
-  for (size_t d = 2; d < rank; ++d) {
-    if (Meet(a.at[d], b.at[d])) return true;
-  }
-  return false;
+  const bool positions =
+      std::ranges::any_of(std::views::iota(size_t{2}, rank), [&](size_t d) { return Meet(a.at[d], b.at[d]); });
+  const bool batch = Meet(a.at[0], b.at[0]) || a.at[0].empty() || b.at[0].empty();
+  // Weights (in, out, window...) have neither.
+  return Meet(a.at[1], b.at[1]) ? positions || batch : positions && batch;
+}
+
+// Whether the block is a product of elements of which some are chosen or zero: such as those between which a transposed
+// convolution puts zeros, which the schedule skips (schedule/algebra/skip_zero_terms.h).
+bool IsProductOfChosen(const BlockAccesses& block) {
+  const Stmt chosen = RewriteExprs(block.statement, [](const Expr& e) {
+    const auto* call = dyn_cast<tilewright::CallNode>(e);
+    return call != nullptr && call->op == kIfThenElse && IsZero(call->args[2]) ? call->args[1] : e;
+  });
+  return MatchContraction(*cast<BlockRealizeNode>(chosen)).ok();
+}
+
+// Whether an image has more channels than rows of the other one have positions. Vectors run along the last dimension:
+// rows are read in vectors too, unless they are short.
+bool HasMoreChannels(const BufferNode& image, const BufferNode& rows) {
+  const auto channels = AsInt(image.shape[1]), positions = AsInt(rows.shape.back());
+  return channels && positions && *channels > *positions;
 }
 
 class FormFinder {
@@ -84,6 +105,7 @@ class FormFinder {
     form_.image.resize(program_->params.size());
     form_.weights.resize(program_->params.size());
     FindImages();
+    FindTranspose();
     for (const BlockAccesses& block : blocks_) {
       form_.reads_plain |= !LookAtProduct(block);
     }
@@ -126,6 +148,22 @@ class FormFinder {
     }
   }
 
+  // Whether the program's only block copies elements to other places.
+  void FindTranspose() {
+    if (blocks_.size() != 1 || blocks_[0].stores.size() != 1 || blocks_[0].loads.size() != 1) return;
+    const auto* store = dyn_cast<StoreNode>(blocks_[0].realize->block->body);
+    if (store == nullptr || !isa<LoadNode>(store->value)) return;
+    const Access &to = blocks_[0].stores[0], &from = blocks_[0].loads[0];
+    const size_t rank = to.at.size();
+    const auto one_each = [](const Access& access) {
+      return std::ranges::all_of(access.at, [](const Iterators& i) { return i.size() == 1; });
+    };
+    if (rank < 3 || from.at.size() != rank || !one_each(to) || !one_each(from)) return;
+    const Permutation order = ChannelsLast(static_cast<int>(rank));
+    form_.from_channels_last = Permute(to.at, order) == from.at;
+    form_.to_channels_last = Permute(from.at, order) == to.at;
+  }
+
   // False for a product that is not one of an image and weights.
   bool LookAtProduct(const BlockAccesses& block) {
     if (!block.realize->block->init || block.stores.size() != 1) return true;
@@ -146,7 +184,8 @@ class FormFinder {
     }
     const bool channel_of_weights =
         store.at[1].size() == 1 && other->Mentions(*store.at[1].begin()) && !image->Mentions(*store.at[1].begin());
-    form_.wants_channels_last |= channel_of_weights && product;
+    form_.wants_channels_last |=
+        channel_of_weights && (product || (HasMoreChannels(*store.buffer, *image->buffer) && IsProductOfChosen(block)));
     return true;
   }
 

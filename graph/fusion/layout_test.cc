@@ -152,6 +152,22 @@ TEST_F(Layout, ExplicitTransposesVanish) {
   Compare({Conv(first, 16, 4)});
 }
 
+// A pool of images whose channels come last, as one of its kind and the transposes around it.
+TEST_F(Layout, TransposesAroundAPoolVanish) {
+  const std::string first = Node("Transpose", {Input({1, 8, 9, 4})}, {{"perm", {0, 3, 1, 2}}});
+  const std::string pool = Node("MaxPool", {first}, {{"kernel_shape", {2, 2}}, {"strides", {2, 1}}});
+  const std::string last = Node("Transpose", {Node("Relu", {pool})}, {{"perm", {0, 2, 3, 1}}});
+  const GraphModule module = Compare({last});
+  EXPECT_EQ(CallsOfShape(module, {1, 4, 8, 4}), CountProgramCalls(module));
+  EXPECT_EQ(CountProgramCalls(module), 1);
+}
+
+TEST_F(Layout, TransposesOnOneSideStay) {
+  const std::string first = Node("Transpose", {Input({1, 8, 9, 4})}, {{"perm", {0, 3, 1, 2}}});
+  const std::string pool = Node("MaxPool", {first}, {{"kernel_shape", {2, 2}}});
+  Compare({pool, Node("Transpose", {pool}, {{"perm", {0, 2, 3, 1}}})});
+}
+
 TEST_F(Layout, PositionsThatBecomeOneDimension) {
   const std::string conv = Conv(Input({1, 3, 8, 8}), 3, 16);
   const std::string flat = Node("Reshape", {conv, Target({0, 0, -1})});
@@ -170,6 +186,31 @@ TEST_F(Layout, ConvolutionsOfOneDimension) {
   const std::string x = Input({2, 4, 20});
   const std::string conv = Node("Conv", {x, Weights({8, 4, 3})}, {{"pads", {1, 1}}});
   Compare({Node("Conv", {Node("Relu", {conv}), Weights({4, 8, 3})})});
+}
+
+// Images with zeros between their elements are stored as others are.
+TEST_F(Layout, TransposedConvolutionsOfManyChannels) {
+  const auto transposed = [&](const std::string& x, const std::vector<int64_t>& weights, const Ints& ints) {
+    return Node("ConvTranspose", {x, Weights(weights)}, ints);
+  };
+  const std::string a = transposed(Input({1, 8, 5, 7}), {8, 12, 3, 3},
+                                   {{"strides", {2, 2}}, {"pads", {1, 1, 1, 1}}, {"output_padding", {1, 1}}});
+  const std::string b = transposed(Node("Relu", {a}), {12, 6, 2, 4}, {{"strides", {2, 3}}, {"dilations", {2, 1}}});
+  const std::string grouped = transposed(b, {6, 4, 3, 3}, {{"strides", {2, 2}}, {"group", {2}}});
+  const GraphModule module = Compare({Node("MaxPool", {grouped}, {{"kernel_shape", {2, 2}}})}, {"FuseKernels"});
+  EXPECT_EQ(CallsOfShape(module, {1, 10, 14, 12}), 2);
+}
+
+// Rows of many positions are vectors as they are.
+TEST_F(Layout, TransposedConvolutionsOfOneAndThreeDimensions) {
+  const auto transposed = [&](const std::vector<int>& x, const std::vector<int64_t>& weights, const Ints& ints) {
+    return Node("ConvTranspose", {Input(x), Weights(weights)}, ints);
+  };
+  const GraphModule module = Compare({transposed({2, 6, 9}, {6, 5, 4}, {{"strides", {3}}, {"pads", {1, 2}}}),
+                                      transposed({1, 4, 3, 5, 4}, {4, 7, 2, 2, 3}, {{"strides", {2, 1, 2}}})},
+                                     {"FuseKernels"});
+  EXPECT_EQ(CallsOfShape(module, {2, 5, 25}), 1);
+  EXPECT_EQ(CallsOfShape(module, {1, 6, 6, 9, 7}), 1);
 }
 
 TEST_F(Layout, BatchNormalizationGoesIntoTheWeights) {

@@ -6,6 +6,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "absl/status/statusor.h"
+#include "autoschedule/program/contraction.h"
 #include "graph/fusion/block_mutator.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
@@ -204,6 +206,28 @@ class UnitRemover : public BlockMutator {
   SymbolSet unit_;
 };
 
+// Whether some product of small integers has one row alone. Instructions that multiply groups of neighbours compute
+// tiles of rows and columns: without the dimension there are no rows.
+bool MultipliesOneRow(const PrimFunc& program) {
+  bool found = false;
+  PreOrder(program->body, [&](const Stmt& stmt) {
+    const auto* realize = dyn_cast<BlockRealizeNode>(stmt);
+    if (realize == nullptr || !realize->block->init) return !found;
+    const absl::StatusOr<Contraction> product = MatchContraction(*realize);
+    if (!product.ok() || product->rows.empty()) return !found;
+    const auto is_small = [](const Buffer& operand) {
+      return !operand->dtype.is_float() && operand->dtype.bits() <= 8;
+    };
+    const auto is_one = [&](int row) {
+      return IsInt(realize->block->iter_vars[static_cast<size_t>(row)].domain.extent, 1);
+    };
+    found |= is_small(product->row_operand) && is_small(product->column_operand) &&
+             std::ranges::all_of(product->rows, is_one);
+    return !found;
+  });
+  return found;
+}
+
 // The position at which a variable first occurs in an access's indices.
 int FirstPlace(const std::vector<Expr>& indices, const SymbolNode* var) {
   for (size_t i = 0; i < indices.size(); ++i) {
@@ -350,7 +374,7 @@ PrimFunc WithScalars(const PrimFunc& program, const std::map<size_t, NDArray>& s
 }
 
 PrimFunc WithoutUnitDimensions(const PrimFunc& program) {
-  return IsRegular(program) ? UnitRemover().Run(program) : program;
+  return IsRegular(program) && !MultipliesOneRow(program) ? UnitRemover().Run(program) : program;
 }
 
 PrimFunc Permuted(const PrimFunc& program, const std::vector<Permutation>& permutations,

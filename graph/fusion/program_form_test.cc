@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/substitute.h"
 #include "ir/script/parse_or_die.h"
 #include "ir/script/printer.h"
 #include "ir/structural.h"
@@ -59,6 +60,24 @@ def main(X: T.Buffer((1, 1), "float32"), Y: T.Buffer((1,), "float32")):
                 Y[0] = T.float32(0)
             Y[0] = Y[0] + X[0, vc]
 )");
+}
+
+// Instructions for groups of small integers compute tiles, which have rows.
+TEST(WithoutUnitDimensions, OneRowOfSmallIntegersStays) {
+  constexpr char kProduct[] = R"(
+@T.prim_func
+def main(X: T.Buffer((1, 8), "$0"), W: T.Buffer((8, 4), "int8"), Y: T.Buffer((1, 4), "int32")):
+    for i, o, c in T.grid(1, 4, 8):
+        with T.block("product"):
+            vi, vo, vc = T.axis.remap("SSR", [i, o, c])
+            with T.init():
+                Y[vi, vo] = 0
+            Y[vi, vo] = Y[vi, vo] + T.Cast("int32", X[vi, vc]) * T.Cast("int32", W[vc, vo])
+)";
+  const PrimFunc bytes = ParseFunctionOrDie(absl::Substitute(kProduct, "uint8"));
+  EXPECT_TRUE(StructuralEqual(WithoutUnitDimensions(bytes), bytes));
+  const PrimFunc words = ParseFunctionOrDie(absl::Substitute(kProduct, "int16"));
+  EXPECT_FALSE(StructuralEqual(WithoutUnitDimensions(words), words));
 }
 
 TEST(WithOneIndexType, ConversionsGoAndIndicesAreSimplified) {

@@ -278,13 +278,28 @@ bool MakeResize(G& g) {
   return true;
 }
 
+// An operator that runs on the host wherever the kernels run.
+bool MakeTopK(G& g) {
+  const RandomValue x = g.Any(true, 2000);
+  if (x.rank() == 0) return false;
+  const int64_t axis = g.Pick(0, static_cast<int64_t>(x.rank()) - 1);
+  const int64_t count = g.Pick(1, x.shape[static_cast<size_t>(axis)]);
+  auto* node = g.Node("TopK", {x.name, g.Int64s({count})}, 2);
+  G::Set(node, "axis", Signed(g, axis, x.rank()));
+  G::Set(node, "largest", g.Pick(0, 1));
+  RandomValue out = x;
+  out.shape[static_cast<size_t>(axis)] = count;
+  g.Add(G::Result(node, out));
+  return true;
+}
+
 }  // namespace
 
 const std::vector<NodeMaker>& MovementMakers() {
   static const auto* const makers = new std::vector<NodeMaker>{
-      MakeTranspose, MakeTranspose, MakeReshape,         MakeReshape,      MakeFlatten, MakeUnsqueeze, MakeSqueeze,
-      MakeConcat,    MakeSplit,     MakeSlice,           MakePad,          MakeRepeat,  MakeGather,    MakeTriangle,
-      MakeResize,    MakeSlice,     MakeShapeArithmetic, MakeSpaceAndDepth};
+      MakeTranspose, MakeTranspose, MakeReshape,         MakeReshape,       MakeFlatten, MakeUnsqueeze, MakeSqueeze,
+      MakeConcat,    MakeSplit,     MakeSlice,           MakePad,           MakeRepeat,  MakeGather,    MakeTriangle,
+      MakeResize,    MakeSlice,     MakeShapeArithmetic, MakeSpaceAndDepth, MakeTopK};
   return *makers;
 }
 

@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "graph/fuzz/model_generator.h"
 
@@ -50,6 +53,50 @@ bool MakeSiblings(G& g) {
     if (g.Chance(60)) product = g.Node("Add", {product->output(0), g.Constant({out.shape.back()}, -1, 1).name});
     g.Add(G::Result(product, out));
   }
+  return true;
+}
+
+// 0 for keys up to the row's own, a large negative number or -infinity behind it.
+std::string CausalMask(G& g, int64_t rows, int64_t keys) {
+  const float hidden = g.Chance(50) ? -std::numeric_limits<float>::infinity() : -1e9f;
+  std::vector<float> mask;
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < keys; ++j) mask.push_back(j <= i ? 0 : hidden);
+  }
+  return g.Floats(mask, {rows, keys});
+}
+
+// Attention as exporters write it: heads before or behind tokens, a scale, a mask, a softmax between two products.
+bool MakeAttention(G& g) {
+  const int64_t heads = g.Pick(1, 3), rows = g.OneOf<int64_t>({4, 16, 19, 32, 40}),
+                keys = g.OneOf<int64_t>({8, 24, 37, 64});
+  const int64_t depth = g.OneOf<int64_t>({4, 8, 20}), width = g.OneOf<int64_t>({4, 16, 24});
+  const bool by_tokens = g.Chance(50);
+  const auto operand = [&](int64_t tokens, int64_t size, const Dims& order) {
+    const RandomValue x = g.Input(by_tokens ? Dims{1, tokens, heads, size} : Dims{1, heads, tokens, size});
+    const bool moves = by_tokens || order.back() == 1;
+    if (!moves) return x.name;
+    auto* transpose = g.Node("Transpose", {x.name});
+    G::Set(transpose, "perm", by_tokens ? order : Dims{0, 1, 3, 2});
+    return transpose->output(0);
+  };
+  const std::string q = operand(rows, depth, {0, 2, 1, 3}), k = operand(keys, depth, {0, 2, 3, 1});
+  std::string scores = g.Node("MatMul", {q, k})->output(0);
+  if (g.Chance(70)) scores = g.Node("Mul", {scores, g.Scalar(0.35, onnx::TensorProto::FLOAT)})->output(0);
+  if (g.Chance(30)) scores = g.Node("Add", {scores, CausalMask(g, rows, keys)})->output(0);
+  if (g.Chance(30)) scores = g.Node("Add", {scores, g.Constant({keys}, -1, 1).name})->output(0);
+  auto* softmax = g.Node("Softmax", {scores});
+  G::Set(softmax, "axis", int64_t{-1});
+  RandomValue out;
+  out.shape = {1, heads, rows, width};
+  if (!Bound(out, 1)) return false;
+  auto* product = g.Node("MatMul", {softmax->output(0), operand(keys, width, {0, 2, 1, 3})});
+  if (by_tokens) {
+    product = g.Node("Transpose", {product->output(0)});
+    G::Set(product, "perm", Dims{0, 2, 1, 3});
+    std::swap(out.shape[1], out.shape[2]);
+  }
+  g.Add(G::Result(product, out));
   return true;
 }
 
@@ -168,8 +215,8 @@ bool MakePool(G& g) {
 
 const std::vector<NodeMaker>& ProductMakers() {
   static const auto* const makers =
-      new std::vector<NodeMaker>{MakeMatMul, MakeMatMul, MakeSiblings,      MakeGemm, MakeConv,
-                                 MakeConv,   MakeConv,   MakeConvTranspose, MakePool, MakePool};
+      new std::vector<NodeMaker>{MakeMatMul, MakeMatMul, MakeSiblings,      MakeAttention, MakeGemm, MakeConv,
+                                 MakeConv,   MakeConv,   MakeConvTranspose, MakePool,      MakePool};
   return *makers;
 }
 

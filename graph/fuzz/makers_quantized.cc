@@ -127,7 +127,9 @@ bool MakeQuantizedConv(G& g) {
 
 // A product by weights of few bits, several in a byte, with a scale and perhaps a zero point for each block.
 bool MakePackedMatMul(G& g) {
-  const RandomValue x = g.Any(true, 8000);
+  // Activations that are rounded to bytes are known exactly: a step more or less would be an error.
+  const bool rounds = g.Chance(40);
+  const RandomValue x = rounds ? ExactFloats(g) : g.Any(true, 8000);
   if (x.rank() < 2 || x.type != TensorProto::FLOAT) return false;
   const int64_t depth = x.shape.back(), columns = g.OneOf<int64_t>({1, 3, 16, 33, 64, 128});
   const int64_t bits = g.OneOf<int64_t>({2, 4, 4, 8}), block = g.OneOf<int64_t>({16, 16, 32});
@@ -146,6 +148,7 @@ bool MakePackedMatMul(G& g) {
   G::Set(node, "N", columns);
   G::Set(node, "bits", bits);
   G::Set(node, "block_size", block);
+  if (rounds) G::Set(node, "accuracy_level", int64_t{4});
   g.Add(G::Result(node, out));
   return true;
 }

@@ -1,8 +1,8 @@
 // Runs random models without optimizations, interpreted, and with all of them, compiled, and compares.
 //
 //   bazel run //graph/fuzz:model_fuzz -- --first=0 --count=1000 --seconds=300
-//   bazel run //graph/fuzz:model_fuzz -- --first=17 --count=1 --write=/tmp/models      # the model, its inputs, its outputs
-//   bazel run //graph/fuzz:model_fuzz -- --damage=20 --count=500                       # damaged files of each model
+//   bazel run //graph/fuzz:model_fuzz -- --first=17 --count=1 --write=/tmp/models  # the model, its inputs, its outputs
+//   bazel run //graph/fuzz:model_fuzz -- --damage=20 --count=500                     # damaged files of each model
 //
 // What --write leaves is what tools outside compare with: NAME.onnx, NAME.inputs/, NAME.outputs/ at opt_level 0.
 #include <sys/resource.h>

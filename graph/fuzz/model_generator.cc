@@ -135,6 +135,16 @@ RandomValue ModelGenerator::Constant(Dims shape, double low, double high, int32_
   return value;
 }
 
+std::string ModelGenerator::Floats(const std::vector<float>& values, const Dims& shape) {
+  const std::string name = Name();
+  auto* tensor = out_.model.mutable_graph()->add_initializer();
+  tensor->set_name(name);
+  tensor->set_data_type(onnx::TensorProto::FLOAT);
+  for (int64_t extent : shape) tensor->add_dims(extent);
+  for (float value : values) tensor->add_float_data(value);
+  return name;
+}
+
 std::string ModelGenerator::Int64s(const Dims& values, bool scalar) {
   auto* tensor = out_.model.mutable_graph()->add_initializer();
   tensor->set_name(Name());

@@ -51,6 +51,7 @@ class ModelGenerator {
   RandomValue Input(Dims shape, int32_t type = onnx::TensorProto::FLOAT);
   RandomValue Constant(Dims shape, double low, double high, int32_t type = onnx::TensorProto::FLOAT);
   std::string Int64s(const Dims& values, bool scalar = false);
+  std::string Floats(const std::vector<float>& values, const Dims& shape);
   std::string Scalar(double value, int32_t type);
   // A value of a shape that broadcasts to that one and does not enlarge it: a constant or one that is there.
   RandomValue BroadcastTo(const RandomValue& like);

@@ -44,13 +44,7 @@ struct BlockBuilder::FunctionState {
 
 namespace {
 
-bool IsPure(const Value& value) {
-  if (isa<IfNode>(value) || isa<SeqNode>(value)) return false;
-  const auto* call = dyn_cast<CallNode>(value);
-  return call == nullptr || call->op->pure;
-}
-
-// Without empty blocks, and neighbours that are no dataflow joined.
+// Without empty blocks, and neighbours that are not dataflow joined.
 std::vector<BindingBlock> Compact(std::vector<BindingBlock> blocks) {
   std::vector<BindingBlock> compact;
   for (BindingBlock& block : blocks) {
@@ -63,22 +57,6 @@ std::vector<BindingBlock> Compact(std::vector<BindingBlock> blocks) {
     }
   }
   return compact;
-}
-
-absl::Status CheckArity(const CallNode& call) {
-  const OpNode& op = *call.op;
-  if (call.args.size() > op.params.size() && !op.is_variadic()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(op.name, " takes ", op.params.size(), " arguments, got ", call.args.size()));
-  }
-  for (size_t i = 0; i < op.params.size(); ++i) {
-    const bool absent = i >= call.args.size() || !call.args[i];
-    const bool variadic = op.is_variadic() && i + 1 == op.params.size();
-    if (absent && !op.is_optional(i) && !variadic) {
-      return absl::InvalidArgumentError(absl::StrCat(op.name, ": argument ", op.params[i], " is missing"));
-    }
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace

@@ -17,10 +17,10 @@
 //   as
 //     a status that names the operator.
 //   * What is used outside of the dataflow block that binds it becomes one of the block's outputs.
-//   * Branches and impure calls stand in blocks that are no dataflow: one that is emitted inside a dataflow block ends
-//     it, and a new one begins after it.
-// With `cse`, a pure value that was bound before and is visible gives the variable that it has already, unless it defines
-// symbols.
+//   * Branches and impure calls stand in blocks that are not dataflow: one that is emitted inside a dataflow block
+//     ends it, and a new one begins after it.
+// With `cse`, a pure value that was bound before and is visible gives the variable that it has already, unless it
+// defines symbols.
 #pragma once
 
 #include <memory>

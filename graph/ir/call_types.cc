@@ -94,6 +94,22 @@ absl::Status CheckBuffer(const Param& param, const TensorTypeNode& type, const s
 
 }  // namespace
 
+absl::Status CheckArity(const CallNode& call) {
+  const OpNode& op = *call.op;
+  if (call.args.size() > op.params.size() && !op.is_variadic()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(op.name, " takes ", op.params.size(), " arguments, got ", call.args.size()));
+  }
+  for (size_t i = 0; i < op.params.size(); ++i) {
+    const bool absent = i >= call.args.size() || !call.args[i];
+    const bool variadic = op.is_variadic() && i + 1 == op.params.size();
+    if (absent && !op.is_optional(i) && !variadic) {
+      return absl::InvalidArgumentError(absl::StrCat(op.name, ": argument ", op.params[i], " is missing"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckCallTir(const CallTirNode& call, const PrimFunc& program) {
   const std::vector<const TensorTypeNode*> outputs = TensorsOf(call.out);
   const size_t count = call.args.size() + outputs.size() + call.symbols.size();
@@ -160,6 +176,12 @@ absl::StatusOr<Type> JoinTypes(const Type& a, const Type& b) {
   const auto &x = cast<ShapeTypeNode>(a)->values, &y = cast<ShapeTypeNode>(b)->values;
   if (!tilewright::StructuralEqual(x, y)) return absl::InvalidArgumentError("the branches give different shapes");
   return a;
+}
+
+bool IsPure(const Value& value) {
+  if (isa<IfNode>(value) || isa<SeqNode>(value)) return false;
+  const auto* call = dyn_cast<CallNode>(value);
+  return call == nullptr || call->op->pure;
 }
 
 std::vector<const TensorTypeNode*> TensorsOf(const Type& type) {

@@ -7,6 +7,9 @@
 
 namespace tilewright::graph {
 
+// Whether the call has the operator's number of arguments, and those that are not optional.
+absl::Status CheckArity(const CallNode& call);
+
 // Whether the number, types and ranks of arguments, results and scalars are those of the program's parameters. Extents
 // are checked when the program runs.
 absl::Status CheckCallTir(const CallTirNode& call, const PrimFunc& program);
@@ -18,6 +21,9 @@ absl::StatusOr<Type> TypeOfCallFunction(const CallFunctionNode& call, const Func
 // The type that covers both branches. Extents that differ become new symbols, ranks that differ an unknown one; an
 // error where dtypes or kinds differ.
 absl::StatusOr<Type> JoinTypes(const Type& a, const Type& b);
+
+// Whether the value has no effect and no control flow.
+bool IsPure(const Value& value);
 
 // The tensors of a type: itself, or the fields of a tuple, nested tuples flattened.
 std::vector<const TensorTypeNode*> TensorsOf(const Type& type);

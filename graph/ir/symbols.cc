@@ -1,11 +1,10 @@
 #include "graph/ir/symbols.h"
 
-#include <algorithm>
-#include <limits>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "ir/arith/exact.h"
 #include "ir/script/printer.h"
 
 namespace tilewright::graph {
@@ -16,55 +15,6 @@ absl::Status Mismatch(std::string_view what, const Expr& extent, int64_t expecte
   return absl::InvalidArgumentError(absl::StrCat("an extent of ", std::string(what), " is ", actual, ", expected ",
                                                  expected,
                                                  constant ? "" : absl::StrCat(" (", PrintExtent(extent), ")")));
-}
-
-int64_t FloorQuotient(int64_t a, int64_t b) {
-  const int64_t quotient = a / b;
-  return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
-}
-
-// Nothing on division by zero and overflow.
-std::optional<int64_t> Compute(BinaryOp op, int64_t a, int64_t b) {
-  int64_t result = 0;
-  switch (op) {
-    case BinaryOp::kAdd:
-      return __builtin_add_overflow(a, b, &result) ? std::nullopt : std::optional(result);
-    case BinaryOp::kSub:
-      return __builtin_sub_overflow(a, b, &result) ? std::nullopt : std::optional(result);
-    case BinaryOp::kMul:
-      return __builtin_mul_overflow(a, b, &result) ? std::nullopt : std::optional(result);
-    case BinaryOp::kDiv:
-    case BinaryOp::kMod:
-    case BinaryOp::kFloorDiv:
-    case BinaryOp::kFloorMod: {
-      if (b == 0 || (b == -1 && a == std::numeric_limits<int64_t>::min())) return std::nullopt;
-      if (op == BinaryOp::kDiv) return a / b;
-      if (op == BinaryOp::kMod) return a % b;
-      const int64_t quotient = FloorQuotient(a, b);
-      return op == BinaryOp::kFloorDiv ? quotient : a - quotient * b;
-    }
-    case BinaryOp::kMin:
-      return std::min(a, b);
-    case BinaryOp::kMax:
-      return std::max(a, b);
-    case BinaryOp::kEQ:
-      return a == b;
-    case BinaryOp::kNE:
-      return a != b;
-    case BinaryOp::kLT:
-      return a < b;
-    case BinaryOp::kLE:
-      return a <= b;
-    case BinaryOp::kGT:
-      return a > b;
-    case BinaryOp::kGE:
-      return a >= b;
-    case BinaryOp::kAnd:
-      return (a != 0) && (b != 0);
-    case BinaryOp::kOr:
-      return (a != 0) || (b != 0);
-  }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -79,7 +29,7 @@ absl::StatusOr<int64_t> SymbolValues::Evaluate(const Expr& e) const {
   if (const auto* binary = dyn_cast<BinaryNode>(e)) {
     TW_ASSIGN_OR_RETURN(const int64_t a, Evaluate(binary->a));
     TW_ASSIGN_OR_RETURN(const int64_t b, Evaluate(binary->b));
-    const std::optional<int64_t> result = Compute(binary->op, a, b);
+    const std::optional<int64_t> result = arith::EvaluateExactly(binary->op, a, b);
     if (!result) return absl::InvalidArgumentError(absl::StrCat(PrintExtent(e), " divides by zero or overflows"));
     return *result;
   }

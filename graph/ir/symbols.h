@@ -24,7 +24,7 @@ class SymbolValues {
   void Set(const Symbol& symbol, int64_t value) { values_.insert_or_assign(symbol, value); }
   bool Has(const Symbol& symbol) const { return values_.contains(symbol); }
 
-  // Errors: a symbol without a value, division by zero, overflow, an expression that is no integer arithmetic.
+  // Errors: a symbol without a value, division by zero, overflow, an expression that is not integer arithmetic.
   absl::StatusOr<int64_t> Evaluate(const Expr& e) const;
   absl::StatusOr<std::vector<int64_t>> Evaluate(const std::vector<Expr>& exprs) const;
   // All symbols of the conditions must have values.

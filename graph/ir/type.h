@@ -106,7 +106,7 @@ std::optional<std::vector<int64_t>> ConstantExtents(const std::vector<Expr>& ext
 Expr NumElements(const std::vector<Expr>& extents);
 
 // The text of the peer's dialect, with symbols by their names: R.Tensor((n, 64), dtype="float32"). Known values follow
-// as a comment would: they are no part of the dialect and are left out.
+// as a comment would: they are not part of the dialect and are left out.
 std::string ToString(const Type& type);
 
 // All symbols of the type's extents and values, in order of first occurrence.

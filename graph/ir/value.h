@@ -290,7 +290,7 @@ class Function : public Ref<FunctionNode> {
 bool IsAtom(const Value& value);
 // The type of an atom; null for null.
 Type TypeOf(const Value& atom);
-// The tensor type of an atom, or null when it is no tensor.
+// The tensor type of an atom, or null when it is not a tensor.
 const TensorTypeNode* TensorTypeOf(const Value& atom);
 
 }  // namespace tilewright::graph

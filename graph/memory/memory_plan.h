@@ -11,8 +11,9 @@
 //   placement    an offset for each tenant, a multiple of kArenaAlignment.
 //   lower bound  the most bytes that are needed during one step: no placement takes less.
 //
-// A placement is made for given sizes, but it is kept as what holds for all sizes: of two tenants in conflict, which one
-// lies below the other. `Place` gives the offsets for other sizes of the same lifetimes, such as those of another batch.
+// A placement is made for given sizes, but it is kept as what holds for all sizes: of two tenants in conflict, which
+// one lies below the other. `Place` gives the offsets for other sizes of the same lifetimes, such as those of another
+// batch.
 //
 // Offsets are found by placing tenants one by one, each at the lowest gap that fits, in several orders; where all of
 // them take more than the lower bound and there are few tenants, by a branch-and-bound search of bounded effort over

@@ -46,16 +46,16 @@ absl::Status CheckOrder(absl::Span<const Tenant> tenants, const PlacementOrder& 
     const auto i = static_cast<size_t>(tenant);
     placed[i] = true;
     // Everything that can be walked to.
-    std::vector<int> todo = order.rests_on[i];
-    while (!todo.empty()) {
-      const auto j = static_cast<size_t>(todo.back());
-      todo.pop_back();
+    std::vector<int> pending = order.rests_on[i];
+    while (!pending.empty()) {
+      const auto j = static_cast<size_t>(pending.back());
+      pending.pop_back();
       if (j == i || j >= count || !placed[j]) {
         return absl::InternalError(absl::StrCat("tenant ", i, " rests on ", j, ", which is not placed before it"));
       }
       if (reached[i][j]) continue;
       reached[i][j] = true;
-      todo.insert(todo.end(), order.rests_on[j].begin(), order.rests_on[j].end());
+      pending.insert(pending.end(), order.rests_on[j].begin(), order.rests_on[j].end());
     }
   }
   for (size_t i = 0; i < count; ++i) {

@@ -4,9 +4,9 @@
 //     return Buffers{ops::Map(p.f, "relu", p.in, [](auto& e) { return Max(Const(e[0].dtype(), 0), e[0]); })};
 //   }));
 //
-// A program has its own variables for the extents of its operands; the emitter maps them to the graph's expressions, both
-// ways. What the results are is then known from the program itself: their types from its output buffers, their elements,
-// where all inputs are known, by running it (on numbers, or on expressions).
+// A program has its own variables for the extents of its operands; the emitter maps them to the graph's expressions,
+// both ways. What the results are is then known from the program itself: their types from its output buffers, their
+// elements, where all inputs are known, by running it (on numbers, or on expressions).
 #pragma once
 
 #include <functional>

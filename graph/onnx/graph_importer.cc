@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "graph/onnx/empty_dimensions.h"
 #include "graph/onnx/model_functions.h"
 #include "graph/onnx/node_order.h"
 #include "graph/onnx/operators.h"
@@ -55,6 +56,7 @@ bool IsTooLarge(const Item& item) {
 GraphImporter::GraphImporter(ModelFile* file, BlockBuilder* builder, const ImportOptions* options,
                              ImportedModel* result)
     : file_(file), builder_(builder), emitter_(builder), options_(*options), result_(result) {
+  may_be_empty_ = DimensionsThatMayBeEmpty(file_->model().graph());
   opsets_.emplace_back();
   for (const auto& import : file_->model().opset_import()) {
     opsets_.back()[import.domain() == "ai.onnx" ? "" : import.domain()] = import.version();
@@ -150,7 +152,7 @@ Exprs GraphImporter::InputShape(const onnx::ValueInfoProto& input) {
     auto [it, is_new] = symbols_.try_emplace(name);
     if (is_new) {
       it->second = Symbol(name, DataType::Int(64));
-      guards_.push_back(it->second >= Extent(1));
+      if (!may_be_empty_.contains(name)) guards_.push_back(it->second >= Extent(1));
     }
     shape.push_back(it->second);
   }

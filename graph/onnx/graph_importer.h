@@ -72,7 +72,7 @@ class GraphImporter {
   std::vector<Scope> scopes_;
   std::map<std::string, Symbol> symbols_;
   std::vector<Expr> guards_;
-  std::set<std::string> input_names_;
+  std::set<std::string> input_names_, may_be_empty_;    // the latter: symbolic dimensions
   std::vector<std::map<std::string, int64_t>> opsets_;  // of the model, and of the functions that are being inlined
   int depth_ = 0;
 };

@@ -3,9 +3,9 @@
 //   TW_ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> file, ModelFile::Open("model.onnx"));
 //   TW_ASSIGN_OR_RETURN(ImportedModel model, ImportModel(*file, {.dims = {{"batch", 1}}}));
 //
-// Each node becomes calls of programs (graph/ir, CallTir) and a few operators that have none (graph/executor/host_ops.h), by
-// a function of the table in operators.h. Functions of the model are inlined. Symbolic dimensions are symbols, equal
-// names are one symbol, at least 1; `dims` binds them.
+// Each node becomes calls of programs (graph/ir, CallTir) and a few operators that have none
+// (graph/executor/host_ops.h), by a function of the table in operators.h. Functions of the model are inlined. Symbolic
+// dimensions are symbols, equal names are one symbol, at least 1; `dims` binds them.
 //
 // Some operands decide shapes (axes, pads, the shape of Reshape). Where such a one is not known from constants and
 // extents, and the inputs that it is computed from can be bound, the import says so: `values` binds them. Where they
@@ -26,7 +26,7 @@
 
 namespace tilewright::graph {
 
-// What is given for an input that is no tensor: the tensors of a sequence, or of an optional (at most one).
+// What is given for an input that is not a tensor: the tensors of a sequence, or of an optional (at most one).
 struct GivenTensors {
   struct Tensor {
     DataType dtype;
@@ -50,7 +50,7 @@ struct ModelValue {
   Item::Kind kind = Item::Kind::kTensor;
   bool of_sequence = false;  // an optional of a sequence
   size_t first = 0, count = 1;
-  bool bound = false;  // an input that `values` binds; it is no parameter
+  bool bound = false;  // an input that `values` binds; it is not a parameter
 };
 
 // A node that cannot be imported.

@@ -15,7 +15,7 @@ absl::StatusOr<Int64s> LabelsOf(OnnxNode& n, const std::string& ints, const std:
 absl::StatusOr<Item> BestLabel(OnnxNode& n, const Item& scores, const Int64s& labels);
 // The label of one score: the second where it is above a limit.
 absl::StatusOr<Item> BinaryLabel(OnnxNode& n, const Item& score, const Int64s& labels, double above);
-// Scores of both classes of one score [rows, 1], transformed: (1 - s, s), or (-s, s) where it is no probability.
+// Scores of both classes of one score [rows, 1], transformed: (1 - s, s), or (-s, s) where it is not a probability.
 absl::StatusOr<Item> BothScores(OnnxNode& n, const Item& score, bool is_probability);
 
 // A constant of f32 numbers.

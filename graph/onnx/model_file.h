@@ -86,8 +86,8 @@ class ModelFile {
 // A tensor that is a file of its own (test data). Not for models: its elements are copied where they are not raw.
 absl::StatusOr<TensorView> TensorOf(const onnx::TensorProto& tensor);
 
-// The name of dimension `i` of an input: its own, by which equal dimensions are known, or NAME_i where it has none. "?",
-// "-1" and the like, which exporters write for every unknown dimension, are no names.
+// The name of dimension `i` of an input: its own, by which equal dimensions are known, or NAME_i where it has none.
+// "?", "-1" and the like, which exporters write for every unknown dimension, are not names.
 std::string DimensionName(const onnx::ValueInfoProto& input, int i);
 
 }  // namespace tilewright::graph

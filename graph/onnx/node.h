@@ -39,8 +39,8 @@ class OnnxNode {
   const Item& In(size_t i) const { return i < in_.size() ? in_[i] : absent_; }
   // An error where the input is absent or no tensor.
   absl::Status RequireTensors(size_t first, size_t count) const;
-  // An error where the input, if there is one, has another rank or a constant extent that differs; the other extents are
-  // assumed equal, which is checked when the model runs.
+  // An error where the input, if there is one, has another rank or a constant extent that differs; the other extents
+  // are assumed equal, which is checked when the model runs.
   absl::Status RequireShape(size_t i, const Exprs& shape);
   // An error where the shapes do not broadcast, or not as those of a matrix product do. Of symbolic extents that is
   // checked when the model runs.

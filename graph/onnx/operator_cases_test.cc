@@ -263,7 +263,8 @@ TEST_P(Cases, GiveWhatOtherEnginesGive) {
   EXPECT_GT(count, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, Cases, testing::Values("attention", "faults", "fused", "machine_learning", "packed"),
+INSTANTIATE_TEST_SUITE_P(Files, Cases,
+                         testing::Values("attention", "fast_forms", "faults", "fused", "machine_learning", "packed"),
                          [](const auto& file) { return std::string(file.param); });
 
 }  // namespace

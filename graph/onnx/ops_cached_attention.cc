@@ -12,6 +12,24 @@ namespace {
 namespace ops = tilewright::ops;
 constexpr DataType kF32 = DataType::Float(32), kI64 = DataType::Int(64);
 
+// A cache of which a part is replaced along `axis`: each element by its indices. Nothing is known of that iterator, so
+// that the program is joined to no other and its result has the order of its operand. Otherwise it could not be run in
+// place (graph/executor/in_place.h).
+Buffer Replaced(tilewright::FunctionBuilder& f, const std::string& name, const std::vector<Expr>& shape, DataType dtype,
+                size_t axis, const std::function<Expr(const std::vector<Symbol>&)>& element) {
+  Buffer y = f.Alloc(name, shape, dtype);
+  f.Grid(shape, [&](const std::vector<Symbol>& loops) {
+    f.Block(name, [&](tilewright::BlockBuilder& block) {
+      std::vector<Symbol> at;
+      for (size_t d = 0; d < shape.size(); ++d) {
+        at.push_back(d == axis ? block.Opaque(shape[d], loops[d]) : block.Spatial(shape[d], loops[d]));
+      }
+      f.Store(y, element(at), {at.begin(), at.end()});
+    });
+  });
+  return y;
+}
+
 // com.microsoft's GroupQueryAttention. Queries follow a cache in each sequence: one of batch b holds `past[b]` keys,
 // and query i stands at position past[b] + i. Inputs: q, k, v (or all in q), past key and value, lengths, the greatest
 // length, cosines, sines, positions, a bias of scores, a score for each head that has no value.
@@ -128,7 +146,9 @@ class GroupQuery {
     return HeadsOf{std::move(turned[0])};
   }
 
-  // The cache with the new elements behind those that each sequence has, and zeros behind these.
+  // The cache with the new elements behind those that each sequence has. Behind these it is as it was, or 0: with room
+  // for more keys it is the cache itself but for the new elements, so that a run may write these alone
+  // (graph/executor/in_place.h).
   absl::StatusOr<HeadsOf> Present(const Item& past, const HeadsOf& fresh) {
     const bool has_past = past.present() && !IsInt(past.shape[2], 0);
     const Expr extent = has_past ? n_.emit().Simplify(Max(past.shape[2], total_)) : total_;
@@ -137,15 +157,14 @@ class GroupQuery {
     TW_ASSIGN_OR_RETURN(Items present, n_.Program("present", inputs, [&](ProgramParts& p) {
       const std::vector<Expr>& s = p.in[0]->shape;
       const std::vector<Expr> shape = {s[0], s[2], p.local(extent), s[3]};
-      return Buffers{p.f.Compute("present", shape, [&](Symbol b, Symbol h, Symbol j, Symbol d) {
+      return Buffers{Replaced(p.f, "present", shape, fresh.x.dtype, 2, [&](const std::vector<Symbol>& v) {
+        const Symbol &b = v[0], &h = v[1], &j = v[2], &d = v[3];
         const Expr at = CastTo(kI64, j), zero = Const(kI64, 0), one = Const(kI64, 1);
         const Expr count = CastTo(kI64, s[1]), place = at - p.in[1](b);
         const Expr added = p.in[0](b, CastTo(s[1].dtype(), Max(Min(place, count - one), zero)), h, d);
-        Expr value = Select(And(place >= zero, place < count), added, Const(added.dtype(), 0));
-        if (!has_past) return value;
-        const Expr last = CastTo(kI64, p.in[2]->shape[2]) - one;
-        const Expr old = p.in[2](b, h, CastTo(p.in[2]->shape[2].dtype(), Min(at, last)), d);
-        return Select(place < zero, old, value);
+        const Expr none = Const(added.dtype(), 0);
+        const Expr old = has_past ? IfThenElse(j < p.in[2]->shape[2], p.in[2](b, h, j, d), none) : none;
+        return Select(And(place >= zero, place < count), added, old);
       })};
     }));
     return HeadsOf{std::move(present[0]), true};
@@ -204,7 +223,7 @@ absl::Status ImportTensorScatter(OnnxNode& n) {
   const std::string mode = n.String("mode", "linear");
   if (mode != "linear" && mode != "circular") return n.Error("the mode is \"", mode, "\"");
   return n.Out(n.Program("tensor_scatter", n.in(), [&](ProgramParts& p) {
-    return Buffers{p.f.Compute("tensor_scatter", p.in[0]->shape, [&](const std::vector<Symbol>& v) {
+    return Buffers{Replaced(p.f, "tensor_scatter", p.in[0]->shape, cache.dtype, a, [&](const std::vector<Symbol>& v) {
       ops::Indices at(v.begin(), v.end());
       const Expr zero = Const(kI64, 0), one = Const(kI64, 1);
       const Expr extent = CastTo(kI64, p.in[0]->shape[a]), count = CastTo(kI64, p.in[1]->shape[a]);

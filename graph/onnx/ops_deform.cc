@@ -77,7 +77,7 @@ absl::Status ImportDeformConv(OnnxNode& n) {
         "deform_columns", {in->shape[0], Expr(*channels), Expr(taps), image[0], image[1]},
         [&](Symbol b, Symbol c, Symbol tap, Symbol i, Symbol j) {
           const auto number = [&](int64_t value) { return Const(tap.dtype(), value); };
-          const Expr first = FloorDiv(c, Const(c.dtype(), sharing)) * number(taps) + tap;
+          const Expr first = offset_groups == 1 ? tap : FloorDiv(c, Const(c.dtype(), sharing)) * number(taps) + tap;
           const auto place = [&](size_t d, const Expr& output, const Expr& at_tap) {
             const Expr whole = CastTo(kI64, output) * Const(kI64, windows[d].stride) +
                                CastTo(kI64, at_tap) * Const(kI64, windows[d].dilation) - Const(kI64, windows[d].before);

@@ -183,6 +183,39 @@ absl::StatusOr<std::optional<NDArray>> TableOf(OnnxNode& n, const std::string& p
   return std::optional<NDArray>();
 }
 
+// Values of integer keys that are close together, as a table from the least key on; `fallback` between them. The first
+// of equal keys counts.
+struct DenseTable {
+  int64_t least = 0;
+  NDArray values;
+};
+std::optional<DenseTable> DenseTableOf(const NDArray& keys, const NDArray& values, const NDArray& fallback) {
+  constexpr int64_t kRoom = 64;
+  if (keys.dtype() != DataType::Int(64)) return std::nullopt;
+  const auto* key = static_cast<const int64_t*>(keys.data());
+  const auto [least, most] = std::minmax_element(key, key + keys.size());
+  const uint64_t span = static_cast<uint64_t>(*most) - static_cast<uint64_t>(*least);
+  if (span >= static_cast<uint64_t>(4 * keys.size() + kRoom)) return std::nullopt;
+  DenseTable table{*least, NDArray(values.dtype(), {static_cast<int64_t>(span) + 1})};
+  const auto copy = [&](int64_t to, const NDArray& from, int64_t at) {
+    values.dtype().is_float() ? table.values.Set(to, from.Get(at)) : table.values.SetInt(to, from.GetInt(at));
+  };
+  for (int64_t i = 0; i < table.values.size(); ++i) copy(i, fallback, 0);
+  for (int64_t i = keys.size(); i-- > 0;) copy(key[i] - *least, values, i);
+  return table;
+}
+
+absl::Status EncodeByTable(OnnxNode& n, const DenseTable& table, const NDArray& fallback) {
+  const Items operands = {n.In(0), n.emit().FromArray(table.values), n.emit().FromArray(fallback)};
+  return n.Out(n.Program("label_encoder", operands, [&](ProgramParts& p) {
+    return Buffers{ops::Map(p.f, "label_encoder", {p.in[0]}, [&](const Exprs& e) {
+      const Expr first = Const(kI64, table.least), last = Const(kI64, table.least + table.values.size() - 1);
+      const Expr inside = Max(Min(e[0], last), first);
+      return Select(e[0] == inside, p.in[1](inside - first), p.in[2](Expr(0)));
+    })};
+  }));
+}
+
 // The value beside the key that equals the element, or a default. The first of equal keys counts.
 absl::Status ImportLabelEncoder(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
@@ -204,6 +237,9 @@ absl::Status ImportLabelEncoder(OnnxNode& n) {
     fallback.Set(0, n.Float("default_float", -0.0));
   } else {
     fallback.SetInt(0, n.Int("default_int64", -1));
+  }
+  if (n.In(0).dtype == kI64) {
+    if (const auto table = DenseTableOf(*keys, *values, fallback)) return EncodeByTable(n, *table, fallback);
   }
   const Items operands = {n.In(0), n.emit().FromArray(keys->WithShape({count})),
                           n.emit().FromArray(values->WithShape({count})), n.emit().FromArray(fallback)};

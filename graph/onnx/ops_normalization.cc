@@ -182,11 +182,11 @@ absl::StatusOr<Items> RmsNorm(OnnxNode& n, const Item& x, const Item& scale, con
           const Expr value = CastTo(wide, in.Load(at));
           return value * value;
         });
-    Buffer root = ops::Map(p.f, "root", {squares}, [&](const Exprs& e) {
-      return ops::Unary("sqrt", Div(e[0], count) + ConstFloat(wide, epsilon));
+    Buffer scales = ops::Map(p.f, "inverse_root", {squares}, [&](const Exprs& e) {
+      return Div(Const(wide, 1), ops::Unary("sqrt", Div(e[0], count) + ConstFloat(wide, epsilon)));
     });
-    return Buffers{ops::MapTo(p.f, "rms_norm", in->shape, {in, root, p.in[1]}, [&](const Exprs& e) {
-      return CastTo(type, Div(CastTo(wide, e[0]), e[1]) * CastTo(wide, e[2]));
+    return Buffers{ops::MapTo(p.f, "rms_norm", in->shape, {in, scales, p.in[1]}, [&](const Exprs& e) {
+      return CastTo(type, CastTo(wide, e[0]) * e[1] * CastTo(wide, e[2]));
     })};
   });
 }

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/status_macros.h"
+#include "graph/onnx/block_quantized.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
 #include "ir/ops/indexing.h"
@@ -17,6 +18,12 @@ constexpr DataType kF32 = DataType::Float(32), kI32 = DataType::Int(32);
 Buffer Narrowed(ProgramParts& p, const Buffer& x, DataType type) {
   if (x->dtype == type) return x;
   return ops::Map(p.f, "narrow", {x}, [&](const Exprs& e) { return CastTo(type, e[0]); });
+}
+
+// Whether the file asks for activations of 8 bits, and they can be added up in 32: rows of groups have none.
+bool QuantizesActivations(const OnnxNode& n, int64_t block) {
+  constexpr int64_t kLevel = 4, kMostBlock = int64_t{1} << 15;
+  return n.Int("accuracy_level", 0) == kLevel && !n.Has(4) && block <= kMostBlock;
 }
 
 // com.microsoft: a [..., k] times the transpose of a matrix [n, k] of unsigned integers of `bits` bits, which lie in
@@ -62,11 +69,29 @@ absl::Status ImportMatMulNBits(OnnxNode& n) {
   }
   TW_RETURN_IF_ERROR(has_elements(5, columns));
   const DataType f32 = DataType::Float(32), i32 = DataType::Int(32);
+  // The element of a buffer at a row-major position.
+  const auto at = [](const Buffer& buffer, const Expr& position) {
+    return buffer.Load(ops::Unflatten(buffer->shape, position));
+  };
+  const auto finished = [&](ProgramParts& p, const Buffer& product) -> Buffers {
+    if (!n.Has(5)) return {Narrowed(p, product, a.dtype)};
+    return {p.f.Compute("bias_add", product->shape, [&](const std::vector<Symbol>& v) {
+      return CastTo(a.dtype, product.Load({v.begin(), v.end()}) + CastTo(f32, at(p.in.back(), v.back())));
+    })};
+  };
+  if (QuantizesActivations(n, block)) {
+    return n.Out(n.Program("matmul_nbits", n.in(), [&](ProgramParts& p) {
+      return finished(p, AddBlockQuantizedProduct(p.f, {.depth = depth,
+                                                        .columns = columns,
+                                                        .bits = bits,
+                                                        .block = block,
+                                                        .a = p.in[0],
+                                                        .bytes = p.in[1],
+                                                        .scales = p.in[2],
+                                                        .zeros = n.Has(3) ? p.in[3] : Buffer()}));
+    }));
+  }
   return n.Out(n.Program("matmul_nbits", n.in(), [&](ProgramParts& p) {
-    // The element of a buffer at a row-major position.
-    const auto at = [](const Buffer& buffer, const Expr& position) {
-      return buffer.Load(ops::Unflatten(buffer->shape, position));
-    };
     const auto unpacked = [&](const Buffer& buffer, const Expr& row, int64_t row_bytes, const Expr& index) {
       const Expr byte = CastTo(i32, at(buffer, row * Expr(row_bytes) + FloorDiv(index, Expr(per_byte))));
       const Expr shift = CastTo(i32, FloorMod(index, Expr(per_byte))) * Const(i32, bits);
@@ -86,11 +111,7 @@ absl::Status ImportMatMulNBits(OnnxNode& n) {
       }
       return (unpacked(p.in[1], column, blocks * (block / per_byte), k) - zero) * CastTo(f32, at(p.in[2], parameter));
     });
-    Buffer product = ops::Product(p.f, p.in[0], weight, f32);
-    if (!n.Has(5)) return Buffers{Narrowed(p, product, a.dtype)};
-    return Buffers{p.f.Compute("bias_add", product->shape, [&](const std::vector<Symbol>& v) {
-      return CastTo(a.dtype, product.Load({v.begin(), v.end()}) + CastTo(f32, at(p.in.back(), v.back())));
-    })};
+    return finished(p, ops::Product(p.f, p.in[0], weight, f32));
   }));
 }
 

@@ -1,4 +1,5 @@
 // Resize and Upsample.
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -60,6 +61,21 @@ std::function<Expr(const Expr&)> NearestOf(const std::string& mode) {
   if (mode == "ceil") return [](const Expr& x) { return Fun("ceil", x); };
   if (mode == "round_prefer_ceil") return [](const Expr& x) { return Fun("floor", x + Real(0.5)); };
   return [](const Expr& x) { return Fun("ceil", x - Real(0.5)); };
+}
+
+// How often each element is repeated where an image is enlarged by a whole number and the nearest element is wanted:
+// position p reads element p / scale, rounded down. 0: otherwise.
+int64_t RepeatsOf(const Transformation& t, const std::string& nearest, const Expr& in, const Expr& out) {
+  const auto scale = static_cast<int64_t>(t.scale);
+  const auto from = AsInt(in), to = AsInt(out);
+  if (scale < 2 || static_cast<double>(scale) != t.scale || !from || !to || *to != *from * scale) return 0;
+  // Positions are exact in f32, and quotients are rounded to no other whole number.
+  if (*to >= int64_t{1} << 20) return 0;
+  const bool rounds = nearest == "round_prefer_floor" || nearest == "round_prefer_ceil";
+  const bool repeats = t.mode == "asymmetric" || t.mode == "tf_half_pixel_for_nn" ? nearest == "floor"
+                       : t.mode == "half_pixel" || t.mode == "pytorch_half_pixel" ? rounds
+                                                                                  : false;
+  return repeats ? scale : 0;
 }
 
 struct ResizeTarget {
@@ -158,33 +174,63 @@ absl::Status ResizeTo(OnnxNode& n, const ResizeTarget& target, const std::string
   } else if (mode != "nearest") {
     return n.Error("the mode is \"", mode, "\"");
   }
-  options.nearest = NearestOf(n.String("nearest_mode", n.opset() < 11 ? "floor" : "round_prefer_floor"));
+  const std::string nearest = n.String("nearest_mode", n.opset() < 11 ? "floor" : "round_prefer_floor");
+  options.nearest = NearestOf(nearest);
   options.cubic_a = n.Float("cubic_coeff_a", -0.75);
   options.exclude_outside = n.Int("exclude_outside", 0) != 0;
   options.antialias = n.Int("antialias", 0) != 0;
   const double extrapolation = n.Float("extrapolation_value", 0);
   const bool crops = transformation == "tf_crop_and_resize";
-  return n.Out(n.Program("resize", {x}, [&](ProgramParts& p) {
+  std::vector<size_t> resized;
+  for (size_t d = 0; d < x.rank(); ++d) {
+    const bool given = std::ranges::find(axes, static_cast<int>(d)) != axes.end();
+    if (given && (target.changes[d] || crops)) resized.push_back(d);
+  }
+  // The extents are a program's, so that bounds can be proven where they are symbolic.
+  const auto dimension = [&](size_t d, const Expr& in, const Expr& out) {
+    Transformation t{.mode = transformation, .scale = target.scales[d], .in = in, .out = out};
+    const auto index = static_cast<size_t>(std::ranges::find(axes, static_cast<int>(d)) - axes.begin());
+    if (roi.size() == 2 * axes.size()) {
+      t.roi_start = roi[index];
+      t.roi_end = roi[axes.size() + index];
+    }
+    t.in_extent = static_cast<double>(AsInt(x.shape[d]).value_or(1));
+    t.out_extent = static_cast<double>(AsInt(target.shape[d]).value_or(1));
+    ops::Resampled one{.axis = static_cast<int>(d), .extent = out, .source = t, .scale = target.scales[d]};
+    // Before opset 11 the specification does not say which element is the nearest; runtimes take the next one of a
+    // smaller image.
+    if (n.opset() < 11 && target.scales[d] < 1) one.nearest = NearestOf("ceil");
+    if (!crops) one.repeats = RepeatsOf(t, nearest, x.shape[d], target.shape[d]);
+    return std::pair(one, t);
+  };
+  // What each position is made of is the same for all rows: constants where the extents are.
+  Items operands = {x};
+  std::vector<bool> has_table;
+  for (const size_t d : resized) {
+    const auto in = AsInt(x.shape[d]), out = AsInt(target.shape[d]);
+    has_table.push_back(options.how != ops::Interpolation::kNearest && in && out && *in > 0 && *out > 0);
+    if (!has_table.back()) continue;
+    TW_ASSIGN_OR_RETURN(const Items table, n.Program("resize_table", {}, [&](ProgramParts& p) {
+      const Expr extent(*in);
+      const ops::ResampleTable made =
+          ops::ResampleTableOf(p.f, dimension(d, extent, Expr(*out)).first, extent, options);
+      return Buffers{made.elements, made.weights};
+    }));
+    operands.insert(operands.end(), table.begin(), table.end());
+  }
+  return n.Out(n.Program("resize", operands, [&](ProgramParts& p) {
     std::vector<ops::Resampled> dimensions;
     std::vector<std::pair<size_t, Transformation>> all;
-    for (size_t d = 0; d < x.rank(); ++d) {
-      const auto place = std::find(axes.begin(), axes.end(), static_cast<int>(d));
-      if (place == axes.end() || (!target.changes[d] && !crops)) continue;
-      Transformation t{.mode = transformation, .scale = target.scales[d], .in = p.in[0]->shape[d]};
-      // The program's own expression where the extent is symbolic, so that bounds can be proven.
-      t.out = p.local(target.shape[d]);
-      const auto index = static_cast<size_t>(place - axes.begin());
-      if (roi.size() == 2 * axes.size()) {
-        t.roi_start = roi[index];
-        t.roi_end = roi[axes.size() + index];
+    size_t operand = 1;
+    for (size_t i = 0; i < resized.size(); ++i) {
+      const size_t d = resized[i];
+      auto [one, t] = dimension(d, p.in[0]->shape[d], p.local(target.shape[d]));
+      if (has_table[i]) {
+        one.table = ops::ResampleTable{p.in[operand], p.in[operand + 1]};
+        operand += 2;
       }
-      t.in_extent = static_cast<double>(AsInt(x.shape[d]).value_or(1));
-      t.out_extent = static_cast<double>(AsInt(target.shape[d]).value_or(1));
-      dimensions.push_back({.axis = static_cast<int>(d), .extent = t.out, .source = t, .scale = target.scales[d]});
-      // Before opset 11 the specification does not say which element is the nearest; runtimes take the next one of a
-      // smaller image.
-      if (n.opset() < 11 && target.scales[d] < 1) dimensions.back().nearest = NearestOf("ceil");
-      all.emplace_back(d, t);
+      dimensions.push_back(std::move(one));
+      all.emplace_back(d, std::move(t));
     }
     Buffer y = ops::Resample(p.f, p.in[0], dimensions, options);
     if (!crops) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "graph/onnx/fourier.h"
 #include "graph/onnx/model_file.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
@@ -16,7 +17,6 @@ namespace {
 
 namespace ops = tilewright::ops;
 constexpr DataType kF64 = DataType::Float(64);
-constexpr DataType kInt64 = DataType::Int(64);
 
 Expr Real(double value) { return ConstFloat(kF64, value); }
 
@@ -39,60 +39,6 @@ absl::Status ImportWindow(OnnxNode& n, double a0, double a1, double a2) {
 absl::Status ImportHann(OnnxNode& n) { return ImportWindow(n, 0.5, 0.5, 0); }
 absl::Status ImportHamming(OnnxNode& n) { return ImportWindow(n, 25.0 / 46, 21.0 / 46, 0); }
 absl::Status ImportBlackman(OnnxNode& n) { return ImportWindow(n, 0.42, 0.5, 0.08); }
-
-// Cosine and sine of -2 pi k i / length, or of the other sign. The product k i is taken modulo the length first: large
-// angles lose nothing.
-std::pair<Expr, Expr> Turned(const Expr& k, const Expr& i, const Expr& length, bool inverse) {
-  const Expr turns = FloorMod(CastTo(kInt64, k) * CastTo(kInt64, i), CastTo(kInt64, length));
-  const Expr angle = Div(CastTo(kF64, turns) * Real(inverse ? 2 * M_PI : -2 * M_PI), CastTo(kF64, length));
-  return {ops::Unary("cos", angle), ops::Unary("sin", angle)};
-}
-
-// A sum over x[i] exp(-2 pi sqrt(-1) k i / length) for each k. Factors that depend on i and k alone are a table.
-struct Transform {
-  Expr length, used, bins;  // of k i, of i, of k
-  int parts = 1;            // of x: 2 where it is complex
-  int results = 2;          // 1: the real part alone
-  bool inverse = false;
-  bool doubled = false;  // each i stands for its conjugate too, but for the first and the one at half of an even length
-
-  // What part `from` of x[i] adds to part `to` of the sum at k. `from` and `to` are indices.
-  Expr Factor(const Expr& i, const Expr& from, const Expr& k, const Expr& to) const {
-    const auto [c, s] = Turned(k, i, length, inverse);
-    const Expr real = from == Const(from.dtype(), 0), same = CastTo(kInt64, from) == CastTo(kInt64, to);
-    Expr factor = Select(same, c, Select(real, s, -s));
-    if (doubled) {
-      const Expr alone = Or(i < Const(i.dtype(), 1), i * Const(i.dtype(), 2) == CastTo(i.dtype(), length));
-      factor = Select(alone, factor, factor + factor);
-    }
-    return inverse ? Div(factor, CastTo(kF64, length)) : factor;
-  }
-};
-
-// Elements of a table that is made when a model is loaded.
-constexpr int64_t kMostFactors = int64_t{1} << 20;
-
-// The table [i, from, k, to], with `window` by i (or an absent item) in it: a program of its own, so that one of known
-// operands becomes a constant. Absent where its size is not known, or large: the factors are computed in place then.
-absl::StatusOr<Item> TableOf(OnnxNode& n, const Transform& transform, const Item& window) {
-  int64_t size = transform.parts * transform.results;
-  for (const Expr& extent : {transform.used, transform.bins}) {
-    const std::optional<int64_t> value = AsInt(n.emit().Simplify(extent));
-    if (!value || *value > kMostFactors || (size *= std::max<int64_t>(*value, 1)) > kMostFactors) return Item();
-  }
-  Items inputs;
-  if (window.present()) inputs.push_back(window);
-  TW_ASSIGN_OR_RETURN(const Items table, n.Program("fourier_table", inputs, [&](ProgramParts& p) {
-    return Buffers{p.f.Compute("fourier_table",
-                               {n.emit().Simplify(transform.used), Expr(transform.parts),
-                                n.emit().Simplify(transform.bins), Expr(transform.results)},
-                               [&](Symbol i, Symbol from, Symbol k, Symbol to) {
-                                 const Expr factor = transform.Factor(i, from, k, to);
-                                 return p.in.empty() ? factor : factor * CastTo(kF64, p.in[0](i));
-                               })};
-  }));
-  return table[0];
-}
 
 absl::Status ImportDft(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
@@ -122,31 +68,40 @@ absl::Status ImportDft(OnnxNode& n) {
   const DataType type = x.dtype;
   const Expr half = n.emit().Simplify(FloorDiv(length, Const(length.dtype(), 2)) + Const(length.dtype(), 1));
   // A shorter signal is padded with zeros, a longer one is cut off.
-  Transform transform{.length = length,
-                      .used = n.emit().Simplify(Min(CastTo(length.dtype(), x.shape[a]), to_real ? half : length)),
-                      .bins = onesided && !inverse ? half : length,
-                      .parts = complex ? 2 : 1,
-                      .results = to_real ? 1 : 2,
-                      .inverse = inverse,
-                      .doubled = to_real};
-  TW_ASSIGN_OR_RETURN(const Item table, TableOf(n, transform, {}));
+  const Expr used = n.emit().Simplify(Min(CastTo(length.dtype(), x.shape[a]), to_real ? half : length));
+  FourierForm form{.length = length,
+                   .used = used,
+                   .bins = onesided && !inverse ? half : length,
+                   .parts = complex ? 2 : 1,
+                   .results = to_real ? 1 : 2,
+                   .inverse = inverse,
+                   .doubled = to_real};
+  const FourierTables tables = TablesOf(n.emit(), form);
   Items inputs = {x};
-  if (table.present()) inputs.push_back(table);
+  inputs.insert(inputs.end(), tables.items.begin(), tables.items.end());
   return n.Out(n.Program("dft", inputs, [&](ProgramParts& p) {
     const Buffer& in = p.in[0];
-    transform.length = p.local(transform.length);
-    std::vector<Expr> shape = in->shape;
-    shape[a] = p.local(transform.bins);
-    shape[last] = transform.results;
-    tilewright::ReduceAxis i("i", p.local(transform.used)), from("from", Expr(transform.parts));
-    Buffer sums = p.f.Compute("dft_sum", shape, [&](const std::vector<Symbol>& v) {
+    form.length = p.local(form.length);
+    form.used = p.local(form.used);
+    form.bins = p.local(form.bins);
+    std::vector<Expr> outer = in->shape, shape = in->shape;
+    outer.erase(outer.end() - 1);
+    outer.erase(outer.begin() + axis);
+    shape[a] = form.bins;
+    shape[last] = form.results;
+    // The axis last but for parts.
+    const Buffer sums = FourierSums(p, form, tables, outer, [&](const auto& v, const Expr& i, const Expr& from) {
       ops::Indices at(v.begin(), v.end());
-      at[a] = i;
-      at[last] = from;
-      const Expr factor = p.in.size() > 1 ? p.in[1](i, from, v[a], v[last]) : transform.Factor(i, from, v[a], v[last]);
-      return tilewright::Sum(CastTo(kF64, in.Load(at)) * factor, {i, from});
+      at.insert(at.begin() + axis, i);
+      at.push_back(from);
+      return CastTo(kF64, in.Load(at));
     });
-    return Buffers{ops::Map(p.f, "dft", {sums}, [&](const Exprs& e) { return CastTo(type, e[0]); })};
+    return Buffers{p.f.Compute("dft", shape, [&](const std::vector<Symbol>& v) {
+      ops::Indices at(v.begin(), v.end());
+      at.erase(at.begin() + axis);
+      at.insert(at.end() - 1, v[a]);
+      return CastTo(type, sums.Load(at));
+    })};
   }));
 }
 
@@ -167,25 +122,27 @@ absl::Status ImportStft(OnnxNode& n) {
   const bool onesided = n.Int("onesided", 1) != 0, complex = IsInt(x.shape[2], 2), windowed = n.Has(2);
   const DataType type = x.dtype;
   const Expr half = n.emit().Simplify(FloorDiv(length, Const(length.dtype(), 2)) + Const(length.dtype(), 1));
-  Transform transform{.length = length, .used = length, .bins = onesided ? half : length, .parts = complex ? 2 : 1};
-  TW_ASSIGN_OR_RETURN(const Item table, TableOf(n, transform, n.In(2)));
+  FourierForm form{.length = length, .used = length, .bins = onesided ? half : length, .parts = complex ? 2 : 1};
+  std::optional<std::vector<double>> window;
+  if (windowed && n.In(2).constant() != nullptr) {
+    TW_ASSIGN_OR_RETURN(window, n.Reals(2));
+  }
+  const FourierTables tables = TablesOf(n.emit(), form, window);
+  const bool by_window = windowed && !(window && HasWindow(tables));
   Items inputs = {x};
-  if (table.present()) inputs.push_back(table);
-  if (!table.present() && windowed) inputs.push_back(n.In(2));
+  if (by_window) inputs.push_back(n.In(2));
+  inputs.insert(inputs.end(), tables.items.begin(), tables.items.end());
   return n.Out(n.Program("stft", inputs, [&](ProgramParts& p) {
     const Buffer& in = p.in[0];
-    transform.length = p.local(transform.length);
-    const Expr m = p.local(length), one = Const(m.dtype(), 1), by = Const(m.dtype(), step);
-    const Expr frames = tilewright::arith::Simplify(FloorDiv(in->shape[1] - m, by) + one);
-    tilewright::ReduceAxis i("i", p.local(transform.used)), from("from", Expr(transform.parts));
-    Buffer sums = p.f.Compute("stft_sum", {in->shape[0], frames, p.local(transform.bins), Expr(2)},
-                              [&](Symbol b, Symbol frame, Symbol k, Symbol to) {
-                                const Expr x_at = CastTo(kF64, in(b, frame * by + i, from));
-                                if (table.present()) return tilewright::Sum(x_at * p.in[1](i, from, k, to), {i, from});
-                                const Expr factor = transform.Factor(i, from, k, to);
-                                const Expr weight = windowed ? factor * CastTo(kF64, p.in[1](i)) : factor;
-                                return tilewright::Sum(x_at * weight, {i, from});
-                              });
+    form.length = form.used = p.local(length);
+    form.bins = p.local(form.bins);
+    const Expr one = Const(form.length.dtype(), 1), by = Const(form.length.dtype(), step);
+    const Expr frames = tilewright::arith::Simplify(FloorDiv(in->shape[1] - form.length, by) + one);
+    const Buffer sums =
+        FourierSums(p, form, tables, {in->shape[0], frames}, [&](const auto& v, const Expr& i, const Expr& from) {
+          const Expr element = CastTo(kF64, in(v[0], v[1] * by + i, from));
+          return by_window ? element * CastTo(kF64, p.in[1](i)) : element;
+        });
     return Buffers{ops::Map(p.f, "stft", {sums}, [&](const Exprs& e) { return CastTo(type, e[0]); })};
   }));
 }

@@ -273,11 +273,40 @@ std::vector<Expr> PoolShape(const Buffer& x, const PoolForm& form) {
   return shape;
 }
 
+// The first dimension along which windows reach, where taking the largest along it first, then along the others, takes
+// less than half of the comparisons: `stride` windows along it for each result. Windows along the last dimension, whose
+// vectors are gathered, are left for the fewest elements.
+std::optional<size_t> FirstDimension(const std::vector<Span>& spans) {
+  size_t along = 0;
+  while (along + 1 < spans.size() && spans[along].kernel == 1) ++along;
+  int64_t others = 1, stride = 1;
+  for (size_t i = 0; i < spans.size(); ++i) {
+    if (i == along) continue;
+    others *= spans[i].kernel;
+    stride *= spans[i].stride;
+  }
+  if (2 * (stride * spans[along].kernel + others) >= others * spans[along].kernel) return std::nullopt;
+  return along;
+}
+
+// The largest elements of windows. Maxima of maxima are the same ones, NaN and padding included.
+Buffer LargestOf(ProgramParts& p, Buffer x, std::vector<Span> spans, const std::vector<Expr>& shape) {
+  while (const std::optional<size_t> along = FirstDimension(spans)) {
+    std::vector<Span> one(spans.size());
+    std::vector<Expr> kept(x->shape.begin() + 2, x->shape.end());
+    one[*along] = spans[*along];
+    kept[*along] = shape[*along];
+    x = ops::MaxPoolNd(p.f, x, one, kept);
+    spans[*along] = Span();
+  }
+  return ops::MaxPoolNd(p.f, x, spans, shape);
+}
+
 absl::Status ImportMaxPool(OnnxNode& n) {
   TW_ASSIGN_OR_RETURN(const PoolForm form, PoolOf(n));
   const bool column_major = n.Int("storage_order", 0) != 0;
   return n.Out(n.Program("max_pool", n.in(), [&](ProgramParts& p) {
-    Buffer largest = ops::MaxPoolNd(p.f, p.in[0], form.spans, PoolShape(p.in[0], form));
+    Buffer largest = LargestOf(p, p.in[0], form.spans, PoolShape(p.in[0], form));
     if (!n.Wants(1)) return Buffers{largest};
     return Buffers{largest, ops::MaxPoolPosition(p.f, p.in[0], largest, form.spans, column_major)};
   }));

@@ -17,7 +17,7 @@ namespace tilewright::graph {
 // The location that stands for the model's own file. No file has that name.
 inline constexpr char kThisFile[] = "\x01this file";
 
-// The serialized model without its tensors' elements. Errors: what is no well-formed message, with its byte.
+// The serialized model without its tensors' elements. Errors: what is not a well-formed message, with its byte.
 absl::StatusOr<std::string> StripTensors(absl::Span<const std::byte> model);
 
 }  // namespace tilewright::graph

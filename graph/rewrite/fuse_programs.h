@@ -34,7 +34,7 @@ struct Composed {
 
 // The bindings are calls of programs, fields of their results and reshapes, in an order in which they may run. `params`
 // are the variables that they read and do not bind, `results` those of them that are wanted outside. Nothing where a
-// binding is anything else, a variable is no tensor of known rank, or a result is bound by no call or reshape.
+// binding is anything else, a variable is not a tensor of known rank, or a result is bound by no call or reshape.
 std::optional<Composed> ComposePrograms(const GraphModule& module, const std::string& name, std::span<const Var> params,
                                         std::span<const Binding> bindings, std::span<const Var> results);
 

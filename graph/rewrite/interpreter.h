@@ -3,8 +3,8 @@
 //   Interpreter interpreter(&module, host);                       // module after LegalizeOps
 //   absl::StatusOr<RuntimeValue> out = interpreter.Run("main", {x, w});
 //
-// Slow and exact: an oracle for tests, and what constant folding computes with. Symbols get their values from the shapes
-// of the arguments; guards, match_cast and the shapes of results are checked.
+// Slow and exact: an oracle for tests, and what constant folding computes with. Symbols get their values from the
+// shapes of the arguments; guards, match_cast and the shapes of results are checked.
 #pragma once
 
 #include <functional>

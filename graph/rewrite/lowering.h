@@ -39,7 +39,7 @@ class LoweringTable {
 };
 
 // Writes the program of one call. Its extents and index expressions use the symbols of the graph as they are; symbols
-// that are no whole extent of a parameter become scalar parameters.
+// that are not a whole extent of a parameter become scalar parameters.
 class ProgramWriter {
  public:
   ProgramWriter(BlockBuilder* builder, std::string name) : b_(*builder), name_(std::move(name)), f_(name_) {}

@@ -6,7 +6,8 @@
 //   absl::StatusOr<GraphModule> optimized = RunPasses(GraphPasses(environment), module, context);
 //
 // A pass runs when its opt_level is at most the context's and its name is not disabled; a pass that another one that
-// runs requires runs whatever its level. Disabling a name that no pass has, or a pass that another requires, is an error.
+// runs requires runs whatever its level. Disabling a name that no pass has, or a pass that another requires, is an
+// error.
 #pragma once
 
 #include <cstdint>

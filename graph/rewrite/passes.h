@@ -21,14 +21,14 @@ absl::StatusOr<GraphModule> EliminateCommonSubexpressions(const GraphModule& mod
 // with the arguments of their calls, and private functions and programs that no public function reaches.
 absl::StatusOr<GraphModule> EliminateDeadCode(const GraphModule& module, const OpTable& ops);
 
-// Computes the value of a call whose arguments are constants: one array, or one for each field of a tuple. Nothing where
-// it does not want to. The module holds the program of a call of one.
+// Computes the value of a call whose arguments are constants: one array, or one for each field of a tuple. Nothing
+// where it does not want to. The module holds the program of a call of one.
 using ConstantFolder =
     std::function<absl::StatusOr<std::optional<std::vector<NDArray>>>(const GraphModule& module, const Value& call)>;
 
-// Replaces pure calls of constants by constants, and small integer tensors whose values are known. Nothing that grows is
-// folded: a result with more bytes than its constant arguments stays computed, unless it has at most kMaxKnownValues
-// elements.
+// Replaces pure calls of constants by constants, and small integer tensors whose values are known. Nothing that grows
+// is folded: a result with more bytes than its constant arguments stays computed, unless it has at most
+// kMaxKnownValues elements.
 absl::StatusOr<GraphModule> FoldConstants(const GraphModule& module, const OpTable& ops, const ConstantFolder& folder);
 
 // Folds by running the lowered call, or the program, with the interpreter, up to `max_steps` loop iterations. Without

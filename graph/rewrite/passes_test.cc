@@ -184,7 +184,7 @@ TEST_F(PassesTest, Instruments) {
   const PassContext context{.opt_level = 1, .instruments = {&timing, &printing}, .check = true};
   const absl::StatusOr<GraphModule> result = RunPasses(GraphPasses(environment_), module, context);
   ASSERT_TRUE(result.ok()) << result.status().message();
-  ASSERT_EQ(timing.entries().size(), 6u);
+  ASSERT_EQ(timing.entries().size(), 7u);
   EXPECT_EQ(timing.entries()[1].name, "EliminateCommonSubexpressions");
   EXPECT_EQ(printed.str(), R"(# after EliminateCommonSubexpressions
 @R.function

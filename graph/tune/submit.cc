@@ -72,7 +72,7 @@ class ShellProcess {
       char bytes[1 << 16];
       const ssize_t count = read(output_, bytes, sizeof bytes);
       if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) return std::nullopt;  // what has no end is no line
+      if (count <= 0) return std::nullopt;  // what has no end is not a line
       buffer_.append(bytes, static_cast<size_t>(count));
     }
   }

@@ -97,7 +97,7 @@ class ModelTuner {
     if (times.best) progress.best_seconds = *times.best;
     progress.last_spent = Seconds() - begin;
     progress.spent += progress.last_spent;
-    // What was projected was no time that could be gained from.
+    // What was projected was not a time that could be gained from.
     const bool first = progress.spent <= progress.last_spent;
     progress.last_gain = (first ? times.by_rules.value_or(progress.best_seconds) : before) - progress.best_seconds;
     if (options_.on_progress) {

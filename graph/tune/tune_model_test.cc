@@ -29,7 +29,7 @@ std::unique_ptr<OnnxModel> Planned(const std::vector<ModelWriter::Dim>& shape) {
   m.Node("MatMul", {"h3", "u"}, {"y"});
   m.Output("y");
   OnnxModel::LoadOptions options;
-  options.executor.kernels.use = KernelUse::kExplain;
+  options.executor.kernels = {.target = HostTarget(), .use = KernelUse::kExplain};
   auto model = OnnxModel::Load(*m.File(), options);
   EXPECT_TRUE(model.ok()) << model.status();
   return *std::move(model);

@@ -7,6 +7,8 @@
 //                      B(2 t + e % 2 + 8 (e / 2 % 2), g + 8 (e / 4))
 //   8 bits, K = 16:    A(g + 8 (e / 4), 4 t + e % 4)
 //                      B(4 t + e % 4, g + 8 (e / 4))
+//   8 bits, K = 32:    A(g + 8 (e / 4 % 2), 4 t + e % 4 + 16 (e / 8))
+//                      B(4 t + e % 4 + 16 (e / 4 % 2), g + 8 (e / 8))
 //   sums:              C(g + 8 (e / 2 % 2), 2 t + e % 2 + 8 (e / 4))
 //
 // This is the one place that says so for intrinsics; codegen/cuda/emulator/fragments.h says it for the emulator, and
@@ -24,7 +26,7 @@ struct FragmentMap {
   int elements = 8;         // of a lane
 };
 
-// `bits`: of an operand's elements; of the sums it does not matter.
-FragmentMap FragmentOf(FragmentOperand operand, int bits);
+// `bits`: of an operand's elements, `depth`: elements of K; of the sums they do not matter.
+FragmentMap FragmentOf(FragmentOperand operand, int bits, int depth = 16);
 
 }  // namespace tilewright

@@ -11,7 +11,10 @@
 namespace tilewright {
 namespace {
 
-constexpr absl::string_view kPrefix = "wmma_", kShape = "16x16x16";
+constexpr absl::string_view kPrefix = "wmma_";
+// Sides of tiles: M x N x K. Sums have the first of them.
+constexpr absl::string_view kShape = "16x16x16", kDeepShape = "16x16x32";
+constexpr int kDepth = 16, kDeep = 32;
 
 // The type of sums.
 std::optional<DataType> SumNamed(absl::string_view name) {
@@ -80,11 +83,11 @@ def impl(c: T.handle):
 constexpr absl::string_view kSync = R"(
 @T.prim_func
 def desc(a: T.handle, b: T.handle, c: T.handle):
-    A = T.match_buffer(a, (16, DEPTH), "TYPE_A", offset_factor=STEP, scope="SCOPE_A")
-    B = T.match_buffer(b, (DEPTH, WIDE), "TYPE_B", offset_factor=STEP, scope="SCOPE_B")
+    A = T.match_buffer(a, (SHAPE_A), "TYPE_A", offset_factor=STEP, scope="SCOPE_A")
+    B = T.match_buffer(b, (SHAPE_B), "TYPE_B", offset_factor=STEP, scope="SCOPE_B")
     C = T.match_buffer(c, (16, WIDE), "TYPE_C", offset_factor=STEP, scope="SCOPE_C")
     with T.block("root"):
-        T.reads(C[0:16, 0:WIDE], A[0:16, 0:DEPTH], B[0:DEPTH, 0:WIDE])
+        T.reads(C[0:16, 0:WIDE], A[REGION_A], B[REGION_B])
         T.writes(C[0:16, 0:WIDE])
         for i, j, k in T.grid(16, WIDE, DEPTH):
             with T.block("tile"):
@@ -96,11 +99,11 @@ def impl(a: T.handle, b: T.handle, c: T.handle):
     sa = T.int32()
     sb = T.int32()
     sc = T.int32()
-    A = T.match_buffer(a, (16, DEPTH), "TYPE_A", offset_factor=STEP, scope="SCOPE_A", strides=[sa, 1])
-    B = T.match_buffer(b, (DEPTH, WIDE), "TYPE_B", offset_factor=STEP, scope="SCOPE_B", strides=[sb, 1])
+    A = T.match_buffer(a, (SHAPE_A), "TYPE_A", offset_factor=STEP, scope="SCOPE_A", strides=[sa, 1])
+    B = T.match_buffer(b, (SHAPE_B), "TYPE_B", offset_factor=STEP, scope="SCOPE_B", strides=[sb, 1])
     C = T.match_buffer(c, (16, WIDE), "TYPE_C", offset_factor=STEP, scope="SCOPE_C", strides=[sc, 1])
     with T.block("root"):
-        T.reads(C[0:16, 0:WIDE], A[0:16, 0:DEPTH], B[0:DEPTH, 0:WIDE])
+        T.reads(C[0:16, 0:WIDE], A[REGION_A], B[REGION_B])
         T.writes(C[0:16, 0:WIDE])
         T.block_attr({"warp_execution": 1})
         for tx in T.thread_binding(32, thread="threadIdx.x"):
@@ -118,7 +121,7 @@ std::string FragmentNumber(absl::string_view buffer, absl::string_view stride, i
                       " // ", wide, ")");
 }
 
-// Tiles of 16 x 16 in fragments of wmma.
+// Fragments of wmma. Sums are tiles of 16 x 16.
 const Words& TileWords() {
   static const auto* words = new Words{{"TALL", "16"},
                                        {"WIDE", "16"},
@@ -143,50 +146,87 @@ std::optional<std::string> ScopeNamed(absl::string_view name) {
   return std::nullopt;
 }
 
+// "16x16x16_rest" or "16x16x32_rest": the tile's elements along K, and what follows.
+std::optional<int> ConsumeDepth(absl::string_view* members) {
+  if (absl::ConsumePrefix(members, absl::StrCat(kShape, "_"))) return kDepth;
+  return absl::ConsumePrefix(members, absl::StrCat(kDeepShape, "_")) ? std::optional(kDeep) : std::nullopt;
+}
+
+// A tile of an operand in shared memory.
+struct LoadedTile {
+  bool is_b = false, by_columns = false;
+  // Rows lie as a layout says that keeps 16 bytes together, and not in equal distances.
+  bool swizzled = false;
+  int bits = 16, depth = kDepth;
+};
+
 // The call of ldmatrix that loads a tile whose registers `elements` (of 16 bits) are 4 or 2 matrices of 8 x 8.
-std::string LoadCall(bool is_b, bool by_columns, int bits) {
-  const bool transposes = is_b != by_columns;
+std::string LoadCall(const LoadedTile& tile) {
+  const bool transposes = tile.is_b != tile.by_columns;
   // The row that a lane points to: the four matrices one below the other first, or side by side first.
-  const std::string row = by_columns ? "tx % 8 + tx // 16 * 8" : "tx % 16";
-  const std::string chunk = by_columns ? "tx // 8 % 2" : "tx // 16";
-  const int registers = bits == 8 ? 2 : 4;
-  const std::string place = bits == 8 ? "sa * (tx % 16)" : absl::StrCat("sa * (", row, ") + ", chunk, " * 8");
+  const std::string four = tile.by_columns ? "tx % 8 + tx // 16 * 8" : "tx % 16";
+  const int registers = 16 * tile.depth * tile.bits / 1024, elements = 16 * 8 / tile.bits;
+  const std::string row = registers == 2 ? "tx % 16" : four;
+  const std::string column =
+      registers == 2 ? "0" : absl::StrCat(tile.by_columns ? "tx // 8 % 2" : "tx // 16", " * ", elements);
+  const std::string address =
+      tile.swizzled ? absl::StrCat("T.address_of(A[", row, ", ", column, "])")
+                    : absl::StrCat("T.tvm_access_ptr(T.type_annotation(\"TYPE\"), A.data, A.elem_offset + sa * (", row,
+                                   ") + ", column, ", ", elements, ", 1)");
   return absl::StrCat("T.cuda.ldmatrix_x", registers, transposes ? "_trans" : "",
                       "(T.tvm_access_ptr(T.type_annotation(\"uint32\"), C.data, FRAGMENT_C * ", registers, ", ",
-                      registers, ", 2), T.tvm_access_ptr(T.type_annotation(\"TYPE\"), A.data, A.elem_offset + ", place,
-                      ", ", 16 * 8 / bits, ", 1))");
+                      registers, ", 2), ", address, ")");
+}
+
+// The text of a load, of which A has no strides that are known.
+std::string SwizzledLoad(absl::string_view text) {
+  return absl::StrReplaceAll(text, {{", offset_factor=STEP, scope=\"FROM\"", ", scope=\"FROM\""},
+                                    {"    sa = T.int32()\n", ""},
+                                    {", strides=[sa, 1]", ""}});
 }
 
 std::optional<TensorIntrin> MakeLoad(std::string_view name, absl::string_view rest) {
-  // f16_a_shared, f16_b_trans_shared_dyn
+  // 16x16x16_f16_a_shared, 16x16x16_f16_b_trans_shared_dyn, 16x16x32_s8_a_shared_dyn_swizzled
+  LoadedTile tile;
+  const std::optional<int> depth = ConsumeDepth(&rest);
+  tile.swizzled = absl::ConsumeSuffix(&rest, "_swizzled");
   const std::vector<absl::string_view> parts = absl::StrSplit(rest, absl::MaxSplits('_', 2));
-  if (parts.size() != 3 || (parts[1] != "a" && parts[1] != "b")) return std::nullopt;
+  if (!depth || parts.size() != 3 || (parts[1] != "a" && parts[1] != "b")) return std::nullopt;
   const MachineInstruction* row = InstructionNamed("ldmatrix", {parts[0].data(), parts[0].size()});
-  // There are products of a depth of 16 of these alone.
-  if (row == nullptr || (row->a.type.bits() != 16 && row->a.type.is_float())) return std::nullopt;
-  const int bits = row->a.type.bits();
+  if (row == nullptr || row->a.type.bits() > 16) return std::nullopt;
+  tile.bits = row->a.type.bits();
+  tile.depth = *depth;
+  // Products of 8-bit floats have the row's depth alone, those of 16 bits too.
+  if (tile.depth != row->k && (tile.depth > row->k || row->a.type.is_float())) return std::nullopt;
   absl::string_view place = parts[2];
-  const bool is_b = parts[1] == "b", trans = absl::ConsumePrefix(&place, "trans_");
+  tile.is_b = parts[1] == "b";
+  tile.by_columns = absl::ConsumePrefix(&place, "trans_");
   const std::optional<std::string> scope = ScopeNamed(place);
   if (!scope) return std::nullopt;
-  FragmentMap map = FragmentOf(is_b ? FragmentOperand::kB : FragmentOperand::kA, bits);
-  if (trans) std::swap(map.row, map.column);
+  FragmentMap map = FragmentOf(tile.is_b ? FragmentOperand::kB : FragmentOperand::kA, tile.bits, tile.depth);
+  if (tile.by_columns) std::swap(map.row, map.column);
   // There is no load that transposes bytes, and none from global memory: lanes load their elements.
-  const bool by_instruction = *scope != "global" && (bits == 16 || is_b == trans);
+  const bool by_instruction = *scope != "global" && (tile.bits == 16 || tile.is_b == tile.by_columns);
+  if ((tile.swizzled || tile.depth == kDeep) && !by_instruction) return std::nullopt;
   const Words outer = {{"MARK", by_instruction ? "cuda.instruction" : "cuda.registers"},
-                       {"VALUE", by_instruction ? LoadCall(is_b, trans, bits) : "FRAGMENT_C * 8"}};
-  const std::string text = absl::StrReplaceAll(kCopy, outer);
+                       {"VALUE", by_instruction ? LoadCall(tile) : "FRAGMENT_C * 8"}};
+  const std::string text = absl::StrReplaceAll(tile.swizzled ? SwizzledLoad(kCopy) : std::string(kCopy), outer);
   return IntrinOfRow(text,
-                     And(TileWords(), {{"TYPE", row->a.type.ToString()},
-                                       {"FROM", *scope},
-                                       {"TO", is_b ? "wmma.matrix_b" : "wmma.matrix_a"},
-                                       {"FRAGMENT_C", FragmentNumber("C", "sc")},
-                                       {"ROW", map.row},
-                                       {"COLUMN", map.column}}),
+                     {{"TALL", "16"},
+                      {"WIDE", absl::StrCat(tile.depth)},
+                      {"STEP", absl::StrCat(tile.depth)},
+                      {"ELEMENTS", absl::StrCat(map.elements)},
+                      {"TYPE", row->a.type.ToString()},
+                      {"FROM", *scope},
+                      {"TO", tile.is_b ? "wmma.matrix_b" : "wmma.matrix_a"},
+                      {"FRAGMENT_C", FragmentNumber("C", "sc", 16, tile.depth)},
+                      {"ROW", map.row},
+                      {"COLUMN", map.column}},
                      name, *row);
 }
 
 std::optional<TensorIntrin> MakeStore(std::string_view name, absl::string_view rest) {
+  if (ConsumeDepth(&rest) != kDepth) return std::nullopt;
   const std::vector<absl::string_view> parts = absl::StrSplit(rest, absl::MaxSplits('_', 1));
   const std::optional<DataType> sum = SumNamed(parts[0]);
   const std::optional<std::string> scope = parts.size() == 2 ? ScopeNamed(parts[1]) : std::nullopt;
@@ -204,6 +244,7 @@ std::optional<TensorIntrin> MakeStore(std::string_view name, absl::string_view r
 }
 
 std::optional<TensorIntrin> MakeFill(std::string_view name, absl::string_view rest) {
+  if (ConsumeDepth(&rest) != kDepth) return std::nullopt;
   const std::optional<DataType> sum = SumNamed(rest);
   if (!sum) return std::nullopt;
   const FragmentMap map = FragmentOf(FragmentOperand::kSum, sum->bits());
@@ -215,7 +256,7 @@ std::optional<TensorIntrin> MakeFill(std::string_view name, absl::string_view re
                       name, *sum);
 }
 
-// C += A * B for tiles of so many columns: the row's instruction for each 8 of them. `words`: sizes, scopes, fragments.
+// C += A * B for tiles of so many columns: the row's instruction for each 8 of them. `words`: scopes, fragments.
 TensorIntrin Product(const MachineInstruction& row, bool trans_a, bool trans_b, const Words& words, int columns,
                      std::string_view name) {
   const FragmentMap map = FragmentOf(FragmentOperand::kSum, row.c.type.bits());
@@ -228,6 +269,12 @@ TensorIntrin Product(const MachineInstruction& row, bool trans_a, bool trans_b, 
   const auto b = [&](const std::string& k, const std::string& column) {
     return FactorOf(row, trans_b ? absl::StrCat("B[", column, ", ", k, "]") : absl::StrCat("B[", k, ", ", column, "]"));
   };
+  const auto sides = [&](bool swapped, int first, int second) {
+    return swapped ? std::pair(second, first) : std::pair(first, second);
+  };
+  const auto shape = [](std::pair<int, int> s) { return absl::StrCat(s.first, ", ", s.second); };
+  const auto region = [](std::pair<int, int> s) { return absl::StrCat("0:", s.first, ", 0:", s.second); };
+  const auto sides_a = sides(trans_a, row.m, row.k), sides_b = sides(trans_b, row.k, columns);
   std::string text(kSync);
   for (int part = 0; part < parts; ++part) {
     const std::string column = part == 0 ? map.column : absl::StrCat(8 * part, " + ", map.column);
@@ -237,7 +284,11 @@ TensorIntrin Product(const MachineInstruction& row, bool trans_a, bool trans_b, 
                                                                 {"FIRST_C", absl::StrCat(part * per_part)}}));
   }
   return IntrinOfRow(text,
-                     And(words, {{"TYPE_A", row.a.type.ToString()},
+                     And(words, {{"SHAPE_A", shape(sides_a)},
+                                 {"SHAPE_B", shape(sides_b)},
+                                 {"REGION_A", region(sides_a)},
+                                 {"REGION_B", region(sides_b)},
+                                 {"TYPE_A", row.a.type.ToString()},
                                  {"TYPE_B", row.b.type.ToString()},
                                  {"TYPE_C", row.c.type.ToString()},
                                  {"TYPE_D", packed ? "uint32" : row.c.type.ToString()},
@@ -255,16 +306,24 @@ TensorIntrin Product(const MachineInstruction& row, bool trans_a, bool trans_b, 
 }
 
 std::optional<TensorIntrin> MakeSync(std::string_view name, absl::string_view rest) {
+  const std::optional<int> depth = ConsumeDepth(&rest);
   const bool trans = absl::ConsumeSuffix(&rest, "_trans"), trans_a = absl::ConsumeSuffix(&rest, "_trans_a");
   const std::string_view types(rest.data(), rest.size());
-  // Tiles have a depth of 16.
   const MachineInstruction* row = InstructionNamed("mma", types);
-  if (row != nullptr && row->k != 16) row = InstructionNamed("mma", types, "k16");
-  if (row == nullptr) return std::nullopt;
-  const Words words = {{"FRAGMENT_A", FragmentNumber("A", "sa")},
-                       {"FRAGMENT_B", FragmentNumber("B", "sb")},
+  if (row != nullptr && row->k != depth) row = InstructionNamed("mma", types, "k16");
+  // Bytes are not transposed on their way into fragments of 32 of them.
+  if (row == nullptr || row->k != depth || (row->k == kDeep && (trans_a || !trans))) return std::nullopt;
+  const int wide = row->k;
+  const Words words = {{"DEPTH", absl::StrCat(row->k)},
+                       {"WIDE", "16"},
+                       {"STEP", "16"},
+                       {"SCOPE_A", "wmma.matrix_a"},
+                       {"SCOPE_B", "wmma.matrix_b"},
+                       {"SCOPE_C", "wmma.accumulator"},
+                       {"FRAGMENT_A", FragmentNumber("A", "sa", 16, wide)},
+                       {"FRAGMENT_B", FragmentNumber("B", "sb", 16, wide)},
                        {"FRAGMENT_C", FragmentNumber("C", "sc")}};
-  return Product(*row, trans_a, trans, And(TileWords(), words), 16, name);
+  return Product(*row, trans_a, trans, words, 16, name);
 }
 
 std::optional<TensorIntrin> Make(std::string_view name) {
@@ -274,11 +333,7 @@ std::optional<TensorIntrin> Make(std::string_view name) {
       {"load_", MakeLoad}, {"store_", MakeStore}, {"fill_", MakeFill}, {"sync_", MakeSync}};
   for (const auto& [kind, make] : kinds) {
     absl::string_view members = rest;
-    if (!absl::ConsumePrefix(&members, kind) || !absl::ConsumePrefix(&members, kShape) ||
-        !absl::ConsumePrefix(&members, "_")) {
-      continue;
-    }
-    return make(name, members);
+    if (absl::ConsumePrefix(&members, kind)) return make(name, members);
   }
   return std::nullopt;
 }
@@ -372,7 +427,7 @@ std::optional<TensorIntrin> MakeSmall(std::string_view name) {
 
 IntrinFamily WmmaFamily() {
   return {.prefix = std::string(kPrefix),
-          .description = "wmma_{load|fill|sync|store}_16x16x16_...: matrix products of a warp (sm_80)",
+          .description = "wmma_{load|fill|sync|store}_16x16x{16|32}_...: matrix products of a warp (sm_80)",
           .make = Make,
           .examples = {"wmma_load_16x16x16_f16_a_shared",
                        "wmma_load_16x16x16_f16_a_shared_dyn",
@@ -384,6 +439,11 @@ IntrinFamily WmmaFamily() {
                        "wmma_load_16x16x16_s8_b_shared",
                        "wmma_load_16x16x16_s8_b_trans_shared",
                        "wmma_load_16x16x16_bf16_a_global",
+                       "wmma_load_16x16x32_s8_a_shared_dyn",
+                       "wmma_load_16x16x32_s8_b_trans_shared_dyn_swizzled",
+                       "wmma_load_16x16x32_e4m3_a_shared_dyn_swizzled",
+                       "wmma_load_16x16x16_f16_b_shared_dyn_swizzled",
+                       "wmma_load_16x16x16_f16_a_shared_dyn_swizzled",
                        "wmma_sync_16x16x16_f16f16f32",
                        "wmma_sync_16x16x16_f16f16f32_trans",
                        "wmma_sync_16x16x16_f16f16f32_trans_a",
@@ -392,6 +452,8 @@ IntrinFamily WmmaFamily() {
                        "wmma_sync_16x16x16_bf16bf16f32",
                        "wmma_sync_16x16x16_s8s8s32_trans",
                        "wmma_sync_16x16x16_u8s8s32",
+                       "wmma_sync_16x16x32_s8s8s32_trans",
+                       "wmma_sync_16x16x32_e4m3e4m3f32_trans",
                        "wmma_fill_16x16x16_f32",
                        "wmma_fill_16x16x16_s32",
                        "wmma_store_16x16x16_f32_shared",

@@ -5,6 +5,9 @@
 //   wmma_fill_16x16x16_f32                    a fragment of zeros
 //   wmma_sync_16x16x16_f16f16f32[_trans_a][_trans]    C += A * B; _trans: B is stored by its columns, _trans_a: A is
 //   wmma_store_16x16x16_f32_shared[_dyn]      a fragment of sums back, also to global memory
+//   wmma_load_16x16x32_s8_a_shared[_dyn], wmma_load_16x16x32_s8_b_trans_shared, wmma_sync_16x16x32_s8s8s32_trans
+//                                             operands of bytes, of the larger instruction's depth; 8-bit floats too
+//   wmma_load_..._shared[_dyn]_swizzled       from a tile that has a layout which keeps 16 bytes together (set_layout)
 //
 // And products of 16 x 8 x 8, whose operands come by 32 rows of A or 32 columns of B:
 //

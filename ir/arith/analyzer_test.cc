@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "ir/arith/bind_name.h"
 #include "ir/arith/expr_text.h"
 #include "ir/structural.h"
@@ -283,6 +285,89 @@ TEST(Analyzer, ChoicesByOneCondition) {
   EXPECT_FALSE(analyzer.CanProveLess(Select(n == one, v, zero), n));
   EXPECT_FALSE(analyzer.CanProveLess(v, n));
   EXPECT_FALSE(analyzer.CanProveLess(Select(m == one, zero, v), n));
+}
+
+// A choice of which one value is the other one's special case.
+TEST(Analyzer, ChoicesWithoutTheirSpecialCase) {
+  Analyzer analyzer;
+  const DataType i64 = DataType::Int(64);
+  const Var v("v", i64), n("n", i64);
+  const Expr zero = Const(i64, 0), one = Const(i64, 1), most = Const(i64, 512);
+  analyzer.Bind(v, {zero, n});
+  EXPECT_TRUE(StructuralEqual(analyzer.Simplify(Select(n == one, zero, v)), v));
+  EXPECT_TRUE(StructuralEqual(analyzer.Simplify(Select(n != one, v, zero)), v));
+  EXPECT_TRUE(StructuralEqual(analyzer.Simplify(Select(n == one, Min(n, most), n)), n));
+  // Not where the other value is another one.
+  EXPECT_FALSE(StructuralEqual(analyzer.Simplify(Select(n == one, one, v)), v));
+  EXPECT_FALSE(StructuralEqual(analyzer.Simplify(Select(n == Const(i64, 2), zero, v)), v));
+}
+
+// What is compared with a number on the near side of a bound is compared without the bound.
+TEST(Analyzer, EqualityWithoutBounds) {
+  Analyzer analyzer;
+  const DataType i64 = DataType::Int(64);
+  const Var n("n", i64);
+  const auto number = [&](int64_t value) { return Const(i64, value); };
+  EXPECT_TRUE(StructuralEqual(analyzer.Simplify(Min(n, number(512)) == number(1)), n == number(1)));
+  EXPECT_TRUE(StructuralEqual(analyzer.Simplify(Max(n, number(0)) == number(5)), n == number(5)));
+  EXPECT_TRUE(
+      StructuralEqual(analyzer.Simplify(Min(n, number(512)) == number(512)), Min(n, number(512)) == number(512)));
+  EXPECT_FALSE(analyzer.CanProve(Max(n, number(0)) == number(0)));
+}
+
+// A concatenation of many lengths: what was not proven is not tried again, until more is known.
+TEST(Analyzer, ManyLengths) {
+  Analyzer analyzer;
+  const Var v("v");
+  Expr total(0), some;
+  for (int k = 0; k < 24; ++k) {
+    const Var length("n" + std::to_string(k));
+    analyzer.Assume(length >= 1);
+    total = total + length;
+    if (k == 1) some = total;
+  }
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_FALSE(analyzer.CanProveLess(v, total));
+    Analyzer::Scope inside(&analyzer);
+    analyzer.Assume(v < some);
+    EXPECT_TRUE(analyzer.CanProveLess(v, total));
+    EXPECT_TRUE(analyzer.CanProveLess(v, some));
+    EXPECT_FALSE(analyzer.CanProveLess(v + 23, total));
+  }
+  EXPECT_FALSE(analyzer.CanProveLess(v, some));
+}
+
+// A chain of logic is simplified part by part: as nested pairs, each of which walks twice over what stands before it,
+// 24 parts are 2^24 walks.
+TEST(Analyzer, LongChainsOfLogic) {
+  Analyzer analyzer;
+  const Var v("v");
+  Expr total(0), all, any;
+  for (int k = 0; k < 24; ++k) {
+    total = total + Var("n" + std::to_string(k));
+    all = all ? And(all, v < total) : v < total;
+    any = any ? Or(any, v < total) : v < total;
+  }
+  for (const Expr& chain : {all, any}) {
+    const Expr simplified = analyzer.Simplify(chain);
+    EXPECT_TRUE(StructuralEqual(analyzer.Simplify(simplified), simplified));
+  }
+}
+
+TEST_F(AnalyzerTest, LeavesOutImpliedPartsOfChains) {
+  const auto all = [](Expr a, Expr b, Expr c, Expr d) { return And(And(And(a, b), c), d); };
+  const auto any = [](Expr a, Expr b, Expr c, Expr d) { return Or(Or(Or(a, b), c), d); };
+  const Expr x = i < n, y = j < m, z = k < n;
+  Simplifies(all(x, y, i < n + 1, z), And(And(x, y), z));
+  Simplifies(all(i < n + 1, y, x, z), And(And(y, x), z));
+  Simplifies(all(i < n + 1, j < m + 1, x, y), And(x, y));
+  EXPECT_EQ(AsInt(analyzer_.Simplify(all(x, y, z, n < i))), 0);
+  Simplifies(any(x, y, i < n - 1, z), Or(Or(x, y), z));
+  Simplifies(any(i < n - 1, y, x, z), Or(Or(y, x), z));
+  EXPECT_EQ(AsInt(analyzer_.Simplify(any(x, y, z, n <= i))), 1);
+  // Chains of the other operator are parts.
+  Simplifies(And(And(Or(x, y), Or(x, z)), x), x);
+  Simplifies(And(x, And(Or(x, y), z)), And(x, z));
 }
 
 }  // namespace

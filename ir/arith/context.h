@@ -2,7 +2,7 @@
 //
 // The parts: context.cc keeps bindings and facts, const_bounds.cc derives constant intervals, simplify_index.cc brings
 // integers into linear normal form (sum.h) with symbolic_division.cc and min_max.cc, simplify_bool.cc handles
-// comparisons and logic, simplify_other.cc the rest, prove.cc shows that a sum is not negative.
+// comparisons, simplify_logic.cc logic, simplify_other.cc the rest, prove.cc shows that a sum is not negative.
 #pragma once
 
 #include <array>
@@ -139,6 +139,7 @@ class Context {
 
   Expr SimplifyChoice(const Expr& condition, const Expr& yes, const Expr& no, bool evaluates_both,
                       Expr* known_condition, Expr* a, Expr* b);
+  Expr WithoutSpecialCase(const Expr& condition, const Expr& yes, const Expr& no, bool evaluates_both);
   Expr SimplifyComparison(const BinaryNode* op, const Expr& self);
   Expr SimplifyLogic(const BinaryNode* op, const Expr& self);
   Expr SimplifyNot(const Expr& a, const Expr& self);
@@ -180,6 +181,7 @@ class Context {
   uint64_t version_ = 1;                   // of all that is known
   bool has_type_limits_ = false;           // 32-bit integers are bounded by their type, for a question about casts
   int proof_depth_ = 0, proof_steps_ = 0;  // of the proof under way, to bound its cost
+  bool leaves_out_implied_ = false;        // whether parts of a chain of logic are compared with those after them
   bool in_inner_proof_ = false;  // whether the proof under way is one that simplification asked for in another
 };
 

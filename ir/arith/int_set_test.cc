@@ -86,6 +86,21 @@ TEST_F(IntSetTest, CoversWithOverlap) {
   EXPECT_EQ(Text(MustCover({{FloorMod(k * 16 + i * 2 + j, 18), 1}}, loops, {}, &analyzer_)), "none");
 }
 
+// Conditions on a dimension cut the box off where they begin.
+TEST_F(IntSetTest, CoversUpToBorders) {
+  const Domain loops = {{i, {0, 2}}, {j, {0, 128}}};
+  const Expr f = i * 128 + j;
+  const Region tile = {{FloorDiv(f, 10), 1}, {k * 10 + FloorMod(f, 10), 1}};
+  const Expr whole = f < Expr(160);
+  const Expr border = k * 10 + FloorMod(f, 10) < Expr(64);
+  analyzer_.Bind(k, Range{0, 7});
+  EXPECT_EQ(Text(MustCover(tile, loops, And(border, whole), &analyzer_)), "[0; 16][k * 10; min(64 - k * 10, 10)]");
+  EXPECT_EQ(Text(MustCover(tile, loops, And(whole, Expr(3) <= k * 10 + FloorMod(f, 10)), &analyzer_)),
+            "[0; 16][max(k * 10, 3); 10 - max(0, 3 - k * 10)]");
+  // The condition is of a sum of both dimensions.
+  EXPECT_EQ(Text(MustCover(tile, loops, And(whole, FloorDiv(f, 10) + FloorMod(f, 10) < Expr(12)), &analyzer_)), "none");
+}
+
 // What each k does for no i is not done, though the place does not depend on i.
 TEST_F(IntSetTest, CoversNothingWhereAPredicateLeavesNoIteration) {
   const Domain loop = {{i, {0, 5}}};

@@ -65,7 +65,7 @@ struct IterMap {
 // Why a map was refused; `index` is the position of the index at fault.
 struct IterMapError {
   enum class Code {
-    kNotAffine,       // `expr` is no split of an iterator
+    kNotAffine,       // `expr` is not a split of an iterator
     kNotContiguous,   // the splits of the index overlap or leave gaps
     kNotIndependent,  // `expr` is used by two indices, or twice
     kNotSurjective,   // a split does not divide its iterator `expr`: some indices are never reached

@@ -33,6 +33,56 @@ bool IsPlain(const Sum& sum) {
                      [](const Term& t) { return isa<VarNode>(t.atom) && !t.IsSplit(); });
 }
 
+// The same for the same terms in any order.
+size_t HashOf(const Sum& sum) {
+  constexpr size_t kMultiplier = 0x9e3779b97f4a7c15;
+  const auto mix = [](size_t hash, size_t value) { return (hash ^ value ^ (value >> 29)) * kMultiplier; };
+  size_t hash = mix(static_cast<size_t>(sum.base), sum.terms.size());
+  for (const Term& term : sum.terms) {
+    size_t own = mix(kMultiplier, reinterpret_cast<size_t>(term.atom.get()));
+    for (const int64_t value : {term.upper, term.lower, term.scale}) own = mix(own, static_cast<size_t>(value));
+    hash += own;
+  }
+  return hash;
+}
+
+bool AreSame(const Sum& a, const Sum& b) {
+  return a.dtype == b.dtype && a.base == b.base && a.terms.size() == b.terms.size() &&
+         std::ranges::all_of(a.terms, [&](const Term& x) {
+           return std::ranges::any_of(b.terms, [&](const Term& y) {
+             return x.atom.same_as(y.atom) && x.upper == y.upper && x.lower == y.lower && x.scale == y.scale;
+           });
+         });
+}
+
+// What was not proven within the proof under way, and how deep inside of it that was: the same facts are subtracted in
+// every order.
+class Unproven {
+ public:
+  // What is known, and the sum's hash.
+  struct Key {
+    const Context* context;
+    uint64_t version;
+    size_t hash;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  void Clear() { all_.clear(); }
+  bool Contains(const Key& key, int depth, const Sum& sum) const {
+    return std::ranges::any_of(
+        all_, [&](const Entry& known) { return known.key == key && known.depth <= depth && AreSame(known.sum, sum); });
+  }
+  void Add(const Key& key, int depth, const Sum& sum) { all_.push_back({key, depth, sum}); }
+
+ private:
+  struct Entry {
+    Key key;
+    int depth;
+    Sum sum;
+  };
+  std::vector<Entry> all_;
+};
+thread_local Unproven unproven;
+
 }  // namespace
 
 bool Context::ProveNonNegative(const Sum& sum) {
@@ -54,13 +104,18 @@ bool Context::ProveStep(const Sum& sum) {
   if (sum.overflow) return false;
   Bounds bounds = BoundsOf(sum);
   if (bounds.min >= 0) return true;
-  if (bounds.max < 0 || proof_depth_ >= kMaxDepth || ++proof_steps_ > kMaxSteps) return false;
+  if (bounds.max < 0 || proof_depth_ >= kMaxDepth) return false;
+  const auto key = [&] { return Unproven::Key{this, 2 * version_ + (has_type_limits_ ? 1 : 0), HashOf(sum)}; };
+  if (proof_depth_ == 0) unproven.Clear();
+  if (unproven.Contains(key(), proof_depth_, sum) || ++proof_steps_ > kMaxSteps) return false;
   ++proof_depth_;
   bool by_cases = false, proven = ProveByCases(sum, &by_cases);
   // Telling cases apart loses nothing but what takes the whole choice away: the end of a loop that runs as far.
   if (!proven) proven = by_cases ? ProveByElimination(sum) : ProveByCommonFactor(sum) || ProveByElimination(sum);
   if (!by_cases) proven = proven || ProveByFacts(sum) || ProveByAtoms(sum);
   --proof_depth_;
+  // A proof that ended because it had taken too many steps might be found from here.
+  if (!proven && proof_steps_ <= kMaxSteps) unproven.Add(key(), proof_depth_, sum);
   return proven;
 }
 
@@ -165,19 +220,22 @@ bool Context::ProveByElimination(const Sum& sum) {
 bool Context::ProveByFacts(const Sum& sum) {
   if (proof_depth_ > 3) return false;
   for (size_t i = 0, count = facts_.size(); i < count; ++i) {
-    const Sum fact = facts_[i];  // A copy: simplifying a choice between two values assumes its condition for a while.
-    for (const Term& term : fact.terms) {
-      auto it = std::find_if(sum.terms.begin(), sum.terms.end(), [&](const Term& t) {
+    int64_t of_fact = 0, of_sum = 0;
+    for (const Term& term : facts_[i].terms) {
+      const auto it = std::ranges::find_if(sum.terms, [&](const Term& t) {
         return t.upper == term.upper && t.lower == term.lower && (t.scale > 0) == (term.scale > 0) &&
                SameAtom(t.atom, term.atom);
       });
       if (it == sum.terms.end() || it->scale == kNegInf || term.scale == kNegInf) continue;
-      Sum rest = Sum::Constant(sum.dtype, 0);
-      AddSum(&rest, sum, std::llabs(term.scale));
-      AddSum(&rest, fact, -std::llabs(it->scale));
-      if (ProveStep(rest)) return true;
+      of_fact = std::llabs(term.scale), of_sum = std::llabs(it->scale);
       break;
     }
+    if (of_fact == 0) continue;
+    const Sum fact = facts_[i];  // A copy: simplifying a choice between two values assumes its condition for a while.
+    Sum rest = Sum::Constant(sum.dtype, 0);
+    AddSum(&rest, sum, of_fact);
+    AddSum(&rest, fact, -of_sum);
+    if (ProveStep(rest)) return true;
   }
   return false;
 }

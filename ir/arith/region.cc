@@ -174,11 +174,71 @@ Expr WithoutUnused(const Region& region, const Domain& relaxed, const Expr& pred
   return rest;
 }
 
+// The border of a box that a condition on one of its dimensions draws: k0 * 10 + f % 10 < 64 where the dimension is
+// k0 * 10 + f % 10.
+struct Border {
+  size_t dimension;
+  Expr begin, end;  // one of them is null
+};
+std::optional<Border> BorderOf(const Expr& condition, const Region& region, const Domain& relaxed, Analyzer* analyzer) {
+  const auto* op = dyn_cast<BinaryNode>(condition);
+  if (op == nullptr || (op->op != BinaryOp::kLT && op->op != BinaryOp::kLE)) return std::nullopt;
+  const auto varies = [&](const Expr& e) {
+    return std::ranges::any_of(relaxed, [&](const auto& loop) { return UsesVar(e, loop.first); });
+  };
+  if (varies(op->a) == varies(op->b)) return std::nullopt;
+  const bool is_end = varies(op->a);
+  const Expr &moving = is_end ? op->a : op->b, &fixed = is_end ? op->b : op->a;
+  for (size_t d = 0; d < region.size(); ++d) {
+    if (!IsInt(region[d].extent, 1) || region[d].min.dtype() != moving.dtype() || !varies(region[d].min)) continue;
+    const Expr distance = analyzer->Simplify(moving - region[d].min);
+    if (varies(distance)) continue;
+    const bool next =
+        (op->op == BinaryOp::kLE) == is_end;  // moving <= fixed ends behind it, fixed < moving begins there
+    const Expr at = analyzer->Simplify(fixed - distance + Const(moving.dtype(), next ? 1 : 0));
+    return is_end ? Border{d, {}, at} : Border{d, at, {}};
+  }
+  return std::nullopt;
+}
+
+// The box without what conditions on single dimensions cut off. What is left of the predicate has to cover the box.
+std::optional<Region> CoverUpToBorders(const Region& region, const Domain& relaxed, const Expr& predicate,
+                                       Analyzer* analyzer) {
+  if (!predicate || IsTrue(predicate)) return std::nullopt;
+  std::vector<Border> borders;
+  Expr rest = True();
+  {
+    Analyzer::Scope scope(analyzer);
+    for (const auto& [var, range] : relaxed) analyzer->Bind(var, range);
+    std::vector<Expr> conjuncts;
+    AddConjuncts(predicate, &conjuncts);
+    for (const Expr& conjunct : conjuncts) {
+      if (auto border = BorderOf(conjunct, region, relaxed, analyzer)) {
+        borders.push_back(*std::move(border));
+      } else {
+        rest = IsTrue(rest) ? conjunct : And(rest, conjunct);
+      }
+    }
+  }
+  if (borders.empty()) return std::nullopt;
+  std::optional<Region> covered = CoverAsWritten(region, relaxed, rest, analyzer);
+  if (!covered) return std::nullopt;
+  for (const Border& border : borders) {
+    Range& range = (*covered)[border.dimension];
+    const Expr begin = border.begin ? Max(range.min, border.begin) : range.min;
+    const Expr end = border.end ? Min(End(range), border.end) : End(range);
+    if (!analyzer->CanProveLess(begin, end)) return std::nullopt;  // The border may lie beyond the box.
+    range = {analyzer->Simplify(begin), analyzer->Simplify(end - begin)};
+  }
+  return covered;
+}
+
 }  // namespace
 
 std::optional<Region> MustCover(const Region& region, const Domain& relaxed, const Expr& given, Analyzer* analyzer) {
   const Expr predicate = WithoutUnused(region, relaxed, given, analyzer);
   if (auto covered = CoverAsWritten(region, relaxed, predicate, analyzer)) return covered;
+  if (auto covered = CoverUpToBorders(region, relaxed, predicate, analyzer)) return covered;
   // n values in a row have all remainders of a division by n.
   Region dividends = region;
   std::vector<std::pair<size_t, int64_t>> divisors;

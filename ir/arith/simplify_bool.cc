@@ -1,4 +1,4 @@
-// Comparisons and logic.
+// Comparisons and negations.
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
@@ -42,6 +42,21 @@ bool FoldComparison(BinaryOp op, auto a, auto b) {
 
 Expr Bool(bool value) { return value ? True() : False(); }
 
+// min(x, 512) is 1 where x is: what replaces the one term of a sum that is compared with zero; null where nothing does.
+Expr WithoutBound(const Sum& sum) {
+  if (sum.terms.size() != 1 || sum.terms[0].IsSplit() || std::abs(sum.terms[0].scale) != 1) return {};
+  const auto* op = dyn_cast<BinaryNode>(sum.terms[0].atom);
+  if (op == nullptr || (op->op != BinaryOp::kMin && op->op != BinaryOp::kMax)) return {};
+  int64_t value = 0;
+  if (__builtin_mul_overflow(sum.base, -sum.terms[0].scale, &value)) return {};
+  for (const auto& [bound, x] : {std::pair(op->a, op->b), std::pair(op->b, op->a)}) {
+    const auto* limit = dyn_cast<IntImmNode>(bound);
+    if (limit == nullptr || limit->value == value) continue;
+    if ((op->op == BinaryOp::kMin) == (value < limit->value)) return x;
+  }
+  return {};
+}
+
 }  // namespace
 
 Expr Context::SimplifyBool(const Expr& e) {
@@ -74,6 +89,11 @@ Expr Context::SimplifyComparison(const BinaryNode* op, const Expr& self) {
     for (const Term& term : difference.terms) difference.dtype = WiderType(difference.dtype, term.atom.dtype());
     Expr result;
     if (op->op == BinaryOp::kEQ || op->op == BinaryOp::kNE) {
+      if (const Expr x = WithoutBound(difference)) {
+        Sum unbound = Sum::Constant(difference.dtype, difference.base);
+        AddExpr(&unbound, x, difference.terms[0].scale);
+        difference = std::move(unbound);
+      }
       if (auto zero = DecideZero(difference)) return Bool(*zero == (op->op == BinaryOp::kEQ));
       result = EqualityToExpr(std::move(difference), op->op == BinaryOp::kNE);
     } else {
@@ -243,34 +263,6 @@ Expr Context::SimplifyNot(const Expr& a, const Expr& self) {
   }
   if (self && SameExpr(cast<NotNode>(self)->a, a)) return self;
   return Not(a);
-}
-
-Expr Context::SimplifyLogic(const BinaryNode* op, const Expr& self) {
-  bool is_and = op->op == BinaryOp::kAnd;
-  auto decides = [&](const Expr& e) { return is_and ? IsFalse(e) : IsTrue(e); };
-  auto neutral = [&](const Expr& e) { return is_and ? IsTrue(e) : IsFalse(e); };
-  Expr a = Simplify(op->a);
-  if (decides(a)) return a;
-  if (neutral(a)) return Simplify(op->b);
-  // The second operand matters only when the first does not decide. (It may be evaluated even so, and must not get into
-  // error then.)
-  auto simplify_after = [&](const Expr& first, const Expr& second) {
-    if (!IsTotal(second)) return Simplify(second);
-    size_t before = mark();
-    Assume(first, is_and);
-    Expr result = Simplify(second);
-    Undo(before);
-    return result;
-  };
-  Expr b = simplify_after(a, op->b);
-  if (neutral(b)) return a;
-  if (decides(b)) return HasEffect(a) ? Rebuild(op, self, a, b) : b;
-  if (!HasEffect(a)) {
-    Expr again = simplify_after(b, a);
-    if (neutral(again)) return b;
-    if (decides(again)) return again;
-  }
-  return Rebuild(op, self, a, b);
 }
 
 }  // namespace tilewright::arith

@@ -148,7 +148,26 @@ Expr Context::SimplifyChoice(const Expr& condition, const Expr& yes, const Expr&
   *a = simplify_under(yes, true);
   *b = simplify_under(no, false);
   if (SameExpr(*a, *b) && !HasEffect(*known_condition)) return *a;
-  return {};
+  return WithoutSpecialCase(*known_condition, *a, *b, evaluates_both);
+}
+
+// A choice of which one value is the other one's special case is that other one: Select(n == 1, 0, v) with v in [0, n).
+Expr Context::WithoutSpecialCase(const Expr& condition, const Expr& yes, const Expr& no, bool evaluates_both) {
+  const auto* op = dyn_cast<BinaryNode>(condition);
+  if (op == nullptr || (op->op != BinaryOp::kEQ && op->op != BinaryOp::kNE) || !op->a.dtype().is_index()) return {};
+  const bool equal = op->op == BinaryOp::kEQ;
+  const Expr &special = equal ? yes : no, &general = equal ? no : yes;
+  if (!general.dtype().is_index() || HasEffect(condition) || ReadsMemory(condition) || ReadsMemory(yes) ||
+      ReadsMemory(no) || !(evaluates_both || IsTotal(general))) {
+    return {};
+  }
+  const size_t before = mark();
+  Assume(condition, equal);
+  Sum difference = ToSum(general);
+  AddSum(&difference, ToSum(special), -1);
+  const auto zero = difference.overflow ? std::nullopt : DecideZero(difference);
+  Undo(before);
+  return zero.value_or(false) ? general : Expr();
 }
 
 Expr Context::SimplifyOther(const Expr& e) {

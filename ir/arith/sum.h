@@ -8,8 +8,8 @@
 //
 //   (x // 16) * 16 + x % 16    is    x
 //
-// Casts between index types vanish where the value fits: Cast(int64, i) * 4 is 4 times the atom i in a sum of int64. A sum
-// is computed in the widest of its own type and its atoms' types, and cast to its own at the end.
+// Casts between index types vanish where the value fits: Cast(int64, i) * 4 is 4 times the atom i in a sum of int64. A
+// sum is computed in the widest of its own type and its atoms' types, and cast to its own at the end.
 //
 // No two terms have the same atom and split. Arithmetic on coefficients is checked: a sum whose coefficients do not fit
 // int64 is marked `overflow` and must not be used.
@@ -50,7 +50,8 @@ struct Sum {
 const Expr& WithoutWidening(const Expr& e);
 DataType WiderType(DataType a, DataType b);
 
-// The factors of a product: n * m * 4 has n, m and 4; anything else is its own factor. Casts to wider types are dropped.
+// The factors of a product: n * m * 4 has n, m and 4; anything else is its own factor. Casts to wider types are
+// dropped.
 using Factors = absl::InlinedVector<Expr, 4>;
 Factors ProductFactors(const Expr& e);
 Expr MakeProduct(const Factors& factors, DataType dtype);  // at least one factor, in `dtype` or a wider type

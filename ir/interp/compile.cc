@@ -152,7 +152,7 @@ void Compiler::Error(absl::Status status) {
 }
 
 void Compiler::Finish() {
-  // Field c of a fork is a number of a loop, below kFirstConstant like everything else that is no register.
+  // Field c of a fork is a number of a loop, below kFirstConstant like everything else that is not a register.
   const auto move = [&](Reg& reg) {
     if (reg >= kFirstConstant) reg = most_ + (reg - kFirstConstant);
   };

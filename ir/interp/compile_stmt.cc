@@ -253,7 +253,7 @@ void Compiler::Realize(const BlockRealizeNode* op) {
         return Error(absl::InvalidArgumentError(
             absl::StrCat("a region of ", region.region.size(), " dimensions of buffer ", region.buffer->name)));
       }
-      // What a region's own bounds load is no access of the block.
+      // What a region's own bounds load is not an access of the block.
       declaring_ = true;
       for (const Range& range : region.region) {
         declared.ranges.emplace_back(ScalarValue(range.min), ScalarValue(range.extent));

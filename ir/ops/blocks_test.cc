@@ -13,6 +13,7 @@
 #include "ir/ops/row_ops.h"
 #include "ir/ops/scalar_math.h"
 #include "ir/ops/window_nd.h"
+#include "ir/structural.h"
 
 namespace tilewright::ops {
 namespace {
@@ -64,6 +65,19 @@ TEST(Blocks, BroadcastShape) {
   ASSERT_TRUE(shape.has_value());
   EXPECT_TRUE((*shape)[0].same_as(n));
   EXPECT_EQ(AsInt((*shape)[1]), 4);
+}
+
+// A length and the part of a table of that length are equal where one of them is one: nothing else is left to decide.
+TEST(Blocks, ALengthAndItsBoundAreEqual) {
+  const Var n("n", kInt64), m("m", kInt64);
+  const Expr bounded = Min(n, Const(kInt64, 512)), one = Const(kInt64, 1);
+  for (const auto& [a, b] : {std::pair<Expr, Expr>(n, bounded), {bounded, n}}) {
+    const std::vector<Expr> conditions = BroadcastConditions({{a}, {b}});
+    ASSERT_EQ(conditions.size(), 1u);
+    EXPECT_TRUE(StructuralEqual(conditions[0], a == b));
+    EXPECT_TRUE(StructuralEqual((*BroadcastShape({{a}, {b}}))[0], b.same_as(n) ? bounded : Expr(n)));
+  }
+  EXPECT_TRUE(StructuralEqual(BroadcastConditions({{n}, {m}})[0], Or(Or(n == m, n == one), m == one)));
 }
 
 TEST(Blocks, MaximaPassNanOn) {

@@ -7,6 +7,16 @@
 #include "ir/structural.h"
 
 namespace tilewright::ops {
+namespace {
+
+// min(n, 512) is 1 where n is: that one of both is 1 says no more than that they are equal.
+bool Implies(const Expr& condition, const Expr& conclusion) {
+  arith::Analyzer analyzer;
+  analyzer.Assume(condition);
+  return analyzer.CanProve(conclusion);
+}
+
+}  // namespace
 
 bool SameExtent(const Expr& a, const Expr& b) {
   if (a.same_as(b)) return true;
@@ -24,7 +34,7 @@ Expr BroadcastExtent(const Expr& a, const Expr& b) {
   // A constant other than one is the result: a symbolic extent next to it is equal to it, or one.
   if (x) return a;
   if (y) return b;
-  return Select(a == Const(a.dtype(), 1), b, a);
+  return arith::Simplify(Select(a == Const(a.dtype(), 1), b, a));
 }
 
 std::optional<std::vector<Expr>> BroadcastShape(const std::vector<std::vector<Expr>>& shapes) {
@@ -53,9 +63,11 @@ std::vector<Expr> BroadcastConditions(const std::vector<std::vector<Expr>>& shap
       const Expr& extent = shape[shape.size() - d];
       const bool meet = !IsInt(joined, 1) && !IsInt(extent, 1) && !SameExtent(joined, extent);
       if (meet && !(AsInt(joined) && AsInt(extent))) {
-        Expr condition = CastTo(extent.dtype(), joined) == extent;
+        const Expr equal = CastTo(extent.dtype(), joined) == extent;
+        Expr condition = equal;
         for (const Expr& one : {joined, extent}) {
-          if (!AsInt(one)) condition = Or(condition, one == Const(one.dtype(), 1));
+          const Expr is_one = one == Const(one.dtype(), 1);
+          if (!AsInt(one) && !Implies(is_one, equal)) condition = Or(condition, is_one);
         }
         conditions.push_back(std::move(condition));
       }

@@ -2,8 +2,8 @@
 //
 //   Buffer sum = Map(f, "add", {a, b}, [](const std::vector<Expr>& x) { return x[0] + x[1]; });
 //
-// Extents are aligned at the last dimension; an extent of one is repeated. Two different symbolic extents may broadcast:
-// the program decides when it runs, by `Select(extent == 1, ...)`.
+// Extents are aligned at the last dimension; an extent of one is repeated. Two different symbolic extents may
+// broadcast: the program decides when it runs, by `Select(extent == 1, ...)`.
 #pragma once
 
 #include <functional>

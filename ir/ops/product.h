@@ -34,8 +34,8 @@ struct EinsumLabels {
   std::vector<std::vector<int>> operands;
   std::vector<int> output;
 };
-// "ij,jk->ik", with "..." and without "->", for operands of these ranks; nothing for text that is no equation of that
-// many operands.
+// "ij,jk->ik", with "..." and without "->", for operands of these ranks; nothing for text that is not an equation of
+// that many operands.
 std::optional<EinsumLabels> ParseEinsum(const std::string& equation, const std::vector<int>& ranks);
 // The extent of each label; nothing where two constants differ.
 std::optional<std::vector<Expr>> EinsumExtents(const EinsumLabels& labels,

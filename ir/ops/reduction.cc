@@ -112,24 +112,28 @@ Buffer CumulativeSum(FunctionBuilder& f, const Buffer& x, int axis, bool exclusi
   // where extents are large.
   Buffer y = f.Alloc("cumulative", x->shape, x->dtype);
   const size_t a = static_cast<size_t>(axis);
-  std::vector<Expr> outer = x->shape;
-  const Expr extent = outer[a];
-  outer.erase(outer.begin() + axis);
-  f.Grid(outer, [&](const std::vector<Var>& loops) {
+  const Expr extent = x->shape[a];
+  const std::vector<Expr> before_axis(x->shape.begin(), x->shape.begin() + axis);
+  const std::vector<Expr> after_axis(x->shape.begin() + axis + 1, x->shape.end());
+  // Neighbours in memory are innermost: each step adds a row of them.
+  f.Grid(before_axis, [&](const std::vector<Var>& outer) {
     f.Loop("step", extent, [&](Var step) {
-      f.Block("cumulative_sum", [&](BlockBuilder& block) {
-        Indices at;
-        for (size_t i = 0; i < loops.size(); ++i) at.push_back(block.Spatial(outer[i], loops[i]));
-        const Expr k = block.Opaque(extent, step);
-        const Expr one = Const(k.dtype(), 1), zero = Const(k.dtype(), 0);
-        const Expr here = reverse ? extent - one - k : k;
-        at.insert(at.begin() + axis, here);
-        Indices before = at;
-        before[a] = reverse ? here + one : here - one;
-        const Expr none = Const(x->dtype, 0);
-        const Expr sum = IfThenElse(k == zero, none, y.Load(before));
-        const Expr added = exclusive ? IfThenElse(k == zero, none, x.Load(before)) : x.Load(at);
-        f.Store(y, sum + added, at);
+      f.Grid(after_axis, [&](const std::vector<Var>& inner) {
+        f.Block("cumulative_sum", [&](BlockBuilder& block) {
+          Indices at;
+          for (size_t i = 0; i < outer.size(); ++i) at.push_back(block.Spatial(before_axis[i], outer[i]));
+          const Expr k = block.Opaque(extent, step);
+          const Expr one = Const(k.dtype(), 1), zero = Const(k.dtype(), 0);
+          const Expr here = reverse ? extent - one - k : k;
+          at.push_back(here);
+          for (size_t i = 0; i < inner.size(); ++i) at.push_back(block.Spatial(after_axis[i], inner[i]));
+          Indices before = at;
+          before[a] = reverse ? here + one : here - one;
+          const Expr none = Const(x->dtype, 0);
+          const Expr sum = IfThenElse(k == zero, none, y.Load(before));
+          const Expr added = exclusive ? IfThenElse(k == zero, none, x.Load(before)) : x.Load(at);
+          f.Store(y, sum + added, at);
+        });
       });
     });
   });

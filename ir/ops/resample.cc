@@ -27,6 +27,50 @@ Expr WeightAt(const Expr& distance, const ResampleOptions& options) {
   return Max(Real(0), Real(1) - Abs(distance));
 }
 
+// The elements that a position of the result is made of: `count` from the first one on, with weights of their distances
+// from the source.
+class Taps {
+ public:
+  Taps(const Resampled& d, const Expr& extent, const ResampleOptions& options)
+      : d_(d), extent_(extent), options_(options), stretch_(options.antialias && d.scale < 1 ? 1 / d.scale : 1) {}
+
+  int64_t count() const {
+    return static_cast<int64_t>(std::ceil(2 * static_cast<double>(Reach(options_.how)) * stretch_)) +
+           (stretch_ != 1 ? 1 : 0);
+  }
+  Expr Element(const Expr& position, const Expr& tap) const {
+    return Inside(First(Source(position)) + CastTo(kF32, tap), extent_);
+  }
+  // The sum of the weights, by position; nothing where it is 1.
+  Buffer Total(FunctionBuilder& f) const {
+    if (!options_.exclude_outside && stretch_ == 1) return Buffer();
+    ReduceAxis k("tap", count());
+    return f.Compute("weights", {d_.extent}, [&](Var p) { return Sum(RawWeight(p, k), k); });
+  }
+  Expr Weight(const Expr& position, const Expr& tap, const Buffer& total) const {
+    const Expr raw = RawWeight(position, tap);
+    return total ? Div(raw, total(position)) : raw;
+  }
+
+ private:
+  Expr Source(const Expr& position) const { return d_.source(CastTo(kF32, position)); }
+  Expr First(const Expr& source) const {
+    const double before = static_cast<double>(Reach(options_.how)) * stretch_;
+    return stretch_ == 1 ? Floor(source) - Real(before - 1) : tilewright::Call(kF32, "ceil", {source - Real(before)});
+  }
+  Expr RawWeight(const Expr& position, const Expr& tap) const {
+    const Expr source = Source(position), element = First(source) + CastTo(kF32, tap);
+    const Expr raw = WeightAt((element - source) * Real(1 / stretch_), options_);
+    if (!options_.exclude_outside) return raw;
+    return Select(And(element >= Real(0), element < CastTo(kF32, extent_)), raw, Real(0));
+  }
+
+  const Resampled& d_;
+  const Expr& extent_;
+  const ResampleOptions& options_;
+  double stretch_;  // an output reads as many times as many elements
+};
+
 Buffer ResampleOne(FunctionBuilder& f, const Buffer& x, const Resampled& d, const ResampleOptions& options) {
   const size_t axis = static_cast<size_t>(d.axis);
   std::vector<Expr> shape = x->shape;
@@ -35,49 +79,49 @@ Buffer ResampleOne(FunctionBuilder& f, const Buffer& x, const Resampled& d, cons
   if (options.how == Interpolation::kNearest) {
     return f.Compute("nearest", shape, [&](const std::vector<Var>& v) {
       Indices at(v.begin(), v.end());
+      if (d.repeats > 0) {
+        at[axis] = FloorDiv(at[axis], Const(at[axis].dtype(), d.repeats));
+        return x.Load(at);
+      }
       const auto& nearest = d.nearest ? d.nearest : options.nearest;
       at[axis] = Inside(nearest(d.source(CastTo(kF32, at[axis]))), extent);
       return x.Load(at);
     });
   }
   const DataType sum = x->dtype.bits() == 64 && x->dtype.is_float() ? x->dtype : kF32;
-  // Elements first, first + 1, ... are read with the weight of their distance from the source.
-  const double stretch = options.antialias && d.scale < 1 ? 1 / d.scale : 1;
-  const auto taps =
-      static_cast<int64_t>(std::ceil(2 * static_cast<double>(Reach(options.how)) * stretch)) + (stretch != 1 ? 1 : 0);
-  const double before = static_cast<double>(Reach(options.how)) * stretch;
-  const auto source = [&](const Expr& at) { return d.source(CastTo(kF32, at)); };
-  const auto first = [&](const Expr& position) {
-    return stretch == 1 ? Floor(position) - Real(before - 1)
-                        : tilewright::Call(kF32, "ceil", {position - Real(before)});
-  };
-  const auto weight = [&](const Expr& position, const Expr& element) {
-    const Expr raw = WeightAt((element - position) * Real(1 / stretch), options);
-    if (!options.exclude_outside) return raw;
-    return Select(And(element >= Real(0), element < CastTo(kF32, extent)), raw, Real(0));
-  };
-  const bool normalizes = options.exclude_outside || stretch != 1;
-  ReduceAxis k("tap", taps), total_k("tap", taps);
-  Buffer total;
-  if (normalizes) {
-    total = f.Compute("weights", {d.extent}, [&](Var p) {
-      const Expr position = source(p);
-      return Sum(weight(position, first(position) + CastTo(kF32, total_k)), total_k);
+  const Taps taps(d, extent, options);
+  ReduceAxis k("tap", taps.count());
+  if (d.table) {
+    return f.Compute("resample", shape, [&](const std::vector<Var>& v) {
+      Indices at(v.begin(), v.end());
+      const Expr element = CastTo(extent.dtype(), d.table->elements(k, v[axis]));
+      at[axis] = Max(Min(element, extent - Const(extent.dtype(), 1)), Const(extent.dtype(), 0));
+      return Sum(CastTo(sum, x.Load(at)) * CastTo(sum, d.table->weights(k, v[axis])), k);
     });
   }
-  Buffer y = f.Compute("resample", shape, [&](const std::vector<Var>& v) {
+  const Buffer total = taps.Total(f);
+  return f.Compute("resample", shape, [&](const std::vector<Var>& v) {
     Indices at(v.begin(), v.end());
-    const Expr position = source(v[axis]);
-    const Expr element = first(position) + CastTo(kF32, k);
-    at[axis] = Inside(element, extent);
-    Expr w = weight(position, element);
-    if (normalizes) w = Div(w, total(v[axis]));
-    return Sum(CastTo(sum, x.Load(at)) * CastTo(sum, w), k);
+    at[axis] = taps.Element(v[axis], k);
+    return Sum(CastTo(sum, x.Load(at)) * CastTo(sum, taps.Weight(v[axis], k, total)), k);
   });
-  return y;
 }
 
 }  // namespace
+
+ResampleTable ResampleTableOf(FunctionBuilder& f, const Resampled& dimension, const Expr& extent,
+                              const ResampleOptions& options) {
+  const Taps taps(dimension, extent, options);
+  const std::vector<Expr> shape = {Expr(taps.count()), dimension.extent};
+  const Buffer total = taps.Total(f);
+  ResampleTable table;
+  table.elements = f.Compute("elements", shape, [&](const std::vector<Var>& v) {
+    return CastTo(DataType::Int(32), taps.Element(v[1], v[0]));
+  });
+  table.weights =
+      f.Compute("weights", shape, [&](const std::vector<Var>& v) { return taps.Weight(v[1], v[0], total); });
+  return table;
+}
 
 Expr CubicWeight(const Expr& t, double a) {
   const Expr d = Abs(t);

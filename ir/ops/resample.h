@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "ir/builder.h"
@@ -10,6 +11,11 @@
 namespace tilewright::ops {
 
 enum class Interpolation { kNearest, kLinear, kCubic };
+
+// Which elements each position is made of, and by what weights: [taps, positions], int32 and f32.
+struct ResampleTable {
+  Buffer elements, weights;
+};
 
 // One dimension that is resampled. Output position p reads around the real position that `source(p)` gives (an f32
 // expression of an f32 one).
@@ -20,6 +26,10 @@ struct Resampled {
   // With antialiasing an output reads `1 / scale` times as many elements, weighted by the stretched filter.
   double scale = 1;
   std::function<Expr(const Expr&)> nearest;  // in place of that of the options
+  // The nearest element is that of number p / repeats, rounded down; 0: as `source` and `nearest` say.
+  int64_t repeats = 0;
+  // Other interpolations: known ahead, or computed for each element of the result.
+  std::optional<ResampleTable> table = {};
 };
 struct ResampleOptions {
   Interpolation how = Interpolation::kNearest;
@@ -28,6 +38,10 @@ struct ResampleOptions {
   bool exclude_outside = false;  // weights outside of the buffer are zero, the others are scaled up
   bool antialias = false;
 };
+// The table of a dimension of `extent` elements; not of the nearest ones.
+ResampleTable ResampleTableOf(FunctionBuilder& f, const Resampled& dimension, const Expr& extent,
+                              const ResampleOptions& options);
+
 // Dimensions are resampled one after the other: the result is the same as at once, since weights multiply.
 Buffer Resample(FunctionBuilder& f, const Buffer& x, const std::vector<Resampled>& dimensions,
                 const ResampleOptions& options);

@@ -282,7 +282,7 @@ std::string ToJson(const Module& module, int indent) {
   Json functions = Json::array();
   for (const Function& function : module.functions()) functions.push_back(writer.Write(function));
   Json out = {{"functions", std::move(functions)}, {"attrs", writer.Write(module.attrs())}};
-  // Strings of a program may hold bytes that are no UTF-8.
+  // Strings of a program may hold bytes that are not UTF-8.
   return out.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -21,7 +21,7 @@ class Names {
   void OpenScope() { scopes_.emplace_back(); }
   void CloseScope();
 
-  // Defines a variable under a fresh name; `text` gives it a text that is no name of its own ("A.data").
+  // Defines a variable under a fresh name; `text` gives it a text that is not a name of its own ("A.data").
   std::string Define(const VarNode* var, const std::string& hint);
   void DefineAs(const VarNode* var, std::string text);
   std::string Define(const BufferNode* buffer);

@@ -457,7 +457,7 @@ bool FunctionReader::ReadDeclaration(const PyExpr& call, const std::string& name
     return false;
   }
   BufferDefaults defaults;
-  Expr pointer;  // what data= is, when it is no variable: it gets one
+  Expr pointer;  // what data= is, when it is not a variable: it gets one
   if (args["data"] == nullptr) {
     defaults.data = TakeAnnounced(target->text, DataType::Handle());
     if (!taken_.contains(defaults.data.get())) defaults.data = Var();

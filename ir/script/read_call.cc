@@ -145,7 +145,7 @@ bool FunctionReader::IsScalable(const PyExpr& lanes) const {
   return lanes.kind == Kind::kBinary && (IsScalable(*lanes.items[0]) || IsScalable(*lanes.items[1]));
 }
 
-// Vectors of such lengths are no type of the IR: a call that has the type of an element.
+// Vectors of such lengths are not a type of the IR: a call that has the type of an element.
 Expr FunctionReader::ReadScalable(const char* op, std::vector<Expr> args, const PyExpr& lanes) {
   args.push_back(ReadIndex(lanes));
   if (!args.back()) return Expr();

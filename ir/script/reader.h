@@ -264,10 +264,10 @@ class FunctionReader {
   absl::flat_hash_map<std::string, DataType> symbols_;         // NAME = T.int64() anywhere in the function
   std::unordered_map<const VarNode*, uint32_t> size_offsets_;  // where each such variable is introduced
   std::unordered_map<const ExprNode*, Range> loop_ranges_;     // what names of loops stand for, and its values
-  std::vector<Expr> stepped_;                 // those of them that are no variables: they keep their addresses
+  std::vector<Expr> stepped_;                 // those of them that are not variables: they keep their addresses
   std::unordered_set<const VarNode*> sizes_;  // symbols that buffers define
   // Symbols that attributes mention and nothing has defined yet, with the number of frames where the first one does:
-  // what comes after the last of these is no definition of it.
+  // what comes after the last of these is not a definition of it.
   std::unordered_map<const VarNode*, size_t> announced_;
   std::unordered_set<const VarNode*> taken_;                           // those that were defined since
   std::set<std::string> attribute_nodes_;                              // names in T.attr, T.block_attr and annotations

@@ -13,7 +13,7 @@
 //
 // for the factors 0 and 2. The buffer's dimensions are the iterators that these factors use, in the block's order.
 //
-// Why: what is left is a product of two operands, a contraction; and factors that are no plain elements of a buffer
+// Why: what is left is a product of two operands, a contraction; and factors that are not plain elements of a buffer
 // (differences, scaled or converted elements) become some. Products of three and more factors are multiplied in another
 // order (docs/numerics.md).
 //

@@ -43,12 +43,13 @@ Outcome<Sum> FindSum(const Path& path, const BlockNode& block) {
   if (!type.is_float() || type.bits() < 32) {
     return Refusal{kName, "{text0} is not kept in float32 or float64", {block.id}, {}, {form->store->buffer->name}};
   }
-  std::optional<std::vector<IterVar>> at = StoredAt(block, *form->store);
+  std::optional<std::vector<IterVar>> at = StoredAt(block, *form->store, /*fixed=*/true);
   if (!at) {
-    return Refusal{
-        kName,
-        "{block0} does not store at its spatial iterators, each one index and from 0, and add up along others",
-        {block.id}};
+    return Refusal{kName,
+                   "{block0} does not store at its spatial iterators, each one index and from 0, or at constants, and "
+                   "add up along "
+                   "others",
+                   {block.id}};
   }
   arith::Analyzer analyzer;
   for (const IterVar& iter : block.iter_vars) {
@@ -129,12 +130,15 @@ Outcome<HoistFactorResult> HoistFactor(const Function& function, uint32_t block_
 
   const StoreNode& store = *sum.form.store;
   const DataType type = store.buffer->dtype;
-  std::vector<Expr> shape;
-  for (const IterVar& iter : sum.at) shape.push_back(iter.domain.extent);
+  std::vector<Expr> shape, places;
+  for (const IterVar& iter : sum.at) {
+    shape.push_back(iter.domain.extent);
+    places.push_back(iter.var);
+  }
   const Buffer partial(store.buffer->name + "_sum", std::move(shape), type);
   BlockNode::Fields fields = block.fields();
-  fields.init = Store(partial, Const(type, 0), store.indices);
-  fields.body = Store(partial, partial.Load(store.indices) + value.rest, store.indices);
+  fields.init = Store(partial, Const(type, 0), places);
+  fields.body = Store(partial, partial.Load(places) + value.rest, places);
   fields.reads.clear();
   fields.writes.clear();
   AccessRegions regions = DetectRegions(*Block(fields));
@@ -142,7 +146,7 @@ Outcome<HoistFactorResult> HoistFactor(const Function& function, uint32_t block_
   fields.writes = std::move(regions.writes);
 
   // The factor is one over something where it only divides.
-  const Expr total = partial.Load(store.indices), at = buffer.Load(element);
+  const Expr total = partial.Load(places), at = buffer.Load(element);
   ValueFactor factor = value.factor;
   factor.over.insert(factor.over.begin(), total);
   HoistFactorResult result;

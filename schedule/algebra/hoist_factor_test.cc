@@ -43,6 +43,9 @@ TEST(HoistFactor, DividesTheSum) {
       {"P[vi, vj] * T.sqrt(S[vi] * S[vi])", "O_sum[vi, vd] + P[vi, vj]", "O_sum[v0, v1] * T.sqrt(S[v0] * S[v0])"},
       {"T.if_then_else(vj < 3, P[vi, vj] * S[vi], T.float32(0))",
        "O_sum[vi, vd] + T.if_then_else(vj < 3, P[vi, vj], T.float32(0))", "O_sum[v0, v1] * S[v0]"},
+      {"T.Select(S[vi] == T.float32(0), T.float32(0), P[vi, vj] / S[vi]) * V[vj, vd]",
+       "O_sum[vi, vd] + P[vi, vj] * V[vj, vd]",
+       "O_sum[v0, v1] * T.Select(S[v0] == T.float32(0), T.float32(0), T.float32(1) / S[v0])"},
       {"(P[vi, vj] * S[vi] - S[vi] * V[vj, vd])", "O_sum[vi, vd] + (P[vi, vj] - V[vj, vd])", "O_sum[v0, v1] * S[v0]"},
   };
   for (const auto& [term, rest, result] : cases) {
@@ -58,6 +61,43 @@ TEST(HoistFactor, DividesTheSum) {
     EXPECT_EQ(FindBlock(after, hoisted->block)->block->name, "O_scaled");
     for (uint64_t seed : {1, 2, 3}) testing::ExpectEquivalent(before, after, {.seed = seed, .max_error = 1e-4});
   }
+}
+
+// A batch of one: the sum is kept without that dimension.
+TEST(HoistFactor, SumsMayStandAtConstantIndices) {
+  const Function before = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(S: T.Buffer((6,), "float32"), P: T.Buffer((6, 9), "float32"), O: T.Buffer((1, 6), "float32")):
+    for i, j in T.grid(6, 9):
+        with T.block("O"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                O[0, vi] = T.float32(0)
+            O[0, vi] = O[0, vi] + P[vi, vj] * S[vi]
+)");
+  Outcome<HoistFactorResult> hoisted = HoistFactor(before, BlocksNamed(before, "O")[0]->block->id, 1);
+  ASSERT_TRUE(hoisted.ok()) << testing::ReasonText(hoisted.refusal(), before);
+  testing::ExpectContains(hoisted->function, "O_sum[vi] = O_sum[vi] + P[vi, vj]");
+  testing::ExpectContains(hoisted->function, "O[0, v0] = O_sum[v0] * S[v0]");
+  testing::ExpectEquivalent(before, hoisted->function, {.seed = 1, .max_error = 1e-4});
+}
+
+TEST(HoistFactor, RefusesSumsAtComputedIndices) {
+  const Function before = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(S: T.Buffer((6,), "float32"), P: T.Buffer((6, 9), "float32"), O: T.Buffer((7,), "float32")):
+    for i, j in T.grid(6, 9):
+        with T.block("O"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                O[vi + 1] = T.float32(0)
+            O[vi + 1] = O[vi + 1] + P[vi, vj] * S[vi]
+)");
+  Outcome<HoistFactorResult> hoisted = HoistFactor(before, BlocksNamed(before, "O")[0]->block->id, 1);
+  ASSERT_FALSE(hoisted.ok());
+  EXPECT_EQ(testing::ReasonText(hoisted.refusal(), before),
+            "O does not store at its spatial iterators, each one index and from 0, or at constants, and add up "
+            "along others");
 }
 
 TEST(HoistFactor, RefusesSumsWithOtherTerms) {

@@ -12,6 +12,7 @@
 #include "ir/builtin.h"
 #include "ir/functor.h"
 #include "ir/regions.h"
+#include "ir/structural.h"
 #include "schedule/program/common_refusals.h"
 #include "schedule/program/loop_tree.h"
 #include "schedule/program/own_loops.h"
@@ -34,10 +35,11 @@ const CallNode* ZeroUnless(const Expr& factor) {
   return call != nullptr && call->op == kIfThenElse && IsZero(call->args[2]) ? call : nullptr;
 }
 
-// The condition's factor in `output = output + product`, or null.
+// The condition's term in `output = output + term`, or its factor in `output = output + product`, or null.
 const CallNode* ConditionalFactor(const BlockNode& block) {
   const std::optional<SumForm> sum = AsSum(block);
   if (!sum || !block.init) return nullptr;
+  if (const CallNode* whole = ZeroUnless(sum->term)) return whole;
   const auto* product = dyn_cast<BinaryNode>(sum->term);
   if (product == nullptr || product->op != BinaryOp::kMul) return nullptr;
   const CallNode* first = ZeroUnless(product->a);
@@ -69,6 +71,19 @@ int64_t InverseModulo(int64_t a, int64_t modulus) {
     std::swap(coefficient -= quotient * next_coefficient, next_coefficient);
   }
   return arith::FloorModInt(coefficient, modulus);
+}
+
+// A sum of one term becomes a store of it on top of what the init stores. Whether it has that form.
+bool StoreOnce(BlockNode::Fields* fields) {
+  const auto* init = dyn_cast<StoreNode>(fields->init);
+  const std::optional<SumForm> sum = AsSum(*Block(*fields));
+  if (init == nullptr || !sum || !init->buffer.same_as(sum->store->buffer) ||
+      !StructuralEqual(init->indices, sum->store->indices)) {
+    return false;
+  }
+  fields->body = Store(init->buffer, init->value + sum->term, init->indices);
+  fields->init = Stmt();
+  return true;
 }
 
 class Skipper {
@@ -146,7 +161,7 @@ Outcome<SkipZeroTermsResult> SkipZeroTerms(const Function& function, uint32_t bl
   if (auto refusal = WhyNotInOwnLoops(kName, path)) return *refusal;
   const CallNode* factor = ConditionalFactor(block);
   if (factor == nullptr) {
-    return Refusal{kName, "{block0} does not add a product with a factor that a condition makes zero", {block_id}};
+    return Refusal{kName, "{block0} adds nothing that a condition makes zero", {block_id}};
   }
   Skipper skipper(block);
   Expr value = factor->args[1];
@@ -166,10 +181,15 @@ Outcome<SkipZeroTermsResult> SkipZeroTerms(const Function& function, uint32_t bl
   fields.body = ReplaceNode(factor, value).Mutate(fields.body);
   fields.iter_vars.clear();
   std::vector<Expr> bindings;
+  bool reduces = false;
   for (size_t i = 0; i < block.iter_vars.size(); ++i) {
     if (skipper.values().contains(block.iter_vars[i].var)) continue;
     fields.iter_vars.push_back(block.iter_vars[i]);
     bindings.push_back(realize->bindings[i]);
+    reduces |= block.iter_vars[i].kind == IterKind::kReduce;
+  }
+  if (!reduces && !StoreOnce(&fields)) {
+    return Refusal{kName, "the term that is left of {block0} is not added to what its init stores", {block_id}};
   }
   ReplaceInBlock(&fields, skipper.values(), skipper.analyzer());
   AccessRegions regions = DetectRegions(*Block(fields));

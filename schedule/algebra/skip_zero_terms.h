@@ -14,11 +14,13 @@
 //
 // A weight that is infinite or NaN then has no effect where it meets a zero (docs/numerics.md).
 //
-// Conditions: the block adds a product to its output, one of whose factors is an if_then_else (or a cast of one, or one
-// in the other) that gives zero unless some `e % s == 0` hold, with constants s, and perhaps other conditions, which
+// Conditions: the block adds an if_then_else (or a cast of one, or one in the other) to its output, or a product with
+// such a factor, which gives zero unless some `e % s == 0` hold, with constants s, and perhaps other conditions, which
 // stay. Each e is c * r, with a constant c and a reduce iterator r of the domain [0, s / g), where g is the greatest
 // common divisor of c and s, plus terms without reduce iterators, or with multiples of s of them. The block's loops are
 // its iterators, one each, hold nothing else, are serial and carry no annotations, and it has no predicate.
+//
+// A block in which no reduce iterator stays has no init afterwards: it stores its term on top of what the init stores.
 //
 // The block keeps its id, and so do the loops that stay; those of the iterators that have one value now are gone.
 #pragma once

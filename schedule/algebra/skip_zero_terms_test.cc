@@ -85,6 +85,28 @@ def main(X: T.Buffer((80,), "float32"), W: T.Buffer(($1,), "float32"), Y: T.Buff
   }
 }
 
+// What is added need not be a product; where one term is left there is no sum.
+TEST(SkipZeroTerms, LeavesOneTermOfASum) {
+  for (const char* init : {"0", "2"}) {
+    const std::string text = absl::Substitute(R"(
+@T.prim_func
+def main(X: T.Buffer((3, 6), "float32"), Y: T.Buffer((12,), "float32")):
+    for h, r in T.grid(12, 3):
+        with T.block("Y"):
+            vh, vr = T.axis.remap("SR", [h, r])
+            with T.init():
+                Y[vh] = T.float32($0)
+            Y[vh] = Y[vh] + T.if_then_else((vh + vr * 2) % 3 == 0, X[vr, (vh + vr * 2) // 3], T.float32(0))
+)",
+                                              init);
+    Schedule sch{Module(ParseOrDie(text))};
+    const Module before = sch.module();
+    ASSERT_TRUE(sch.Apply("skip_zero_terms", {*sch.GetBlock("Y")}).ok());
+    EXPECT_EQ(sch.GetLoops(*sch.GetBlock("Y"))->size(), 1u);
+    testing::ExpectEquivalent(before.Main(), sch.module().Main());
+  }
+}
+
 TEST(SkipZeroTerms, RefusesOtherForms) {
   EXPECT_EQ(Refused(R"(
 @T.prim_func
@@ -96,8 +118,20 @@ def main(X: T.Buffer((4, 3), "float32"), Y: T.Buffer((4,), "float32")):
                 Y[vh] = T.float32(0)
             Y[vh] = Y[vh] + X[vh, vr]
 )"),
-            "skip_zero_terms: block Y does not add a product with a factor that a condition makes zero");
-  // The window is no multiple of the stride: vr takes more than one period.
+            "skip_zero_terms: block Y adds nothing that a condition makes zero");
+  EXPECT_EQ(Refused(R"(
+@T.prim_func
+def main(X: T.Buffer((3, 6), "float32"), Y: T.Buffer((12,), "float32")):
+    for h, r in T.grid(12, 3):
+        with T.block("Y"):
+            vh, vr = T.axis.remap("SR", [h, r])
+            with T.init():
+                if vh < 5:
+                    Y[vh] = T.float32(0)
+            Y[vh] = Y[vh] + T.if_then_else((vh + vr * 2) % 3 == 0, X[vr, (vh + vr * 2) // 3], T.float32(0))
+)"),
+            "skip_zero_terms: the term that is left of block Y is not added to what its init stores");
+  // The window is not a multiple of the stride: vr takes more than one period.
   EXPECT_EQ(Refused(R"(
 @T.prim_func
 def main(X: T.Buffer((4,), "float32"), W: T.Buffer((3,), "float32"), Y: T.Buffer((4,), "float32")):

@@ -111,13 +111,25 @@ class Factoring {
   }
 
   std::optional<FactoredValue> FactorChoice(const Expr& condition, const Expr& a, const Expr& b, bool lazy) {
-    if (UsesVar(condition, m_)) return std::nullopt;
     std::optional<FactoredValue> x = Factor(a), y = x ? Factor(b) : std::nullopt;
     if (!x || !y) return std::nullopt;
     const bool zero_x = IsZero(a), zero_y = IsZero(b);
+    if (UsesVar(condition, m_)) {
+      if (zero_x == zero_y || !is_fixed_(condition)) return std::nullopt;
+      return FactorDecided(condition, zero_x ? *std::move(y) : *std::move(x), zero_x);
+    }
     if (!zero_x && !zero_y && !SameFactor(x->factor, y->factor)) return std::nullopt;
     Expr rest = lazy ? IfThenElse(condition, x->rest, y->rest) : Select(condition, x->rest, y->rest);
     return FactoredValue{std::move(rest), zero_x ? std::move(y->factor) : std::move(x->factor)};
+  }
+
+  // m alone decides whether the value is zero: so does it whether the factor is.
+  std::optional<FactoredValue> FactorDecided(const Expr& condition, FactoredValue value, bool zero_first) {
+    if (!value.factor.exponentials.empty()) return std::nullopt;
+    const DataType type = value.rest.dtype();
+    const Expr factor = FactorAt(value.factor, m_, m_, type), zero = Const(type, 0);
+    const Expr decided = zero_first ? Select(condition, zero, factor) : Select(condition, factor, zero);
+    return FactoredValue{std::move(value.rest), {.exponentials = {}, .over = {decided}, .under = {}}};
   }
 
   std::optional<Addends> Split(const Expr& e, bool negative) {

@@ -3,6 +3,7 @@
 //   exp(x - m) * v                 rest: exp(x) * v            factor: exp(-m)
 //   (x * 0.5) / sqrt(m)            rest: x * 0.5               factor: 1 / sqrt(m)
 //   if_then_else(c, exp(x - m), 0) rest: if_then_else(c, exp(x), 0), factor: exp(-m)
+//   select(m == 0, 0, x / m)       rest: x                 factor: select(m == 0, 0, 1 / m)
 //   exp(x) - m                     none
 //
 // Found by algebra over the expression: products, quotients, sums of terms with the same factor, choices, exp and exp2

@@ -72,7 +72,7 @@ TEST(Winograd, TakesTwoWindowsOneAfterTheOther) {
   testing::ExpectEquivalent(before.Main(), sch.module().Main());
 }
 
-// The last tile is cut off where the extent is no multiple of its outputs.
+// The last tile is cut off where the extent is not a multiple of its outputs.
 TEST(Winograd, TakesOutputsOfSymbolicExtents) {
   const std::string text = R"(
 @T.prim_func

@@ -55,7 +55,7 @@ class Matcher {
   }
   void Bind(const Var& program, const Range& range, const Var& described) {
     vars_[described] = program;
-    analyzer_.Bind(program, range);  // an iterator with one value is no part of an index
+    analyzer_.Bind(program, range);  // an iterator with one value is not part of an index
     inner_.insert(program.get());
   }
 

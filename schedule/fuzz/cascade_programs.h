@@ -71,6 +71,49 @@ def main(Q: T.Buffer((5, 3), "float32"), K: T.Buffer((6, 3), "float32"), V: T.Bu
             O[vi, vd] = R[vi, vd] / S[vi]
 )";
 
+// Scores that a window masks, row 0 as a whole, in a block of their own; zeros where all of a row is masked; its
+// greatest weight as a second output.
+inline constexpr const char* kMaskedWindow = R"(
+@T.prim_func
+def main(P: T.Buffer((6, 8), "float32"), V: T.Buffer((8, 2), "float32"), W: T.Buffer((6,), "float32"), O: T.Buffer((6, 2), "float32")):
+    X = T.alloc_buffer((6, 8), "float32")
+    M = T.alloc_buffer((6,), "float32")
+    E = T.alloc_buffer((6, 8), "float32")
+    S = T.alloc_buffer((6,), "float32")
+    for i, j in T.grid(6, 8):
+        with T.block("X"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            X[vi, vj] = T.Select(vj < vi, T.Select(vi - vj < 4, P[vi, vj] * T.float32(0.5), T.float32("-inf")), T.float32("-inf"))
+    for i, j in T.grid(6, 8):
+        with T.block("M"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                M[vi] = T.float32("-inf")
+            M[vi] = T.max(M[vi], X[vi, vj])
+    for i, j in T.grid(6, 8):
+        with T.block("E"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            E[vi, vj] = T.Select(X[vi, vj] == T.float32("-inf"), T.float32(0), T.exp(X[vi, vj] - M[vi]))
+    for i, j in T.grid(6, 8):
+        with T.block("S"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                S[vi] = T.float32(0)
+            S[vi] = S[vi] + E[vi, vj]
+    for i, j in T.grid(6, 8):
+        with T.block("W"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                W[vi] = T.float32(0)
+            W[vi] = T.max(W[vi], T.Select(S[vi] == T.float32(0), T.float32(0), E[vi, vj] / S[vi]))
+    for i, d, j in T.grid(6, 2, 8):
+        with T.block("O"):
+            vi, vd, vj = T.axis.remap("SSR", [i, d, j])
+            with T.init():
+                O[vi, vd] = T.float32(0)
+            O[vi, vd] = O[vi, vd] + T.Select(S[vi] == T.float32(0), T.float32(0), E[vi, vj] / S[vi]) * V[vj, vd]
+)";
+
 // A product with rows that are divided by their norm, which is an output too.
 inline constexpr const char* kNormOfRows = R"(
 @T.prim_func

@@ -59,7 +59,7 @@ bool SplitBySample(Drawer& d, const char* sampling, int n) {
   return d.Try("split", {loop, list});
 }
 
-// Bound loops must be ones that can be launched: what is not is no schedule that anybody would keep.
+// Bound loops must be ones that can be launched: nobody would keep another schedule.
 bool Bind(Drawer& d) {
   return d.AllOrNothing([&] {
     return d.Try("bind", {d.AnyLoop(), kThreads[d.Below(std::ssize(kThreads))]}) &&

@@ -69,7 +69,7 @@ Outcome<Padding> Check(const Function& function, uint32_t block_id, uint32_t loo
   return padding;
 }
 
-// The range of each iterator in which the condition holds: [min, end), or why it is no box.
+// The range of each iterator in which the condition holds: [min, end), or why it is not a box.
 struct Bounds {
   Expr min, end;
 };

@@ -19,10 +19,13 @@
 // A function main_prepack that is there already does the work of both: the block comes after what it holds, and reads
 // parameters that have the names of its own there.
 //
-// Conditions: the block is directly in the root block; the outermost loop around it contains no other blocks; it writes
-// one buffer, which the root block allocates in global memory and nobody else writes, and reads constant parameters
-// only; what it depends on besides, symbolic extents, are extents of these; it is not the only block; no parameter of a
-// main_prepack that is there has the name of the packed buffer, and its body is a block.
+// A buffer whose name is that of a parameter gets a number behind it.
+//
+// Conditions: the outermost of the block's loops in the block around it contains no other blocks; the block writes one
+// buffer, which a block around it allocates in global memory and nobody else writes, and reads constant parameters
+// only; what it depends on besides, symbolic extents, are extents of these, and not what changes around it: steps of a
+// recurrence read the weights that the first one reads; it is not the only block; the body of a main_prepack that is
+// there is a block.
 //
 // Ids: the block and its loops die in main (they live on in main_prepack with the same ids); all others survive.
 #pragma once

@@ -161,7 +161,7 @@ TEST(HoistPrepack, Refuses) {
   EXPECT_EQ(Reason(Before("[1]", "[7]"), "pack"), "{block0} reads {text0}, which is not a constant parameter");
   EXPECT_EQ(Reason(Before("    T.func_attr({\"tilewright.constant_params\": [1]})\n", ""), "pack"),
             "{block0} reads {text0}, which is not a constant parameter");
-  EXPECT_EQ(Reason(Before(), "C"), "{block0} writes {text0}, which the root block does not allocate");
+  EXPECT_EQ(Reason(Before(), "C"), "{block0} writes {text0}, which no block around it allocates");
   EXPECT_EQ(Reason(Before(), "root"), "{block0} is the root block");
   EXPECT_EQ(Reason(Before("(2, 8, 8), \"float32\")", "(2, 8, 8), \"float32\", scope=\"local\")"), "pack"),
             "{text0} is not in global memory");
@@ -185,6 +185,70 @@ def main(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
                        .functions()[0],
                    "pack"),
             "{block0} reads no constant parameter");
+}
+
+// A recurrence: each step multiplies by the same weights, of which PLACE says whether they depend on the step. Another
+// product reads the other half.
+Function Recurrence(std::string_view place) {
+  std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), W: T.Buffer((2, 8, 8), "float32"), C: T.Buffer((4, 8), "float32")):
+    T.func_attr({"tilewright.constant_params": [1]})
+    S = T.alloc_buffer((8,), "float32")
+    for i in range(8):
+        with T.block("start"):
+            vi = T.axis.spatial(8, i)
+            S[vi] = A[vi] + W[1, 0, vi]
+    for t in range(4):
+        with T.block("step"):
+            vt = T.axis.opaque(4, t)
+            T.reads(S[0:8], W[0, 0:8, 0:8])
+            T.writes(C[vt, 0:8], S[0:8])
+            A = T.alloc_buffer((8, 8), "float32")
+            for k, j in T.grid(8, 8):
+                with T.block("pack"):
+                    vk, vj = T.axis.remap("SS", [k, j])
+                    A[vk, vj] = W[PLACE, vj, vk]
+            for j, k in T.grid(8, 8):
+                with T.block("product"):
+                    vj, vk = T.axis.remap("SR", [j, k])
+                    with T.init():
+                        C[vt, vj] = T.float32(0)
+                    C[vt, vj] += S[vk] * A[vk, vj]
+            for j in range(8):
+                with T.block("keep"):
+                    vj = T.axis.spatial(8, j)
+                    S[vj] = C[vt, vj]
+)";
+  return ParseOrDie(text.replace(text.find("PLACE"), 5, place)).functions()[0];
+}
+
+// The block around it allocates what is packed, whose name is that of a parameter.
+TEST(HoistPrepack, PacksOnceForAllSteps) {
+  const Function before = Recurrence("0");
+  const Outcome<HoistPrepackResult> result = HoistPrepack(before, *GetBlock(before, "pack"));
+  ASSERT_TRUE(result.ok()) << result.refusal().reason;
+  ASSERT_EQ(result->function->params.size(), 4);
+  EXPECT_EQ(result->function->params.back().buffer->name, "A_1");
+  const VerifyResult verified = VerifyProgram(result->function);
+  EXPECT_EQ(verified.diagnostics.size(), 0u) << Render(verified, result->function);
+  const NDArray a(DataType::Float(32), {8}), w(DataType::Float(32), {2, 8, 8}), packed(DataType::Float(32), {8, 8});
+  const NDArray expected(DataType::Float(32), {4, 8}), actual(DataType::Float(32), {4, 8});
+  FillUniform(a, 1);
+  FillUniform(w, 2);
+  const auto run = [](const Function& function, std::vector<interp::Argument> arguments) {
+    absl::StatusOr<interp::Program> program = interp::Compile(function, interp::CompileOptions::AllChecks());
+    ASSERT_TRUE(program.ok()) << program.status();
+    EXPECT_EQ(program->Run(std::move(arguments)), absl::OkStatus());
+  };
+  run(before, {a, w, expected});
+  run(result->prepack, {w, packed});
+  run(result->function, {a, w, actual, packed});
+  EXPECT_TRUE(BitEqual(expected, actual));
+}
+
+TEST(HoistPrepack, RefusesWhatChangesFromStepToStep) {
+  EXPECT_EQ(Reason(Recurrence("vt % 2"), "pack"), "{block0} depends on {text0} around it");
 }
 
 // Extents of the constant are known with it, others are not before the call.

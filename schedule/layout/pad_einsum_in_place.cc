@@ -176,7 +176,7 @@ std::optional<Refusal> EinsumPadder::CollectBuffers() {
   visit_all(einsum_.realize->block->init);
   visit_all(einsum_.realize->block->body);
   if (refusal) return refusal;
-  // A factor that is the same along a padded sum is no zero there.
+  // A factor that is the same along a padded sum is not a zero there.
   for (const IterVar& iter : einsum_.realize->block->iter_vars) {
     if (iter.kind == IterKind::kReduce && plan_.iterators.contains(iter.var) && !indexing.contains(iter.var.get())) {
       return No("{block0} adds the same along the padded iterator {text0}", {iter.var.name()});

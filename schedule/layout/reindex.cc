@@ -10,7 +10,7 @@
 #include "ir/functor.h"
 #include "ir/structural.h"
 #include "ir/substitute.h"
-#include "schedule/layout/index_multiples.h"
+#include "schedule/layout/copy_indices.h"
 #include "schedule/program/cache_stage.h"
 #include "schedule/program/common_refusals.h"
 #include "schedule/program/conjuncts.h"
@@ -88,10 +88,12 @@ class Reindexer {
       return Refusal{name_, "the scope of {block0} holds statements other than loops and blocks", {id_}};
     }
     for (auto check : {&Reindexer::CheckAccesses, &Reindexer::CheckNeighbors,
-                       access_ == Access::kRead ? &Reindexer::CheckReading : &Reindexer::CheckWriting,
-                       &Reindexer::CheckIndexMap, &Reindexer::KeepDimensions}) {
+                       access_ == Access::kRead ? &Reindexer::CheckReading : &Reindexer::CheckWriting}) {
       if (std::optional<Refusal> refusal = (this->*check)()) return *refusal;
     }
+    const CopiedAccess copied = {name_, &block(), buffer_, access_ == Access::kWrite};
+    if (std::optional<Refusal> refusal = MapIndices(copied, form_.index_map, &copy_)) return *refusal;
+    if (std::optional<Refusal> refusal = KeepDimensions(copied, form_.kept, &copy_)) return *refusal;
     return Rewrite();
   }
 
@@ -109,16 +111,16 @@ class Reindexer {
     if (collector.different) return Refuse("{block0} accesses {text0} at different indices");
     if (collector.indices.empty()) return Refuse("{block0} does not access {text0} by a load or store");
     if (const char* reason = WhyCannotUseCache(block(), buffer_, Memory())) return Refuse(reason);
-    indices_ = std::move(collector.indices);
+    copy_.accessed = std::move(collector.indices);
     // Iterators that do not change an index have no part in the new shape: those of one value, co // 32 where co is
     // below
     // 32. An index that is one iterator stays.
     arith::Analyzer iterators;
     for (const IterVar& iter : block().iter_vars) iterators.Bind(iter.var, iter.domain);
-    for (Expr& index : indices_) {
+    for (Expr& index : copy_.accessed) {
       if (!isa<VarNode>(index) && !form_.skip_simplify) index = iterators.Simplify(index);
     }
-    for (const Expr& index : indices_) {
+    for (const Expr& index : copy_.accessed) {
       bool loads = false;
       PreOrder(index, [&](const Expr& e) {
         loads |= isa<LoadNode>(e) || isa<CallNode>(e);
@@ -134,11 +136,11 @@ class Reindexer {
       }
     }
     for (const IterVar& iter : block().iter_vars) {
-      const bool used =
-          std::any_of(indices_.begin(), indices_.end(), [&](const Expr& index) { return UsesVar(index, iter.var); });
+      const bool used = std::any_of(copy_.accessed.begin(), copy_.accessed.end(),
+                                    [&](const Expr& index) { return UsesVar(index, iter.var); });
       if (!used) continue;
       if (!IsInt(iter.domain.min, 0)) return Refuse("an iterator of {block0} does not start at 0");
-      iters_.push_back(iter);
+      copy_.iters.push_back(iter);
     }
     return std::nullopt;
   }
@@ -204,14 +206,14 @@ class Reindexer {
       if (write.buffer.same_as(buffer_)) return Refuse("{block0} also writes {text0}");
     }
     arith::Analyzer analyzer;
-    for (const IterVar& iter : iters_) analyzer.Bind(iter.var, iter.domain);
-    for (size_t d = 0; d < indices_.size(); ++d) {
-      if (!analyzer.CanProve(Const(indices_[d].dtype(), 0) <= indices_[d]) ||
-          !analyzer.CanProveLess(indices_[d], buffer_->shape[d])) {
+    for (const IterVar& iter : copy_.iters) analyzer.Bind(iter.var, iter.domain);
+    for (size_t d = 0; d < copy_.accessed.size(); ++d) {
+      if (!analyzer.CanProve(Const(copy_.accessed[d].dtype(), 0) <= copy_.accessed[d]) ||
+          !analyzer.CanProveLess(copy_.accessed[d], buffer_->shape[d])) {
         return Refusal{name_,
                        "the index {expr0} may leave {text0}, and the copy would not be guarded as {block0} is",
                        {id_},
-                       {indices_[d]},
+                       {copy_.accessed[d]},
                        {buffer_->name}};
       }
     }
@@ -237,11 +239,11 @@ class Reindexer {
       return Refuse("not all instances of {block0} run, and the copy would overwrite what they do not write");
     }
     arith::Domain domain;
-    for (const IterVar& iter : iters_) {
+    for (const IterVar& iter : copy_.iters) {
       if (iter.kind != IterKind::kSpatial) return Refuse("{block0} writes {text0} at an iterator that is not spatial");
       domain.push_back({iter.var, iter.domain});
     }
-    if (!arith::DetectIterMap(indices_, domain, {}, arith::IterMapLevel::kBijective, &analyzer)) {
+    if (!arith::DetectIterMap(copy_.accessed, domain, {}, arith::IterMapLevel::kBijective, &analyzer)) {
       return Refuse("instances of {block0} may write the same element of {text0}");
     }
     return std::nullopt;
@@ -261,7 +263,7 @@ class Reindexer {
   std::vector<Expr> Bindings() const {
     const BlockRealizeNode& realize = *child_->realize;
     std::vector<Expr> bindings;
-    for (const IterVar& iter : iters_) {
+    for (const IterVar& iter : copy_.iters) {
       size_t i = 0;
       while (!block().iter_vars[i].var.same_as(iter.var)) ++i;
       bindings.push_back(realize.bindings[i]);
@@ -279,140 +281,6 @@ class Reindexer {
       if (std::ranges::none_of(bindings, uses)) left_out.push_back(loop);
     }
     return left_out;
-  }
-
-  // The shape of the copy where its indices are those of the buffer, in some order.
-  std::optional<std::vector<Expr>> ShapeOfReordered() const {
-    std::vector<Expr> shape;
-    std::vector<bool> taken(indices_.size());
-    for (const Expr& index : at_copy_) {
-      size_t d = 0;
-      while (d < indices_.size() && (taken[d] || !StructuralEqual(indices_[d], index))) ++d;
-      if (d == indices_.size()) return std::nullopt;
-      taken[d] = true;
-      shape.push_back(buffer_->shape[d]);
-    }
-    if (shape.size() != indices_.size()) return std::nullopt;
-    return shape;
-  }
-
-  // The indices of the copy, and its shape.
-  Check CheckIndexMap() {
-    if (!form_.index_map) {
-      for (const IterVar& iter : iters_) {
-        at_copy_.push_back(iter.var);
-        shape_.push_back(iter.domain.extent);
-      }
-      used_at_ = at_copy_;
-      return std::nullopt;
-    }
-    const std::vector<IterVar>& iters = block().iter_vars;
-    if (form_.index_map->inputs.size() != iters.size()) {
-      return Refusal{name_, "the map takes {num0} indices, {block0} has {num1} iterators", {id_}, {},
-                     {},    {std::ssize(form_.index_map->inputs), std::ssize(iters)}};
-    }
-    // Iterators of one value that index the buffer index the copy too, so that later copies have them.
-    arith::Analyzer analyzer, in_indices;
-    std::vector<Expr> vars, extents;
-    arith::Domain domain;
-    for (const IterVar& iter : iters) {
-      vars.push_back(iter.var);
-      extents.push_back(iter.domain.extent);
-      analyzer.Bind(iter.var, iter.domain);
-      const bool indexes =
-          std::ranges::any_of(iters_, [&](const IterVar& other) { return other.var.same_as(iter.var); });
-      if (!indexes || !IsInt(iter.domain.extent, 1)) in_indices.Bind(iter.var, iter.domain);
-    }
-    for (const IterVar& iter : iters_) domain.push_back({iter.var, iter.domain});
-    const IndexMap map_of_iters = WithTypesOf(form_.index_map, iters);
-    const std::vector<Expr> results = map_of_iters.Apply(vars);
-    for (const Expr& index : results) at_copy_.push_back(in_indices.Simplify(index));
-    for (const IterVar& iter : iters) {
-      if (IsInt(iter.domain.extent, 1)) continue;  // tells nothing apart
-      const auto uses = [&](const Expr& e) { return UsesVar(e, iter.var); };
-      const bool in_copy = std::any_of(results.begin(), results.end(), uses);
-      if (in_copy == std::any_of(indices_.begin(), indices_.end(), uses)) continue;
-      return Refusal{name_,
-                     in_copy ? "the map uses the iterator {text1} of {block0}, the indices of {text0} do not"
-                             : "the indices of {text0} use the iterator {text1} of {block0}, the map does not",
-                     {id_},
-                     {},
-                     {buffer_->name, iter.var.name()}};
-    }
-    const auto map = arith::DetectIterMap(at_copy_, domain, {}, arith::IterMapLevel::kNone, &analyzer);
-    const std::optional<std::vector<Expr>> reordered = ShapeOfReordered();
-    if ((!map || !map->injective) && !reordered) {
-      return Refuse("the map may give elements of {text0} that {block0} tells apart the same place");
-    }
-    if (const auto shape = arith::MapShape(map_of_iters, extents, &analyzer)) {
-      shape_ = *shape;
-    } else if (reordered) {
-      shape_ = *reordered;
-    } else if (at_copy_.size() == indices_.size()) {
-      shape_ = buffer_->shape;  // where the results stay inside of it
-    } else {
-      return Refuse("the results of the map over {block0} do not fill a shape, and are not the indices of {text0}");
-    }
-    for (size_t d = 0; d < at_copy_.size(); ++d) {
-      if (analyzer.CanProve(Const(at_copy_[d].dtype(), 0) <= at_copy_[d]) &&
-          analyzer.CanProveLess(at_copy_[d], shape_[d])) {
-        continue;
-      }
-      return Refusal{name_, "the result {expr0} of the map may leave [0, {expr1})", {id_}, {at_copy_[d], shape_[d]}};
-    }
-    used_at_ = at_copy_;
-    return std::nullopt;
-  }
-
-  // Iterators of the copy for dimensions that are kept, where the first of the block's iterators in their indices was.
-  Check KeepDimensions() {
-    for (const int64_t dim : form_.kept) {
-      if (std::ranges::count(form_.kept, dim) > 1) {
-        return Refusal{name_, "dimension {num0} of {text0} is to be kept twice", {id_}, {}, {buffer_->name}, {dim}};
-      }
-      if (access_ == Access::kWrite) return Refuse("dimensions of {text0}, which {block0} writes, cannot be kept");
-      if (dim < 0 || dim >= std::ssize(indices_)) {
-        return Refusal{name_, "{text0} has no dimension {num0}", {id_}, {}, {buffer_->name}, {dim}};
-      }
-      Expr& index = indices_[static_cast<size_t>(dim)];
-      const auto indexes = [&](const IterVar& iter) { return UsesVar(index, iter.var); };
-      for (const IterVar& iter : iters_) {
-        const auto uses = [&](const Expr& e) { return UsesVar(e, iter.var); };
-        if (!indexes(iter) || std::ranges::count_if(indices_, uses) == 1) continue;
-        return Refusal{name_,
-                       "the iterator {text1} is in the index {expr0} of {text0}, which is to be kept, and in another",
-                       {id_},
-                       {index},
-                       {buffer_->name, iter.var.name()}};
-      }
-      const std::optional<IndexMultiples> values = MultiplesIn(index, iters_);
-      if (!values || values->count == 1) {
-        return Refusal{name_,
-                       "the index {expr0} of {text0}, which is to be kept, does not take all multiples of a number",
-                       {id_},
-                       {index},
-                       {buffer_->name}};
-      }
-      const Var kept("y" + std::to_string(dim), index.dtype());
-      const auto first = std::ranges::find_if(iters_, indexes);
-      const auto at = first - iters_.begin();
-      used_at_[static_cast<size_t>(at)] = values->number;
-      *first = {kept, {Const(index.dtype(), 0), Const(index.dtype(), values->count)}, IterKind::kSpatial};
-      for (size_t k = iters_.size(); k-- > 0;) {
-        if (!indexes(iters_[k])) continue;
-        iters_.erase(iters_.begin() + static_cast<std::ptrdiff_t>(k));
-        used_at_.erase(used_at_.begin() + static_cast<std::ptrdiff_t>(k));
-      }
-      index = values->step == 1 ? Expr(kept) : kept * Const(index.dtype(), values->step);
-    }
-    if (form_.kept.empty()) return std::nullopt;
-    at_copy_.clear();
-    shape_.clear();
-    for (const IterVar& iter : iters_) {
-      at_copy_.push_back(iter.var);
-      shape_.push_back(iter.domain.extent);
-    }
-    return std::nullopt;
   }
 
   Scope Memory() const { return form_.memory ? *form_.memory : buffer_->scope; }
@@ -447,7 +315,7 @@ class Reindexer {
       const std::vector<Expr> at_;
     };
     const BlockRealizeNode& realize = *child_->realize;
-    return Realize(realize.bindings, realize.predicate, User(buffer_, copy, used_at_).MutateBlock(realize.block));
+    return Realize(realize.bindings, realize.predicate, User(buffer_, copy, copy_.used_at).MutateBlock(realize.block));
   }
 
   Stmt MakeCopyNest(const Buffer& copy, uint32_t* next_id, uint32_t* copy_id) const {
@@ -457,20 +325,20 @@ class Reindexer {
     if (form_.index_map) {
       CopyLoops(&loops, &bindings, &predicate, next_id);
     } else {
-      for (size_t k = 0; k < iters_.size(); ++k) {
-        const Var loop("ax" + std::to_string(k), iters_[k].var.dtype());
-        loops.push_back({.id = (*next_id)++, .var = loop, .extent = iters_[k].domain.extent});
+      for (size_t k = 0; k < copy_.iters.size(); ++k) {
+        const Var loop("ax" + std::to_string(k), copy_.iters[k].var.dtype());
+        loops.push_back({.id = (*next_id)++, .var = loop, .extent = copy_.iters[k].domain.extent});
         bindings.push_back(loop);
       }
     }
     BlockNode::Fields fields;
     VarMap values;
-    for (size_t k = 0; k < iters_.size(); ++k) {
-      const Var iter(form_.index_map ? iters_[k].var.name() : "v" + std::to_string(k), iters_[k].var.dtype());
-      fields.iter_vars.push_back({iter, iters_[k].domain, IterKind::kSpatial});
-      values[iters_[k].var] = iter;
+    for (size_t k = 0; k < copy_.iters.size(); ++k) {
+      const Var iter(form_.index_map ? copy_.iters[k].var.name() : "v" + std::to_string(k), copy_.iters[k].var.dtype());
+      fields.iter_vars.push_back({iter, copy_.iters[k].domain, IterKind::kSpatial});
+      values[copy_.iters[k].var] = iter;
     }
-    const std::vector<Expr> at_buffer = Substitute(indices_, values), at_copy = Substitute(at_copy_, values);
+    const std::vector<Expr> at_buffer = Substitute(copy_.accessed, values), at_copy = Substitute(copy_.at_copy, values);
     fields.id = *copy_id = (*next_id)++;
     fields.reads = {BufferRegion::Point(buffer_, at_buffer)};
     fields.writes = {BufferRegion::Point(copy, at_copy)};
@@ -510,7 +378,7 @@ class Reindexer {
 
   ReindexResult Rewrite() const {
     const std::string suffix = form_.memory ? form_.memory->text() : "reindex";
-    const Buffer copy(buffer_->name + "_" + suffix, shape_, buffer_->dtype, Memory());
+    const Buffer copy(buffer_->name + "_" + suffix, copy_.shape, buffer_->dtype, Memory());
     uint32_t next_id = function_->next_id;
     ReindexResult result;
     const Stmt nest = MakeCopyNest(copy, &next_id, &result.block);
@@ -539,11 +407,7 @@ class Reindexer {
   const Access access_;
   const BlockScope scope_;
   const ScopeChild* child_;
-  std::vector<Expr> indices_;
-  std::vector<IterVar> iters_;  // those in the indices
-  std::vector<Expr> at_copy_;   // the copy's indices, where it is made,
-  std::vector<Expr> used_at_;   // and where the block uses it: of the block's iterators
-  std::vector<Expr> shape_;     // the copy's
+  CopyIndices copy_;
   // The place at which the cache stage is inserted.
   CopyPlace place_;
   std::vector<uint32_t> neighbors_;

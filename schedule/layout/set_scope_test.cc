@@ -58,6 +58,10 @@ TEST(SetScope, Refuses) {
   };
   EXPECT_EQ(reason(f, "B", 1, "shared"), "B writes 1 regions, there is no number 1");
   EXPECT_EQ(reason(f, "B", 0, "no scope"), "\"no scope\" is not a storage scope");
+  EXPECT_EQ(reason(f, "B", 0, "l1"),
+            "\"l1\" is not a storage scope (known are global, shared, shared.dyn, local, register, warp, amx.tile, "
+            "wgmma.accumulator, wmma.accumulator, wmma.matrix_a, wmma.matrix_b, m16n8k8.matrixA, m16n8k8.matrixB, "
+            "m16n8k8.matrixC)");
   EXPECT_EQ(reason(f, "B", 0, "shred"), "\"shred\" is not a storage scope; did you mean shared?");
   EXPECT_TRUE(SetScope(f, BlockNamed(f, "B"), 0, "my_unit.tile").ok());
   EXPECT_EQ(reason(f, "C", 0, "shared"), "C, which C writes, is not allocated by a block");

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kName = "fuse";
 
-// The loops as nodes, or why they are no nest that can be one loop.
+// The loops as nodes, or why they are not a nest that can be one loop.
 // What a loop over all of them counts in.
 DataType WidestType(const std::vector<const ForNode*>& loops) {
   DataType widest = loops[0]->var.dtype();

@@ -251,15 +251,109 @@ TEST(LoopKinds, SpatialLoopsRunAtOnce) {
   EXPECT_TRUE(SameResults(before, *unrolled, {.check_races = true}));
 }
 
+// Steps of a sweep: each reads what the one before wrote, and what one writes nobody else in it reads.
+TEST(LoopKinds, StepsThatReadTheOneBeforeRunAtOnce) {
+  const Function sweep = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((2, 66), "int32")):
+    for t, i0, i1 in T.grid(8, 4, 16):
+        with T.block("A"):
+            vt = T.axis.opaque(8, t)
+            vi = T.axis.spatial(64, i0 * 16 + i1)
+            A[(vt + 1) % 2, vi + 1] = A[vt % 2, vi] + A[vt % 2, vi + 2])");
+  Outcome<Function> lanes = Vectorize(sweep, LoopsOf(sweep, "A")[2]);
+  ASSERT_TRUE(lanes.ok()) << Line(lanes, sweep);
+  Outcome<Function> both = Parallel(*lanes, LoopsOf(*lanes, "A")[1]);
+  ASSERT_TRUE(both.ok()) << Line(both, *lanes);
+  EXPECT_TRUE(SameResults(sweep, *both, {.check_races = true}));
+  EXPECT_NE(Line(Parallel(sweep, LoopsOf(sweep, "A")[0]), sweep), "accepted");
+  // Blocks run at once; threads of one do not know of each other's steps.
+  Outcome<Function> blocks = Bind(sweep, LoopsOf(sweep, "A")[1], "blockIdx.x");
+  ASSERT_TRUE(blocks.ok()) << Line(blocks, sweep);
+  Outcome<Function> threads = Bind(*blocks, LoopsOf(*blocks, "A")[2], "threadIdx.x");
+  EXPECT_TRUE(threads.ok()) << Line(threads, *blocks);
+  const Function inside = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((4, 9, 66), "int32")):
+    for b in T.thread_binding(4, thread="blockIdx.x"):
+        for t, i in T.grid(8, 64):
+            with T.block("A"):
+                vb = T.axis.spatial(4, b)
+                vt = T.axis.opaque(8, t)
+                vi = T.axis.spatial(64, i)
+                A[vb, vt + 1, vi + 1] = A[vb, vt, vi] + A[vb, vt, vi + 2])");
+  EXPECT_EQ(Line(Bind(inside, LoopsOf(inside, "A")[2], "threadIdx.x"), inside),
+            "bind: instances of block A that depend on each other by A run in different iterations of loop i");
+}
+
+// An elimination: what is read lies in front of what is written.
+TEST(LoopKinds, PredicatesKeepInstancesApart) {
+  const auto elimination = [](const std::string& condition) {
+    return ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((16, 16), "int32")):
+    for k, i, j in T.grid(16, 16, 16):
+        with T.block("A"):
+            vk = T.axis.opaque(16, k)
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.where()" + condition +
+                              R"()
+            A[vi, vj] = T.max(A[vi, vj], T.min(A[vi, vk], A[vk, vj])))");
+  };
+  const Function below = elimination("i > k and j > k");
+  Outcome<Function> rows = Parallel(below, LoopsOf(below, "A")[1]);
+  ASSERT_TRUE(rows.ok()) << Line(rows, below);
+  Outcome<Function> lanes = Vectorize(*rows, LoopsOf(*rows, "A")[2]);
+  ASSERT_TRUE(lanes.ok()) << Line(lanes, *rows);
+  EXPECT_TRUE(SameResults(below, *lanes, {.check_races = true}));
+  for (const char* condition : {"i > k", "i >= k and j > k"}) {
+    const Function other = elimination(condition);
+    EXPECT_NE(Line(Parallel(other, LoopsOf(other, "A")[condition[2] == '>' && condition[3] == '=' ? 1 : 2]), other),
+              "accepted");
+  }
+}
+
+// A tile of 16 x 10 of a matrix of 32 x 64, copied by a loop that was fused and split: its last iterations are idle,
+// and so is the part of the last tile that lies beyond the matrix.
+TEST(LoopKinds, CopiesWithTwoTailsRunAtOnce) {
+  const auto copy = [](const std::string& condition) {
+    return ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((32, 64), "int32"), B: T.Buffer((32, 64), "int32")):
+    for i, k in T.grid(2, 7):
+        for f0, f1, f2 in T.grid(2, 16, 8):
+            with T.block("B"):
+                v0 = T.axis.spatial(32, i * 16 + (f0 * 128 + f1 * 8 + f2) // 10)
+                v1 = T.axis.spatial(64, k * 10 + (f0 * 128 + f1 * 8 + f2) % 10)
+                T.where()" + condition +
+                              R"()
+                B[v0, v1] = A[v0, v1]
+)");
+  };
+  const Function tails = copy("k * 10 + ((f0 * 16 + f1) * 8 + f2) % 10 < 64 and (f0 * 16 + f1) * 8 + f2 < 160");
+  Outcome<Function> vectorized = Vectorize(tails, LoopsOf(tails, "B")[4]);
+  ASSERT_TRUE(vectorized.ok()) << Line(vectorized, tails);
+  EXPECT_TRUE(SameResults(tails, *vectorized, {.check_races = true}));
+  Outcome<Function> parallel = Parallel(tails, LoopsOf(tails, "B")[2]);
+  ASSERT_TRUE(parallel.ok()) << Line(parallel, tails);
+  EXPECT_TRUE(SameResults(tails, *parallel, {.check_races = true}));
+  // Rows of the next tile would be written too.
+  const Function overlap = copy("k * 10 + ((f0 * 16 + f1) * 8 + f2) % 10 < 64 and (f0 * 16 + f1) * 8 + f2 < 170");
+  EXPECT_NE(Line(Parallel(overlap, LoopsOf(overlap, "B")[0]), overlap), "accepted");
+}
+
 TEST(LoopKinds, Refuse) {
   const Function f = testing::Matmul(4, 8, 16);
   const uint32_t k = LoopsOf(f, "C")[2];
   EXPECT_EQ(Line(Parallel(f, k), f),
-            "parallel: the iterator vk of block C, which depends on loop k, is reduce, not spatial");
+            "parallel: the iterator vk of block C, which depends on loop k, is reduce, not spatial; "
+            "rfactor makes partial sums whose loop is");
   EXPECT_EQ(Line(Vectorize(f, k), f),
-            "vectorize: the iterator vk of block C, which depends on loop k, is reduce, not spatial");
+            "vectorize: the iterator vk of block C, which depends on loop k, is reduce, not spatial; "
+            "rfactor makes partial sums whose loop is");
   EXPECT_EQ(Line(Bind(f, k, "blockIdx.x"), f),
-            "bind: the iterator vk of block C, which depends on loop k, is reduce, not spatial");
+            "bind: the iterator vk of block C, which depends on loop k, is reduce, not spatial; "
+            "rfactor makes partial sums whose loop is");
   EXPECT_EQ(Line(Bind(f, k, "threadIdx.x"), f), "accepted");
   EXPECT_EQ(Line(Bind(f, k, "threadIdx.w"), f),
             "bind: there is no thread axis threadIdx.w; did you mean threadIdx.x, threadIdx.y or threadIdx.z?");

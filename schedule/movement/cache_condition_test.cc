@@ -1,4 +1,4 @@
-// Predicates that read what is cached: they are no reads that a block declares.
+// Predicates that read what is cached: they are not reads that a block declares.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -114,8 +114,8 @@ std::vector<BufferRegion> PredicateReads(const ScopeChild& child, const Buffer& 
   return reads;
 }
 
-// The blocks behind the writer whose predicates read the buffer. They are no readers that the scope knows, and may come
-// before the copy: they are to read the cache.
+// The blocks behind the writer whose predicates read the buffer. They are not readers that the scope knows, and may
+// come before the copy: they are to read the cache.
 Outcome<std::vector<uint32_t>> FindConditions(const BlockScope& scope, const ScopeChild& writer, const Buffer& buffer,
                                               const std::vector<Range>& box, bool is_local) {
   arith::Analyzer analyzer;

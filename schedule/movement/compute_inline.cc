@@ -1,5 +1,7 @@
 #include "schedule/movement/compute_inline.h"
 
+#include <algorithm>
+
 #include "base/status_macros.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
@@ -60,6 +62,22 @@ class Inliner : public Mutator {
   arith::Analyzer analyzer_;
 };
 
+size_t SharedLoops(const ScopeChild& a, const ScopeChild& b) {
+  const auto [of_a, of_b] = std::ranges::mismatch(a.loops, b.loops);
+  return static_cast<size_t>(of_a - a.loops.begin());
+}
+
+// Whether all that use what the block computes come before another one that overwrites what it reads: no loop that the
+// block is not in repeats them after it.
+bool IsUsedBefore(const BlockScope& scope, const ScopeChild& child, uint32_t overwriter) {
+  const ScopeChild& other = *scope.Find(overwriter);
+  for (const uint32_t id : scope.Consumers(child.id())) {
+    const ScopeChild& consumer = *scope.Find(id);
+    if (&consumer >= &other || SharedLoops(consumer, other) > SharedLoops(child, other)) return false;
+  }
+  return true;
+}
+
 std::optional<Refusal> WhyNotInlinable(const BlockScope& scope, const ScopeChild& child) {
   const uint32_t id = child.id();
   const BlockNode& block = *child.realize->block;
@@ -74,7 +92,8 @@ std::optional<Refusal> WhyNotInlinable(const BlockScope& scope, const ScopeChild
     if (output == id) return Refusal{kName, "{block0} writes a buffer that outlives its scope", {id}};
   }
   for (const Dependence& dependence : scope.dependences()) {
-    if (dependence.source == id && dependence.kind == DependenceKind::kWriteAfterRead) {
+    if (dependence.source == id && dependence.kind == DependenceKind::kWriteAfterRead &&
+        !IsUsedBefore(scope, child, dependence.destination)) {
       return Refusal{kName,
                      "{block1} overwrites {text0}, which {block0} reads",
                      {id, dependence.destination},

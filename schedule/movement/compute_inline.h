@@ -9,9 +9,9 @@
 //
 // Conditions: the block is not the root and not the only block of its scope; it is complete, its body is one store of
 // a value without effects, and its predicate only keeps iterators inside of their domains; it writes no buffer that
-// outlives the scope, has a consumer, and nobody overwrites later what it reads; different instances store different
-// elements, and together all elements of the buffer; the buffer is used by loads only. The block, its loops and its
-// buffer are gone; all other ids survive.
+// outlives the scope, has a consumer, and nobody overwrites what it reads before all consumers; different instances
+// store different elements, and together all elements of the buffer; the buffer is used by loads only. The block, its
+// loops and its buffer are gone; all other ids survive.
 #pragma once
 
 #include <cstdint>

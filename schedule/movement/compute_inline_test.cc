@@ -125,6 +125,35 @@ TEST(ComputeInline, DropsAnnotationsThatNameTheBuffer) {
   EXPECT_TRUE(StructuralEqual(ParseFunctionOrDie(text), inlined->function));
 }
 
+// A step of a recurrence reads its state before it overwrites it. `parts` in their order: r reads the state, n what r
+// computes, k overwrites the state; n and k are in a loop of their own where it says so.
+std::string ReasonOfStep(std::string_view parts, bool loop_of_their_own = false) {
+  std::string text = R"(
+@T.prim_func
+def main(S: T.Buffer((8,), "float32"), N: T.Buffer((8,), "float32")):
+    R = T.alloc_buffer((8,))
+)";
+  std::string indent = "    ";
+  for (const char part : parts) {
+    if (part != 'r' && loop_of_their_own && indent.size() == 4) {
+      text += "    for u in range(2):\n";
+      indent += "    ";
+    }
+    const std::string value = part == 'r' ? "R[v] = S[v] * T.float32(2)" : part == 'n' ? "N[v] = R[v]" : "S[v] = N[v]";
+    text += indent + "for i in range(8):\n" + indent + "    with T.block(\"" + part + "\"):\n" + indent +
+            "        v = T.axis.spatial(8, i)\n" + indent + "        " + value + "\n";
+  }
+  const Function f = ParseFunctionOrDie(text);
+  const auto inlined = ComputeInline(f, BlockNamed(f, "r"));
+  return inlined.ok() ? "accepted" : ReasonOf(inlined, f);
+}
+
+TEST(ComputeInline, WhatIsOverwrittenAfterAllUses) {
+  EXPECT_EQ(ReasonOfStep("rnk"), "accepted");
+  EXPECT_EQ(ReasonOfStep("rkn"), "k overwrites S, which r reads");
+  EXPECT_EQ(ReasonOfStep("rnk", true), "k overwrites S, which r reads");
+}
+
 TEST(ComputeInline, Refuses) {
   auto reason = [](const std::string& text, const char* block) {
     const Function f = ParseFunctionOrDie(text);

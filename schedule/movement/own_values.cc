@@ -22,7 +22,8 @@ bool Loads(const Expr& e, const Buffer& buffer) {
   return loads;
 }
 
-// Whether anything but blocks' bodies uses the buffer: loops' extents, bindings and predicates are no reads of a block.
+// Whether anything but blocks' bodies uses the buffer: loops' extents, bindings and predicates are not reads of a
+// block.
 bool UsesOutsideOfBlocks(const BlockNode& block, const Buffer& buffer) {
   bool uses = false;
   PreOrder(block.body, [&](const Stmt& s) {

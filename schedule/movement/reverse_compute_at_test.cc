@@ -64,7 +64,7 @@ for ax0 in range(26):
 )");
 }
 
-// Sums by lanes of rows whose length is no multiple of the lanes.
+// Sums by lanes of rows whose length is not a multiple of the lanes.
 TEST(ReverseComputeAt, KeepsAPredicateThatLeavesOutLastSteps) {
   const std::string sums = R"(
 @T.prim_func
@@ -88,7 +88,7 @@ for ax0, ax1 in T.grid(4, 4):
         vl, vi, vk = T.axis.remap("SSR", [ax0, i, ax1])
         T.where(ax1 * 4 + ax0 < 13)
 )");
-  // One that leaves out first steps, and one of loops that are no iterators.
+  // One that leaves out first steps, and one of loops that are not iterators.
   for (const char* predicate : {"3 <= k * 4 + l", "k * 4 + l < 13 and i % 2 == 0"}) {
     std::string other = sums;
     other.replace(other.find("k * 4 + l < 13"), 14, predicate);

@@ -249,7 +249,7 @@ std::vector<uint32_t> ReadersBehind(const BlockScope& scope, uint32_t writer) {
       readers.push_back(dependence.destination);
     }
   }
-  // What stands around a block is no read of the block.
+  // What stands around a block is not a read of the block.
   const ScopeChild& child = *scope.Find(writer);
   const auto reads_around = [&](const ScopeChild& other, const Buffer& buffer) {
     return std::ranges::any_of(other.realize->bindings, [&](const Expr& e) { return Reads(e, buffer); }) ||

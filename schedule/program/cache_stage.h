@@ -27,17 +27,17 @@ CacheStage MakeCacheStage(const Buffer& buffer, const std::vector<Range>& box, c
 
 // Loops "ax0", "ax1", ... around a block that copies `part` (a box of the buffer inside of the cached one), into the
 // cache or out of it. The block is named after the cache and has iterators "v0", "v1", ... over the whole cache; its
-// predicate keeps it inside where `part` may stick out; where the box begins at a place from memory, it declares to read
-// that place. Loops and block get fresh ids from `next_id`; `block_id`
-// receives the block's. `analyzer` knows the ranges of the variables in `part`.
+// predicate keeps it inside where `part` may stick out; where the box begins at a place from memory, it declares to
+// read that place. Loops and block get fresh ids from `next_id`; `block_id` receives the block's. `analyzer` knows the
+// ranges of the variables in `part`.
 Stmt MakeCopy(const CacheStage& stage, const std::vector<Range>& part, bool into_cache, arith::Analyzer* analyzer,
               uint32_t* next_id, uint32_t* block_id);
 
 // `s` with the cache in place of the buffer, in loads, stores, regions and matched sub-buffers.
 Stmt UseCache(const Stmt& s, const CacheStage& stage);
 
-// Why `block` cannot use a cache of `box` in place of the buffer: it takes the buffer's address, or matches a part of it
-// in the buffer's own scope. Null when it can. The reason may mention {block0} and {text0}, the buffer.
+// Why `block` cannot use a cache of `box` in place of the buffer: it takes the buffer's address, or matches a part of
+// it in the buffer's own scope. Null when it can. The reason may mention {block0} and {text0}, the buffer.
 //
 // The address may be the cache's where all elements have the offsets there that they have in the buffer (no box: it is
 // not known), and the cache is in the same scope or only functions outside of the program (call_extern) take it.

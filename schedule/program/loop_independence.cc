@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "ir/analysis.h"
 #include "ir/arith/iter_map.h"
 #include "ir/arith/linear.h"
 #include "ir/arith/region.h"
+#include "ir/arith/same_expr.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
@@ -206,18 +208,30 @@ std::optional<arith::IterMap> DetectAffine(const std::vector<Expr>& bindings, co
   return arith::DetectIterMap(bindings, DomainOf(loops), predicate, arith::IterMapLevel::kSurjective, &analyzer);
 }
 
+// Conditions that hold wherever the predicate does, itself first: each takes fewer instances away.
+std::vector<Expr> WeakerPredicates(const Expr& predicate) {
+  std::vector<Expr> weaker = {predicate};
+  if (IsTrue(predicate)) return weaker;
+  if (const std::vector<Expr> parts = Conjuncts(predicate); parts.size() > 1) {
+    weaker.insert(weaker.end(), parts.begin(), parts.end());
+  }
+  weaker.emplace_back();
+  return weaker;
+}
+
 // The bindings as functions of the loops around the block, or of those from one of them inwards: what loops outside do
-// (stages whose tiles overlap, say) does not matter then. A condition only takes instances away. Null when there is
-// none for which `accept` holds.
+// (stages whose tiles overlap, say) does not matter then. A condition only takes instances away, so a part of it will
+// do: f < 160 of a tile that is fused and split, without k_0 * 10 + f % 10 < 64 of the matrix that the tile leaves.
+// False when there is no map for which `accept` holds.
 template <class Accept>
 bool AnyAffineMap(const BlockBelow& block, const std::vector<const ForNode*>& above, const Accept& accept) {
+  const std::vector<Expr> predicates = WeakerPredicates(block.realize->predicate);
   for (size_t outer = 0; outer <= above.size(); ++outer) {
     std::vector<const ForNode*> loops(above.begin() + static_cast<ptrdiff_t>(outer), above.end());
     loops.insert(loops.end(), block.loops.begin(), block.loops.end());
-    for (const Expr& predicate : {block.realize->predicate, Expr()}) {
+    for (const Expr& predicate : predicates) {
       const std::optional<arith::IterMap> map = DetectAffine(block.realize->bindings, loops, predicate);
       if (map && accept(*map)) return true;
-      if (IsTrue(predicate)) break;
     }
   }
   return false;
@@ -272,6 +286,40 @@ Expr InLoops(const Expr& binding, const BlockBelow& block, const std::vector<con
   BindLoops(analyzer, above);
   BindLoops(analyzer, block.loops);
   return analyzer.Simplify(binding);
+}
+
+// What runs at once when a loop does: the instances of one execution of it. In them, iterators agree that neither the
+// loop nor those inside of it have a part in. Threads meet at barriers only, so that those of a kernel may be in
+// different iterations of loops that the kernel holds.
+ComparedInstances InstancesAtOnce(const BlockBelow& block, const ForNode& loop,
+                                  const std::vector<const ForNode*>& above) {
+  std::unordered_set<const VarNode*> varying;
+  bool in_kernel = false;
+  for (const ForNode* outer : above) {
+    in_kernel |= outer->kind == ForKind::kThreadBound;
+    if (in_kernel && outer->kind != ForKind::kThreadBound) varying.insert(outer->var.get());
+  }
+  PreOrder(Stmt(&loop), [&](const Stmt& s) {
+    if (const auto* inner = dyn_cast<ForNode>(s)) varying.insert(inner->var.get());
+    if (const auto* let = dyn_cast<LetStmtNode>(s)) varying.insert(let->var.get());
+    return !isa<BlockRealizeNode>(s);
+  });
+  const auto varies = [&](const Expr& e) {
+    return arith::ReadsMemory(e) || UsesVar(e, [&](const VarNode* var) { return varying.contains(var); });
+  };
+  ComparedInstances compared;
+  for (const Expr& binding : block.realize->bindings) compared.fixed.push_back(!varies(InLoops(binding, block, above)));
+  arith::Analyzer analyzer;
+  BindLoops(analyzer, above);
+  BindLoops(analyzer, block.loops);
+  // A condition on loops around the block says nothing of the other instance: they differ from one to the next.
+  if (const Expr predicate = PredicateOfIterators(*block.realize, &analyzer)) {
+    for (const Expr& part : Conjuncts(predicate)) {
+      if (varies(part)) continue;
+      compared.condition = compared.condition ? And(compared.condition, part) : part;
+    }
+  }
+  return compared;
 }
 
 // Whether the predicate lets one iteration of the loop alone run the block: a loop of one iteration that was split.
@@ -398,12 +446,13 @@ std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const 
       }
       if (iter == IterKind::kSpatial || (reductions_too && iter == IterKind::kReduce)) continue;
       return Refusal{primitive,
-                     "the iterator {text0} of {block1}, which depends on {loop0}, is {text1}, not spatial",
+                     "the iterator {text0} of {block1}, which depends on {loop0}, is {text1}, not spatial{text2}",
                      {loop.id, node.id},
                      {},
-                     {node.iter_vars[i].var.name(), IterKindName(iter)}};
+                     {node.iter_vars[i].var.name(), IterKindName(iter),
+                      iter == IterKind::kReduce ? "; rfactor makes partial sums whose loop is" : ""}};
     }
-    const OrderedInstances ordered = FindOrderedInstances(node);
+    const OrderedInstances ordered = FindOrderedInstances(node, InstancesAtOnce(block, loop, above));
     if (ordered.DependsOn(*block.realize, loop.var)) {
       return Refusal{
           primitive,

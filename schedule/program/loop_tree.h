@@ -10,7 +10,7 @@
 //           for j in range(4):      loops above: i
 //               with T.block("Y"):  loops above: i, j; the blocks below i are X and Y
 //
-// Blocks inside of an init are no children: the init belongs to the block as its body's stores do.
+// Blocks inside of an init are not children: the init belongs to the block as its body's stores do.
 #pragma once
 
 #include <cstdint>

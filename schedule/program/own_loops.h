@@ -16,8 +16,8 @@ namespace tilewright {
 enum class LoopLoss { kNone, kKinds };
 
 // Why the loops above the block at the path's end (up to its scope) are not the block's own: its bindings are not
-// loops, one each, or the block has a predicate; or a loop is no iterator of it, holds something else, is bound to a
-// thread, or has a kind or annotations that are not to be lost. Empty when they are.
+// loops, one each, or the block has a predicate; or a loop is not an iterator of it, holds something else, is bound to
+// a thread, or has a kind or annotations that are not to be lost. Empty when they are.
 std::optional<Refusal> WhyNotInOwnLoops(const char* primitive, const Path& path, LoopLoss loss = LoopLoss::kNone);
 
 // What to replace: the outermost of the loops, or the block itself when it has none.

@@ -108,7 +108,7 @@ Outcome<InitNest> MakeInitNest(const char* primitive, const BlockRealizeNode& re
   std::vector<const ForNode*> all = around;
   all.insert(all.end(), loops.begin(), loops.end());
   TW_ASSIGN_OR_RETURN(Expr predicate, PredicateOfInit(primitive, realize, all, kept, left_out));
-  if (const size_t repeats = InnermostRepeatingLoop(realize, loops); repeats < loops.size()) {
+  if (const size_t repeats = InnermostRepeatingLoop(realize, loops, around); repeats < loops.size()) {
     return Refusal{primitive,
                    "{loop0} runs the reduction of {block1} again in each iteration, and its init would run only once",
                    {loops[repeats]->id, block.id}};

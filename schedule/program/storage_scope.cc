@@ -6,7 +6,6 @@
 #include "base/nearest_names.h"
 
 namespace tilewright {
-namespace {
 
 const std::vector<std::string>& KnownScopes() {
   static const auto* const scopes =
@@ -17,14 +16,22 @@ const std::vector<std::string>& KnownScopes() {
   return *scopes;
 }
 
+namespace {
+
+// "; did you mean shared?"; where no name is near a word, all of them.
+std::string KnownBeside(std::string_view text) {
+  const std::string near = DidYouMean(text, KnownScopes());
+  if (!near.empty() || !Scope::Valid(text)) return near;
+  std::string all;
+  for (const std::string& scope : KnownScopes()) all += (all.empty() ? " (known are " : ", ") + scope;
+  return all + ")";
+}
+
 }  // namespace
 
 Outcome<Scope> ReadScope(const char* primitive, uint32_t block, std::string_view text) {
-  const Refusal refusal{primitive,
-                        "\"{text0}\" is not a storage scope{text1}",
-                        {block},
-                        {},
-                        {std::string(text), DidYouMean(text, KnownScopes())}};
+  const Refusal refusal{
+      primitive, "\"{text0}\" is not a storage scope{text1}", {block}, {}, {std::string(text), KnownBeside(text)}};
   if (!Scope::Valid(text)) return refusal;
   Scope scope = Scope::Parse(text);
   const bool known = scope.kind() != MemoryKind::kFragment || scope.tag() != scope.text();

@@ -41,9 +41,11 @@ std::vector<Expr> FactorsOf(const Expr& term) {
   return factors;
 }
 
-std::optional<std::vector<IterVar>> StoredAt(const BlockNode& block, const StoreNode& store) {
+std::optional<std::vector<IterVar>> StoredAt(const BlockNode& block, const StoreNode& store, bool fixed) {
   std::vector<IterVar> at;
+  size_t constants = 0;
   for (const Expr& index : store.indices) {
+    constants += fixed && AsInt(index) ? 1 : 0;
     for (const IterVar& iter : block.iter_vars) {
       if (index.same_as(iter.var) && iter.kind == IterKind::kSpatial && IsInt(iter.domain.min, 0)) at.push_back(iter);
     }
@@ -52,8 +54,8 @@ std::optional<std::vector<IterVar>> StoredAt(const BlockNode& block, const Store
                                      [](const IterVar& iter) { return iter.kind == IterKind::kSpatial; });
   const auto reduce = std::count_if(block.iter_vars.begin(), block.iter_vars.end(),
                                     [](const IterVar& iter) { return iter.kind == IterKind::kReduce; });
-  const bool all = at.size() == store.indices.size() && static_cast<size_t>(spatial) == at.size() && reduce > 0 &&
-                   static_cast<size_t>(spatial + reduce) == block.iter_vars.size();
+  const bool all = at.size() + constants == store.indices.size() && static_cast<size_t>(spatial) == at.size() &&
+                   reduce > 0 && static_cast<size_t>(spatial + reduce) == block.iter_vars.size();
   for (size_t i = 0; i < at.size(); ++i) {
     for (size_t k = 0; k < i; ++k) {
       if (at[i].var.same_as(at[k].var)) return std::nullopt;

@@ -18,12 +18,13 @@ struct SumForm {
 // Nothing when the body is not a single store of that form. Whether there is an init does not matter.
 std::optional<SumForm> AsSum(const BlockNode& block);
 
-// What is multiplied, in the order of the text; `term` itself when it is no product.
+// What is multiplied, in the order of the text; `term` itself when it is not a product.
 std::vector<Expr> FactorsOf(const Expr& term);
 
 // The block's iterators that the store is indexed by, in that order; nothing unless these are all its spatial ones,
-// each one index and from 0, and its others, of which there is one, are reduce ones.
-std::optional<std::vector<IterVar>> StoredAt(const BlockNode& block, const StoreNode& store);
+// each one index and from 0, and its others, of which there is one, are reduce ones. `fixed`: further indices may be
+// constants.
+std::optional<std::vector<IterVar>> StoredAt(const BlockNode& block, const StoreNode& store, bool fixed = false);
 
 // Whether `e` loads from `buffer`.
 bool Reads(const Expr& e, const Buffer& buffer);

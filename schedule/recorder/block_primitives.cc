@@ -1,4 +1,7 @@
+#include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/nearest_names.h"
 #include "base/status_macros.h"
@@ -26,16 +29,31 @@ Annotation ToAnnotation(const Value& value) {
   return {std::move(entries)};
 }
 
+// "; did you mean dot_16x4_vnni?"; where no name is near, how all families are spelt.
+std::string KnownBeside(const std::string& name, const IntrinRegistry* intrins) {
+  if (intrins == nullptr) return "";
+  std::vector<std::string> names = intrins->names(), prefixes;
+  for (const IntrinFamily& family : intrins->families()) {
+    names.insert(names.end(), family.examples.begin(), family.examples.end());
+    prefixes.push_back(family.prefix);
+  }
+  const std::string near = DidYouMean(name, names);
+  if (!near.empty() || prefixes.empty()) return near;
+  std::ranges::sort(prefixes);
+  prefixes.erase(std::ranges::unique(prefixes).begin(), prefixes.end());
+  std::string all;
+  for (const std::string& prefix : prefixes) all += (all.empty() ? "; names of families begin with " : ", ") + prefix;
+  return all;
+}
+
 Outcome<Applied> ApplyTensorize(Application& call) {
   const TensorIntrin* intrin = call.intrins() == nullptr ? nullptr : call.intrins()->Find(call.String(1));
   if (intrin == nullptr) {
-    const std::vector<std::string> names =
-        call.intrins() == nullptr ? std::vector<std::string>() : call.intrins()->names();
     return Refusal{"tensorize",
                    "there is no intrinsic {text0}{text1}",
                    {call.Id(0)},
                    {},
-                   {call.String(1), DidYouMean(call.String(1), names)}};
+                   {call.String(1), KnownBeside(call.String(1), call.intrins())}};
   }
   TW_ASSIGN_OR_RETURN(TensorizeResult result, Tensorize(call.function(), call.Id(0), *intrin, call.Bool(2)));
   return call.Changed(result.function);

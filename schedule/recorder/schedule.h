@@ -67,7 +67,7 @@ class Schedule {
   // Takes queries whose results nothing uses out of the trace.
   void RemoveUnusedQueries();
 
-  // Whether decompose_padding would accept these arguments. A question only: it is no instruction of the trace.
+  // Whether decompose_padding would accept these arguments. A question only: it is not an instruction of the trace.
   bool CanDecomposePadding(Value block, Value loop) const;
 
   // Forgets a random variable: later calls that name it are refused. The program and the trace stay as they are.

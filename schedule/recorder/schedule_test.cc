@@ -1,9 +1,11 @@
 #include "schedule/recorder/schedule.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "intrin/registry.h"
 #include "ir/script/parse_or_die.h"
 #include "ir/structural.h"
 #include "schedule/recorder/shared_steps.h"
@@ -257,7 +259,8 @@ TEST(Schedule, RefusedCallsLeaveItAsItWas) {
   Schedule sch(Matmul());
   const std::vector<LoopRv> loops = *sch.GetLoops(*sch.GetBlock("C"));
   EXPECT_EQ(Line(sch.Parallel(loops[2]), sch),
-            "parallel: the iterator vk of block C, which depends on loop k, is reduce, not spatial");
+            "parallel: the iterator vk of block C, which depends on loop k, is reduce, not spatial; "
+            "rfactor makes partial sums whose loop is");
   EXPECT_EQ(sch.trace().instructions.size(), 2u);
   EXPECT_TRUE(StructuralEqual(sch.module(), Matmul()));
   ASSERT_TRUE(sch.Split(loops[0], {8, 8}).ok());
@@ -267,6 +270,12 @@ TEST(Schedule, RefusedCallsLeaveItAsItWas) {
             "split: an argument is not a random variable of this schedule");
   EXPECT_EQ(Line(sch.Apply("split", {Rv(loops[1])}), sch), "split: the argument factors is missing");
   EXPECT_EQ(Line(sch.Tensorize("C", "nothing"), sch), "tensorize: there is no intrinsic nothing");
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  Schedule known(Matmul(), {.intrins = &intrins});
+  EXPECT_EQ(Line(known.Tensorize("C", "dot_16x4_vnnj"), known),
+            "tensorize: there is no intrinsic dot_16x4_vnnj; did you mean dot_16x4_vnni?");
+  EXPECT_THAT(Line(known.Tensorize("C", "nothing"), known),
+              ::testing::HasSubstr("there is no intrinsic nothing; names of families begin with "));
 }
 
 TEST(Trace, SimplifiedLeavesOutWhatNothingUses) {

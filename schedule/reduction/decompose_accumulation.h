@@ -13,8 +13,8 @@
 //                                                              v0, v1 = T.axis.remap("SS", [ax0, ax1])
 //                                                              A[v0, v1] = A[v0, v1] + A_sum[v0, v1]
 //
-// Why: a block without an init is no reduction that primitives could take apart; the sum is one. The terms are added in
-// another order (docs/numerics.md).
+// Why: a block without an init is not a reduction that primitives could take apart; the sum is one. The terms are
+// added in another order (docs/numerics.md).
 //
 // Conditions: the block has no init; it stores once, what was there plus something that does not read the array, at
 // different spatial iterators that count from 0; the rest of its iterators are reduce ones, of which there is one; the

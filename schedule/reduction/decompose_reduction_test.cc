@@ -84,6 +84,40 @@ TEST(DecomposeReduction, KeepsTheConditionsOfTheSpatialIterators) {
   ExpectEquivalent(matmul, after);
 }
 
+// Rows and columns are parts of a number that the loop outside begins and the loop inside ends: each instance once.
+TEST(DecomposeReduction, LoopsThatWereFusedAndSplit) {
+  const Function before = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((13, 17), "float32"), W: T.Buffer((17, 11), "float32"), C: T.Buffer((13, 11), "float32")):
+    for a, k, b in T.grid(9, 17, 16):
+        with T.block("C"):
+            vi = T.axis.spatial(13, (a * 16 + b) // 11)
+            vj = T.axis.spatial(11, (a * 16 + b) % 11)
+            vk = T.axis.reduce(17, k)
+            T.where(a * 16 + b < 143)
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * W[vk, vj]
+)");
+  const auto result = DecomposeReduction(before, BlockNamed(before, "C"), LoopsOf(before, "C")[1]);
+  ASSERT_TRUE(result.ok()) << ReasonOf(result, before);
+  ExpectEquivalent(before, result->function);
+  // Without the loop outside f // 2 is the same for two iterations.
+  const Function repeats = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((13, 17), "float32"), C: T.Buffer((13,), "float32")):
+    for a, k, b in T.grid(13, 17, 2):
+        with T.block("C"):
+            vi = T.axis.spatial(13, (a * 2 + b) // 2)
+            vk = T.axis.reduce(17, k)
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + A[vi, vk]
+)");
+  EXPECT_NE(ReasonOf(DecomposeReduction(repeats, BlockNamed(repeats, "C"), LoopsOf(repeats, "C")[1]), repeats),
+            "accepted");
+}
+
 TEST(DecomposeReduction, Refuses) {
   const Function f = testing::Matmul(4, 8, 16);
   const uint32_t block = BlockNamed(f, "C");

@@ -1,6 +1,7 @@
 #include "schedule/reduction/rescale_reduction.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "ir/substitute.h"
 #include "schedule/program/loop_tree.h"
 #include "schedule/program/reducer.h"
+#include "schedule/reduction/idle_terms.h"
 #include "schedule/reduction/online_chain.h"
 #include "schedule/reduction/rfactor.h"
 
@@ -56,7 +58,8 @@ Stmt RealizeTouching(std::vector<Expr> bindings, Expr predicate, BlockNode::Fiel
 
 class Builder {
  public:
-  Builder(Function function, OnlineChain chain) : function_(std::move(function)), chain_(std::move(chain)) {}
+  Builder(Function function, OnlineChain chain)
+      : function_(std::move(function)), chain_(std::move(chain)), idle_(FindIdleTerms(function_, chain_)) {}
 
   Outcome<RescaleReductionResult> Build() {
     TW_RETURN_IF_ERROR(TakeApart(chain_.first));
@@ -153,10 +156,20 @@ class Builder {
     }
     const IterVar& step = fresh.block.iter_vars[0];  // rfactor's
     fresh.step = step.var;
-    fresh.last = arith::Simplify(step.domain.extent - 1);
+    fresh.last = idle_ ? LastWithTerms(fresh) : arith::Simplify(step.domain.extent - 1);
     fresh.indices =
         With(Substitute(reducer_.components[0].accumulator.indices, fresh.iters), CastTo(step.var.dtype(), fresh.step));
     return fresh;
+  }
+  // The last iteration with terms of the block's row.
+  Expr LastWithTerms(const Fresh& fresh) const {
+    const std::vector<Expr>& row = reducer_.components[0].accumulator.indices;
+    const std::vector<Expr>& given = chain_.first.component().accumulator.indices;
+    VarMap rows;
+    for (size_t d = 0; d < given.size(); ++d) {
+      if (const auto* var = dyn_cast<VarNode>(given[d])) rows[Var(var)] = Substitute(row[d], fresh.iters);
+    }
+    return CastTo(fresh.step.dtype(), Substitute(idle_->last, rows));
   }
   static Stmt Finish(Fresh fresh, std::vector<Stmt> body) {
     fresh.block.body = Sequence(std::move(body));
@@ -177,7 +190,7 @@ class Builder {
   }
 
   // With the id of the first reduction, whose output holds the running value and at last the final one. What it keeps
-  // of each iteration is meant to be read before the reduction is done: the shared loop is no reduce iterator.
+  // of each iteration is meant to be read before the reduction is done: the shared loop is not a reduce iterator.
   Stmt RunningBlock() {
     const BlockNode& reduction = *combining_.realize->block;
     Fresh fresh = FreshBlock(reduction.name);
@@ -306,6 +319,7 @@ class Builder {
     for (size_t i = chain_.first.outer; i-- > 0;) {
       ForNode::Fields fields = combining_.loops[i]->fields();
       fields.body = nest;
+      if (idle_ && i + 1 == chain_.first.outer) fields.extent = ExtentWithTerms(fields.extent);
       nest = For(std::move(fields));
       if (i + 1 == chain_.first.outer) nest = Sequence({start, nest});
     }
@@ -330,8 +344,20 @@ class Builder {
     return ReplaceIn(function_, scope, Realize(scope->bindings, scope->predicate, Block(std::move(fields))), next_id_);
   }
 
+  Expr ExtentWithTerms(const Expr& extent) const {
+    VarMap vars;
+    arith::Analyzer analyzer;
+    for (size_t i = 0; i + 1 < chain_.first.outer; ++i) {
+      const ForNode& loop = *combining_.loops[i];
+      vars[chain_.first.loops[i]->var] = loop.var;
+      analyzer.Bind(loop.var, {loop.min, loop.extent});
+    }
+    return analyzer.Simplify(Min(extent, CastTo(extent.dtype(), Substitute(idle_->end, vars))));
+  }
+
   Function function_;
   const OnlineChain chain_;
+  const std::optional<IdleTerms> idle_;
   std::vector<uint32_t> parts_;    // blocks of partial results, that of the first reduction first
   std::vector<uint32_t> removed_;  // outermost loops of nests that move
   Placed combining_;               // the first reduction's second step

@@ -24,6 +24,10 @@
 // iteration: that one takes the final value as it is, so that a row that is masked as a whole ends as it does in the
 // program. The results are those of the program but for rounding (docs/numerics.md).
 //
+// Iterations in which a condition masks all terms are left out: with T.if_then_else(vj <= vi, X[vi, vj], -inf) in all
+// of them the loop above has the extent min(4, i // 4 + 1) (schedule/reduction/idle_terms.h). A factor that is infinite
+// or NaN has no effect where it is masked (docs/numerics.md).
+//
 // The loops after the first may be those of elementwise blocks too, before the reductions that read them: what such a
 // block makes of the final value (a matrix of exponentials, which a sum and a product read) it makes of the running
 // one.

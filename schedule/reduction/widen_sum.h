@@ -1,15 +1,15 @@
 // widen_sum: a reduction into a narrow floating-point type keeps its sum in a wider one and rounds it once, at last.
 //
-//                                                  C_global = T.alloc_buffer((16, 64))
-//   for i, j, k in T.grid(16, 64, 128):            for i, j, k in T.grid(16, 64, 128):
-//       with T.block("C"):                             with T.block("C"):
-//           with T.init():                                 with T.init():
-//               C[vi, vj] = T.float16(0)                       C_global[vi, vj] = T.float32(0)
-//           C[vi, vj] = C[vi, vj] + A[vi, vk] *    ->      C_global[vi, vj] = C_global[vi, vj] +
-//               T.Cast("float16", W[vk, vj])                   T.Cast("float32", A[vi, vk]) * T.Cast("float32", W[vk, vj])
-//                                                  for ax0, ax1 in T.grid(16, 64):
-//                                                      with T.block("C_global"):
-//                                                          C[v0, v1] = T.Cast("float16", C_global[v0, v1])
+//                                               C_global = T.alloc_buffer((16, 64))
+//   for i, j, k in T.grid(16, 64, 128):         for i, j, k in T.grid(16, 64, 128):
+//       with T.block("C"):                          with T.block("C"):
+//           with T.init():                              with T.init():
+//               C[vi, vj] = T.float16(0)                    C_global[vi, vj] = T.float32(0)
+//           C[vi, vj] = C[vi, vj] + A[vi, vk] * ->      C_global[vi, vj] = C_global[vi, vj] +
+//               T.Cast("float16", W[vk, vj])                T.Cast("float32", A[vi, vk]) * T.Cast("float32", W[vk, vj])
+//                                               for ax0, ax1 in T.grid(16, 64):
+//                                                   with T.block("C_global"):
+//                                                       C[v0, v1] = T.Cast("float16", C_global[v0, v1])
 //
 // Why: a processor without arithmetic of the narrow type converts to a wider one and back for every operation; what is
 // not rounded is not converted.

@@ -12,12 +12,12 @@
 namespace tilewright {
 
 struct IndexMapReading {
-  IndexMap map;  // null when the lambda is no index map
+  IndexMap map;  // null when the lambda is not an index map
   uint32_t offset = 0;
   std::string error;  // about the text at `offset`
 };
 
-// What a name that is no parameter stands for.
+// What a name that is not a parameter stands for.
 using IndexMapName = std::function<std::optional<Expr>(const std::string& name)>;
 
 // Inputs are int32. Operators: + - * // %, negation; literals, also as T.float32(0); T.floordiv, T.floormod, T.min and

@@ -15,7 +15,7 @@
 
 namespace tilewright {
 
-// The text of the lambda. With `typed_constants`, constants that are no int32 name their type (values of padding);
+// The text of the lambda. With `typed_constants`, constants that are not int32 name their type (values of padding);
 // without, they take the type of the indices.
 absl::StatusOr<std::string> LambdaOfPeerIndexMap(std::string_view json, bool typed_constants);
 

@@ -36,7 +36,7 @@ bool HasPythonSize(const Value& value);
 // What a `for` runs over: the elements of a list, the letters of a text.
 std::optional<Value::List> PythonElements(const Value& value);
 
-// As str() and f"{...}" write it; nothing for what is no number or text.
+// As str() and f"{...}" write it; nothing for what is not a number or text.
 std::optional<std::string> PythonText(const Value& value);
 
 // Functions and constants of Python's module math on numbers; nothing for other names.

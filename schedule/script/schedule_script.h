@@ -13,7 +13,7 @@
 // for, while, if, list comprehensions, functions and classes that the text defines and calls, `math`, and Python's len,
 // range, enumerate, zip and the like (python_values.h); functions as index maps, `*index` of any number of indices.
 // `sch.get(loop).extent`, `sch.get(block).iter_vars` and the like are known. `sch.work_on("f")`, `sch.remove_rv(l1)`
-// and `x = sch.can_decompose_padding(block, loop)` are no instructions, but understood.
+// and `x = sch.can_decompose_padding(block, loop)` are not instructions, but understood.
 //
 // A function of one parameter that nothing calls is applied. Statements that cannot be run, because they are other
 // Python (building, timing, printing, files), are passed over, and the names that they give values to are unknown; not

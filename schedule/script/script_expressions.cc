@@ -1,9 +1,11 @@
 // The expressions of schedule text.
 #include <algorithm>
 #include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "base/nearest_names.h"
 #include "ir/functor.h"
 #include "ir/script/python/parser.h"
 #include "schedule/script/index_map_reader.h"
@@ -72,7 +74,11 @@ std::string ScriptRunner::Because(int64_t offset) const {
 
 bool ScriptRunner::EvalName(const PyExpr& e, Value* out) {
   const auto known = names_.find(e.text);
-  if (known == names_.end()) return Fail(e.offset, "the name " + e.text + " is not defined");
+  if (known == names_.end()) {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : names_) names.push_back(name);
+    return Fail(e.offset, "the name " + e.text + " is not defined" + DidYouMean(e.text, names));
+  }
   if (const auto other = SpecialNumber(known->second, Special::kOther)) {
     const int line = script::MakeDiagnostic(text_, file_, static_cast<uint32_t>(*other), "").line;
     return Fail(e.offset, "the value of " + e.text + " is not known: line " + std::to_string(line) +

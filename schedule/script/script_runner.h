@@ -106,7 +106,7 @@ class ScriptRunner {
   std::string Because(int64_t offset) const;
   // self.width, Config.TILE, sch.get(loop).extent, math.inf
   bool EvalAttribute(const PyExpr& e, Value* out);
-  // What a name that is no parameter stands for in an index map.
+  // What a name that is not a parameter stands for in an index map.
   std::optional<Expr> NameInIndexMap(const std::string& name) const;
   // An index map for so many indices from a lambda or the name of a function; false: it is neither.
   bool EvalIndexMap(const PyExpr& e, size_t indices, Value* out);

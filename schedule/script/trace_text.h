@@ -24,7 +24,7 @@ namespace tilewright {
 
 std::string ToText(const Trace& trace);
 std::string ToJson(const Trace& trace);
-// An error says where the JSON is no trace.
+// An error says where the JSON is not a trace.
 absl::StatusOr<Trace> TraceFromJson(std::string_view json);
 
 }  // namespace tilewright

@@ -1,5 +1,7 @@
 """Fuzz targets that are tests too."""
 
+load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_test")
+
 def tw_fuzz_test(name, srcs, deps, corpus = [], size = "small", **kwargs):
     """A function LLVMFuzzerTestOneInput, twice.
 
@@ -16,7 +18,7 @@ def tw_fuzz_test(name, srcs, deps, corpus = [], size = "small", **kwargs):
       size: of the test.
       **kwargs: for both targets.
     """
-    native.cc_test(
+    cc_test(
         name = name,
         size = size,
         srcs = srcs + ["//tools/build:replay_corpus.cc"],
@@ -25,7 +27,7 @@ def tw_fuzz_test(name, srcs, deps, corpus = [], size = "small", **kwargs):
         deps = deps,
         **kwargs
     )
-    native.cc_binary(
+    cc_binary(
         name = name + "_fuzzer",
         testonly = True,
         srcs = srcs,

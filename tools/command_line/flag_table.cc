@@ -12,6 +12,10 @@ constexpr std::string_view kIntrinHelp = "intrinsics for the schedule, as pairs 
 constexpr std::string_view kScriptHelp = "a schedule that is applied first";
 constexpr std::string_view kDbHelp = "a tuning database whose best record, of a model of each kernel, is applied";
 constexpr std::string_view kModelDimHelp = "value of a symbolic dimension";
+constexpr std::string_view kModelSizesHelp =
+    "value of a symbolic dimension, or of several sizes those that it probably has: kernels are made for these, and "
+    "are "
+    "right at all";
 constexpr std::string_view kLevelHelp =
     "how far the graph is optimized: 0 not, 1 what keeps every bit, 2 (the default) and 3 all";
 constexpr std::string_view kDisableHelp = "a pass that the graph does not go through";
@@ -56,9 +60,13 @@ constexpr FlagRow kRows[] = {
     {"compile", "--unverified", "", kSwitch, kPrograms, kUnverifiedHelp},
     {"compile", "--print-after", "PASS", kText, kPrograms, "prints the program after a lowering pass, or after all",
      Repeated()},
+    {"compile", "--cache-only", "", kSwitch, kModels,
+     "fills OUT, a folder, with the kernels of the model and what was decided about it: a cache for "
+     "TILEWRIGHT_KERNEL_CACHE",
+     Excludes("--target")},
     {"compile", "--timings", "", kSwitch, kPrograms | kModels,
      "prints where the processor time went, by phase and by kernel, with nodes and peak memory"},
-    {"compile", "--dim", "NAME=N", kDim, kModels, kModelDimHelp, Repeated()},
+    {"compile", "--dim", "NAME=N,...", kDimSizes, kModels, kModelSizesHelp, Repeated()},
     {"compile", "--opt-level", "N", kLevel, kModels, kLevelHelp},
     {"compile", "--disable", "PASS", kText, kModels, kDisableHelp, Repeated()},
     {"compile", "--precision", kPrecisions, kChoice, kModels, kPrecisionHelp},
@@ -125,6 +133,8 @@ constexpr FlagRow kRows[] = {
     {"target", "--calibrate", "", kSwitch, 0, "measures this machine's rates; it should be idle", Excludes("--target")},
     {"target", "-o", "FILE.json", kOut, 0, "writes the description there; --target takes such files"},
 
+    {"list", "--target", "NAME", kTarget, 0, "whose passes and features count; host by default"},
+
     {"tune", "--target", "NAME", kTarget, kPrograms | kModels, "what to compile for; host by default"},
     {"tune", "--func", "NAME", kText, kPrograms, "the function; main, or the only one, by default"},
     {"tune", "--seconds", "S", kPositive, kPrograms | kModels, "how long to search; 60 by default"},
@@ -177,6 +187,8 @@ constexpr FlagRow kRows[] = {
     {"explain", "--db", "PATH", kFile, kPrograms | kModels, kDbHelp, Excludes("--as-is")},
     {"explain", "--as-is", "", kSwitch, kPrograms, kAsIsHelp},
     {"explain", "--intrin", "FILE", kFile, kPrograms, kIntrinHelp, Repeated(Excludes("--as-is"))},
+    {"explain", "--html", "PATH", kOut, kPrograms,
+     "writes the same as a page there, with the schedule and the program"},
     {"explain", "--plan", "", kSwitch, kModels, "each call with its limiter, and why kernels were joined or not"},
     {"explain", "--passes", "", kSwitch, kModels,
      "where the processor time of a load without kept kernels goes, by phase and by kernel, with nodes and peak "
@@ -184,7 +196,7 @@ constexpr FlagRow kRows[] = {
     {"explain", "--json", "", kSwitch, kModels, "prints all of it as JSON"},
     {"explain", "--programs", "DIR", kFolder, kModels,
      "writes the program of each kernel to DIR/kN.py, as this tool takes it"},
-    {"explain", "--dim", "NAME=N", kDim, kModels, kModelDimHelp, Repeated()},
+    {"explain", "--dim", "NAME=N,...", kDimSizes, kModels, kModelSizesHelp, Repeated()},
     {"explain", "--opt-level", "N", kLevel, kModels, kLevelHelp},
     {"explain", "--disable", "PASS", kText, kModels, kDisableHelp, Repeated()},
     {"explain", "--precision", kPrecisions, kChoice, kModels, kPrecisionHelp},

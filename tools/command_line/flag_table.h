@@ -28,7 +28,8 @@ enum class ValueForm {
   kLevel,     // 0 to 3
   kTarget,    // a target's name, or the path of its description
   kDim,       // NAME=N
-  kDims,      // NAME=N,N,...
+  kDims,      // NAME=N,N,..., sizes above 0
+  kDimSizes,  // NAME=N, a value, or NAME=N,N,..., sizes above 0
 };
 
 // What else there is to a flag; most have nothing.

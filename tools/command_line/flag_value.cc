@@ -33,6 +33,7 @@ std::optional<std::string> WrongDim(const FlagRow& row, const std::string& value
   if (row.form == ValueForm::kDim) {
     return dim->second.size() == 1 ? std::nullopt : Must(row, "NAME=N, one number", value);
   }
+  if (row.form == ValueForm::kDimSizes && dim->second.size() == 1) return std::nullopt;
   for (const int64_t size : dim->second) {
     if (size == 0) return Must(row, std::string(row.value) + " with positive sizes", value);
   }
@@ -67,6 +68,7 @@ std::optional<std::string> WrongValue(const FlagRow& row, const std::string& val
       return WrongTarget(row, value);
     case ValueForm::kDim:
     case ValueForm::kDims:
+    case ValueForm::kDimSizes:
       return WrongDim(row, value);
     default:
       return std::nullopt;

@@ -42,7 +42,10 @@ TEST(FlagValue, Dimensions) {
     EXPECT_TRUE(Wrong(ValueForm::kDim, bad)) << bad;
   }
   EXPECT_EQ(Wrong(ValueForm::kDims, "n=1,37,512"), std::nullopt);
-  EXPECT_TRUE(Wrong(ValueForm::kDims, "n=1,0"));
+  for (const ValueForm form : {ValueForm::kDims, ValueForm::kDimSizes}) EXPECT_TRUE(Wrong(form, "n=1,0"));
+  EXPECT_EQ(Wrong(ValueForm::kDimSizes, "n=0"), std::nullopt);
+  EXPECT_EQ(Wrong(ValueForm::kDimSizes, "n=1,37,512"), std::nullopt);
+  EXPECT_TRUE(Wrong(ValueForm::kDims, "n=0"));
   EXPECT_EQ(ReadDim("n=1,37"), std::make_pair(std::string("n"), std::vector<int64_t>{1, 37}));
 }
 

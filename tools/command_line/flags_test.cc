@@ -57,6 +57,7 @@ std::string GoodValue(const FlagRow& row) {
       return "host";
     case ValueForm::kDim:
     case ValueForm::kDims:
+    case ValueForm::kDimSizes:
       return "n=16";
     default:
       return "1";

@@ -64,7 +64,9 @@ std::optional<int> CommandLineParser::ReadFlag(const std::vector<std::string>& w
   }
   if (!row->rules.repeated && args_.Has(name)) return Refuse(name + " is given twice");
   if (const auto wrong = WrongValue(*row, value)) return Refuse(*wrong);
-  if (const auto dim = ReadDim(value); dim && (row->form == ValueForm::kDim || row->form == ValueForm::kDims)) {
+  const bool is_dim =
+      row->form == ValueForm::kDim || row->form == ValueForm::kDims || row->form == ValueForm::kDimSizes;
+  if (const auto dim = ReadDim(value); dim && is_dim) {
     for (const std::string& other : args_.GetAll(name)) {
       if (ReadDim(other)->first == dim->first) return Refuse(name + " gives " + dim->first + " twice");
     }

@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
   setenv("TILEWRIGHT_KERNEL_CACHE", "off", 1);
   const std::string folder = (std::filesystem::temp_directory_path() / "tilewright_command_lines").string();
   const CommandLineFiles files(folder);
-  std::filesystem::current_path(folder);  // values that are no paths may become files
+  std::filesystem::current_path(folder);  // values that are not paths may become files
   const uint64_t first = absl::GetFlag(FLAGS_seed);
   size_t faults = 0;
   for (int64_t i = 0; i < absl::GetFlag(FLAGS_count); ++i) {

@@ -124,6 +124,7 @@ class Drawer {
         return One(std::vector<std::string>{"host", "x86-znver4", "arm-neoverse-n1", "cuda-sm90a"});
       case ValueForm::kDim:
       case ValueForm::kDims:
+      case ValueForm::kDimSizes:
         return One(std::vector<std::string>{"n=16", "n=8", "m=4"});
       case ValueForm::kFolder:
         return row.flag == "--inputs" ? One(std::vector<std::string>{files_.inputs, files_.misnamed_inputs})

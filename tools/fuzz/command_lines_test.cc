@@ -13,7 +13,7 @@ namespace {
 TEST(CommandLines, NoneIsAcceptedAndIgnored) {
   setenv("TILEWRIGHT_KERNEL_CACHE", "off", 1);
   const CommandLineFiles files(testing::TempDir() + "/command_lines");
-  std::filesystem::current_path(files.folder);  // values that are no paths may become files
+  std::filesystem::current_path(files.folder);  // values that are not paths may become files
   EXPECT_THAT(FindFaults(files, 1, 300), testing::IsEmpty());
 }
 

@@ -10,6 +10,7 @@
 #include "tools/fuzz/changing_memory.h"
 #include "tools/fuzz/draw.h"
 #include "tools/fuzz/empty_loops_text.h"
+#include "tools/fuzz/views_text.h"
 
 namespace tilewright {
 namespace {
@@ -235,7 +236,8 @@ class Maker {
 }  // namespace
 
 ProgramText MakeProgramText(uint64_t seed, const std::set<int>& without) {
-  // Families of their own: stores between reads and guards, and loops of no iteration.
+  // Families of their own: views, stores between reads and guards, and loops of no iteration.
+  if (seed % 3 == 0) return MakeViewsText(seed, without);
   if (seed % 3 == 1) return MakeChangingMemoryText(seed, without);
   return seed % 6 == 2 ? MakeEmptyLoopsText(seed, without) : Maker(seed, without).Make();
 }

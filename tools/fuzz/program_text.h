@@ -2,8 +2,9 @@
 //
 // A program is a chain of stages. Each writes an array from parameters, positions and arrays before it, in one of
 // several forms (plain, guarded, reduced, in place, split behind a predicate). Each third program stores between reads
-// and guards instead (changing_memory.h). The parts that a program can do without are pieces with numbers: a program
-// that fails is made again without some of them, until none can go (shrinking).
+// and guards instead (changing_memory.h), another third has views (views_text.h). The parts that a program can do
+// without are pieces with numbers: a program that fails is made again without some of them, until none can go
+// (shrinking).
 #pragma once
 
 #include <cstdint>

@@ -104,9 +104,18 @@ std::map<std::string, int64_t> DimsOf(const CommandArguments& args) {
   std::map<std::string, int64_t> dims;
   for (const std::string& text : args.GetAll("--dim")) {
     const auto dim = ReadDim(text);
-    dims.emplace(dim->first, dim->second.front());
+    if (dim->second.size() == 1) dims.emplace(dim->first, dim->second.front());
   }
   return dims;
+}
+
+SizesByName LikelyOf(const CommandArguments& args) {
+  SizesByName likely;
+  for (const std::string& text : args.GetAll("--dim")) {
+    const auto dim = ReadDim(text);
+    if (dim->second.size() > 1) likely.insert(*dim);
+  }
+  return likely;
 }
 
 graph::PassContext PassesOf(const CommandArguments& args) {
@@ -216,7 +225,7 @@ int CheckOnnx(const CommandArguments& args) {
   }
   for (const auto& output : proto.graph().output()) args.out() << "output " << Describe(output) << "\n";
   for (const auto& [name, count] : model->op_counts) args.out() << "operator " << name << ": " << count << "\n";
-  // Nodes that only wait for the value of an input are no obstacle: `run` has it.
+  // Nodes that only wait for the value of an input are not an obstacle: `run` has it.
   graph::ImportedModel refused;
   for (const graph::UnsupportedNode& node : model->unsupported) {
     if (node.needs_values) {
@@ -230,7 +239,7 @@ int CheckOnnx(const CommandArguments& args) {
   if (!model->unsupported.empty()) return kDone;
   graph::PassContext passes = PassesOf(args);
   passes.check = true;
-  const auto optimized = graph::OptimizeGraph(model->module, ops, passes);
+  const auto optimized = graph::OptimizeGraph(model->module, ops, passes, {.target = HostTarget()});
   if (!optimized.ok()) return RefuseOnnx(args, optimized.status().message());
   args.out() << "calls of programs: " << graph::CountProgramCalls(model->module) << ", at opt_level "
              << passes.opt_level << " " << graph::CountProgramCalls(*optimized) << "\n";

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "autoschedule/program/sizes.h"
 #include "graph/executor/executor.h"
 #include "graph/onnx/model_file.h"
 #include "graph/rewrite/pass.h"
@@ -25,8 +26,9 @@ std::optional<std::string> UnusedByModel(const CommandArguments& args, const onn
 // The model of the first operand, whose use of flags was checked. Null where it is refused, which is reported, with the
 // exit status in `status`.
 std::unique_ptr<graph::ModelFile> OpenModel(const CommandArguments& args, int* status);
-// --dim NAME=N; --opt-level and --disable.
+// --dim NAME=N, and NAME=N,N,...; --opt-level and --disable.
 std::map<std::string, int64_t> DimsOf(const CommandArguments& args);
+SizesByName LikelyOf(const CommandArguments& args);
 graph::PassContext PassesOf(const CommandArguments& args);
 // Sets the machine that --target and --engine name: this one, a device, or a worker. kDone, or the exit status of what
 // is wrong, which is reported.

@@ -45,10 +45,11 @@ std::unique_ptr<OnnxModel> LoadOnnx(const CommandArguments& args, const graph::K
   if (file == nullptr) return nullptr;
   const graph::PassContext passes = PassesOf(args);
   graph::ExecutorOptions executor = ExecutorOptionsOf(args, cache);
-  if (target.name != executor.kernels.target.name) executor.kernels.use = use;
+  if (target.name != HostTarget().name) executor.kernels.use = use;
   executor.kernels.target = target;
-  auto model = OnnxModel::Load(std::move(file),
-                               {.dims = DimsOf(args), .executor = executor, .passes = passes, .report = report});
+  auto model = OnnxModel::Load(
+      std::move(file),
+      {.dims = DimsOf(args), .likely = LikelyOf(args), .executor = executor, .passes = passes, .report = report});
   if (model.ok()) return *std::move(model);
   *status = RefuseOnnx(args, model.status().message());
   return nullptr;
@@ -251,8 +252,8 @@ int ExplainSteps(const CommandArguments& args, const graph::Executor& executor, 
 int CompileOnnx(const CommandArguments& args, const std::string& path) {
   const auto target = NamedTarget(args.Get("--target").value_or("host"));
   if (!target.ok()) return RefuseOnnx(args, target.status().message());
-  if (target->is_gpu()) {
-    return RefuseOnnx(args, absl::StrCat("libraries of models are written for CPUs, not for ", target->name));
+  if (target->is_gpu() && !path.ends_with(".so")) {
+    return RefuseOnnx(args, absl::StrCat("a model for ", target->name, " is written as .so"));
   }
   LoadReport timings;
   const std::unique_ptr<graph::KernelCache> cache = graph::KernelCache::Default();
@@ -270,6 +271,23 @@ int CompileOnnx(const CommandArguments& args, const std::string& path) {
   const absl::Status written = graph::ExportFunction(*planned, options);
   if (args.Has("--timings")) args.out() << timings.ToText();
   return written.ok() ? kDone : RefuseOnnx(args, written.message());
+}
+
+int FillCache(const CommandArguments& args, const std::string& folder) {
+  LoadReport timings;
+  const graph::KernelCache cache(folder);
+  int status = kDone;
+  const std::unique_ptr<OnnxModel> model = LoadOnnx(args, &cache, HostTarget(), graph::KernelUse::kHere, &status);
+  if (model == nullptr) return status;
+  const graph::Executor& executor = model->executor();
+  const size_t all = executor.num_programs(), compiled = executor.num_compiled(), kept = executor.num_kept();
+  if (args.Has("--timings")) args.out() << timings.ToText();
+  if (kept < all) {
+    return RefuseOnnx(args, absl::StrCat(folder, " has ", kept, " of the model's ", all,
+                                         " kernels: the others cannot be written there"));
+  }
+  args.out() << folder << " has the model's " << all << " kernels, " << compiled << " of them compiled now\n";
+  return kDone;
 }
 
 int ExplainOnnx(const CommandArguments& args) {

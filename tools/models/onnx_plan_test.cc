@@ -71,8 +71,8 @@ TEST_F(OnnxPlan, CompileRefuses) {
   const std::string model = Layer();
   EXPECT_EQ(RunTool({"compile", model, "-o", Path("x.ll")}).err,
             "tilewright compile: -o of an ONNX model ends in .so or .o; see tilewright compile --help\n");
-  EXPECT_THAT(RunTool({"compile", model, "--dim=n=3", "-o", Path("x.so"), "--target=cuda-sm90a"}).err,
-              HasSubstr("libraries of models are written for CPUs, not for cuda-sm90a"));
+  EXPECT_THAT(RunTool({"compile", model, "--dim=n=3", "-o", Path("x.o"), "--target=cuda-sm90a"}).err,
+              HasSubstr("a model for cuda-sm90a is written as .so"));
   EXPECT_EQ(RunTool({"compile", Path("none.onnx"), "-o", Path("x.o")}).status, kRefused);
   EXPECT_EQ(RunTool({"compile", model, "-o", Path("x.o"), "--dim=n"}).status, kUsage);
   EXPECT_EQ(RunTool({"explain", model, "--opt-level=best"}).status, kUsage);
@@ -198,6 +198,31 @@ TEST_F(OnnxPlan, NamesKernelsThatAreFarFromTheirSpeedOfLight) {
   for (int i = 0; i < 2; ++i) EXPECT_THAT(RunTool({"run", model}).err, HasSubstr("chain.onnx: warning: 1 kernel"));
   EXPECT_THAT(RunTool({"run", Layer(), "--dim=n=3"}).err, Not(HasSubstr("warning")));
   setenv("TILEWRIGHT_KERNEL_CACHE", "off", 1);
+}
+
+// A folder that one process fills has all that the next load needs.
+TEST_F(OnnxPlan, CompileFillsACache) {
+  const std::string folder = Path("filled"), model = Layer();
+  const auto fill = [&] { return RunTool({"compile", model, "--dim=n=3", "--cache-only", "-o", folder}); };
+  const Result first = fill();
+  EXPECT_EQ(first.status, kDone) << first.err;
+  EXPECT_EQ(first.out, folder + " has the model's 1 kernels, 1 of them compiled now\n");
+  EXPECT_EQ(fill().out, folder + " has the model's 1 kernels, 0 of them compiled now\n");
+  setenv("TILEWRIGHT_KERNEL_CACHE", folder.c_str(), 1);
+  const Result run = RunTool({"run", model, "--dim=n=3", "--timings"});
+  setenv("TILEWRIGHT_KERNEL_CACHE", "off", 1);
+  EXPECT_EQ(run.status, kDone) << run.err;
+  EXPECT_THAT(run.out, Not(HasSubstr("LLVM")));
+}
+
+TEST_F(OnnxPlan, CacheOnlyRefuses) {
+  const Result result = RunTool({"compile", Layer(), "--dim=n=3", "--cache-only", "-o", "/proc/nothing"});
+  EXPECT_EQ(result.status, kRefused);
+  EXPECT_THAT(result.err, HasSubstr("error: /proc/nothing has 0 of the model's 1 kernels: the others cannot be "
+                                    "written there"));
+  EXPECT_EQ(RunTool({"compile", Layer(), "--cache-only", "--target=arm-neoverse-n1", "-o", Path("arm")}).status,
+            kUsage);
+  EXPECT_EQ(RunTool({"compile", Layer(), "--cache-only"}).status, kUsage);
 }
 
 // Nothing runs: kernels are scheduled for the target.

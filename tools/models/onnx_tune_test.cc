@@ -75,7 +75,7 @@ class OnnxTune : public testing::Test {
 
 TEST_F(OnnxTune, RecordsAreUsedByTheModel) {
   const std::string model = Layers(), database = "--db=" + FreshDatabase("used.db");
-  const Result tuned = RunTool({"tune", model, "--dim=n=24", "--trials=20", "--seconds=120", database});
+  const Result tuned = RunTool({"tune", model, "--dim=n=24", "--trials=80", "--seconds=120", database});
   ASSERT_EQ(tuned.status, kDone) << tuned.err;
   EXPECT_THAT(tuned.err, HasSubstr("2 kernels to tune\n"));
   EXPECT_THAT(tuned.err, HasSubstr(" s of 120: "));

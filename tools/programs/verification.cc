@@ -4,10 +4,14 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "ir/script/python/diagnostic.h"
 #include "ir/script/source_places.h"
 #include "tools/command_line/input_text.h"
+#include "tools/programs/cautions.h"
 #include "verify/verify.h"
 
 namespace tilewright {
@@ -27,17 +31,36 @@ class SourceText {
     if (!offset) return Render({{diagnostic}}, function);
     const std::string message = std::string(diagnostic.check) + ": " + diagnostic.reason;
     std::string shown = script::MakeDiagnostic(text_, file_, *offset, message).ToString();
-    if (diagnostic.verdict == Verdict::kAssumed) {
-      const size_t at = shown.find(": error: ");
-      if (at != shown.npos) shown.replace(at, 9, ": assumed: ");
-    }
-    return shown;
+    return diagnostic.verdict == Verdict::kAssumed ? Instead(std::move(shown), "assumed") : shown;
+  }
+  std::string Show(const Caution& caution, const Function& function) const {
+    const auto offset = places_.Find(function->name, caution.object);
+    if (!offset) return file_ + ": warning: " + caution.text + "\n";
+    return Instead(script::MakeDiagnostic(text_, file_, *offset, caution.text).ToString(), "warning");
   }
 
  private:
+  // The text of a diagnostic with another word than error.
+  static std::string Instead(std::string shown, std::string_view word) {
+    constexpr std::string_view kError = ": error: ";
+    const size_t at = shown.find(kError);
+    if (at != shown.npos) shown.replace(at, kError.size(), ": " + std::string(word) + ": ");
+    return shown;
+  }
+
   const std::string file_, text_;
   const script::SourcePlaces places_;
 };
+
+void Warn(const CommandArguments& args, const Module& source, std::vector<Caution> (*cautions_of)(const Function&)) {
+  std::optional<SourceText> text;
+  for (const Function& function : source.functions()) {
+    for (const Caution& caution : cautions_of(function)) {
+      if (!text) text.emplace(args, source);
+      args.err() << text->Show(caution, function) << "\n";
+    }
+  }
+}
 
 bool IsRefuted(const Module& module) {
   for (const Function& function : module.functions()) {
@@ -67,6 +90,12 @@ Verdict ReportVerification(const CommandArguments& args, const Module& source, c
                << (verdict == Verdict::kProven ? ": proven valid\n" : ": valid under the assumptions above\n");
   }
   return worst;
+}
+
+void WarnOf(const CommandArguments& args, const Module& source) { Warn(args, source, CautionsOf); }
+
+void WarnOfLoopsWithoutBlocks(const CommandArguments& args, const Module& source) {
+  Warn(args, source, LoopsWithoutBlocks);
 }
 
 bool MayBeCompiled(const CommandArguments& args, const Module& source, const Module& scheduled, const Target& target) {

@@ -13,6 +13,11 @@ namespace tilewright {
 Verdict ReportVerification(const CommandArguments& args, const Module& source, const Module& program,
                            const Target& target, bool all);
 
+// Warns on standard error of what a correct program does that its writer hardly meant.
+void WarnOf(const CommandArguments& args, const Module& source);
+// The same about loops that no schedule reaches alone, for commands that are about schedules.
+void WarnOfLoopsWithoutBlocks(const CommandArguments& args, const Module& source);
+
 // Whether a scheduled program may be compiled for the target. Where it is refuted, what is wrong is reported: of the
 // program as it was written where that is refuted too. With --unverified all programs may, and standard error says that
 // they were not verified.

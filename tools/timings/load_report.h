@@ -17,7 +17,7 @@ namespace tilewright {
 class LoadReport {
  public:
   LoadReport() { here_.emplace(PhaseContext{.report = &phases_}); }
-  // What comes now is no part of it.
+  // What comes now is not part of it.
   void Finish();
 
   // A line for each phase: processor time and its share, calls, nodes of the IR before and after, peak memory of the

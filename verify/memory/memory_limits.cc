@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ir/annotations.h"
 #include "ir/arith/region.h"
 #include "verify/memory/stored_elements.h"
 #include "verify/threads/kernels.h"
@@ -36,8 +37,10 @@ class KernelMemory {
       // The same touch of another iteration.
       if (!touch.advanced.empty()) continue;
       const bool inside = std::find(touch.loops.begin(), touch.loops.end(), kernel.root) != touch.loops.end();
-      if (inside) by_buffer_[touch.region.buffer.get()].push_back(&touch);
-      if (inside && std::find(order_.begin(), order_.end(), touch.region.buffer.get()) == order_.end()) {
+      if (!inside) continue;
+      by_buffer_[touch.region.buffer.get()].push_back(&touch);
+      in_order_.push_back(&touch);
+      if (std::find(order_.begin(), order_.end(), touch.region.buffer.get()) == order_.end()) {
         order_.push_back(touch.region.buffer.get());
       }
     }
@@ -56,9 +59,66 @@ class KernelMemory {
     return bytes;
   }
 
+  // The most bytes of a block's memory that are used at the same time: what is dead leaves its bytes to others.
+  int64_t SharedBytes() const {
+    std::vector<std::pair<Life, int64_t>> lives;
+    for (const BufferNode* buffer : order_) {
+      if (buffer->scope.owner() != OwnerLevel::kBlock) continue;
+      const int64_t bytes = Bytes([&](const BufferNode& other) { return &other == buffer; });
+      if (bytes == arith::kPosInf) return bytes;
+      lives.emplace_back(LifeOf(*buffer), bytes);
+    }
+    int64_t most = 0;
+    for (const auto& [life, unused] : lives) {
+      int64_t at_once = 0;
+      for (const auto& [other, bytes] : lives) {
+        if (other.first <= life.first && life.first <= other.last) at_once += bytes;
+      }
+      most = std::max(most, at_once);
+    }
+    return most;
+  }
+
  private:
-  int64_t Elements(const BufferNode& buffer) const {
-    const std::vector<const Touch*>& touches = by_buffer_.at(&buffer);
+  // Places of the first and last touch, in the order of all touches.
+  struct Life {
+    size_t first = 0, last = 0;
+  };
+  Life LifeOf(const BufferNode& buffer) const {
+    const size_t common = CommonLoops(by_buffer_.at(&buffer)).size();
+    Life life = {in_order_.size(), 0};
+    const auto add = [&](size_t place) { life = {std::min(life.first, place), std::max(life.last, place)}; };
+    for (size_t place = 0; place < in_order_.size(); ++place) {
+      const Touch& touch = *in_order_[place];
+      if (touch.region.buffer.get() != &buffer) continue;
+      add(place);
+      // What a loop uses that begins behind the allocation is alive in all of it.
+      const auto repeats = std::find_if(touch.loops.begin() + static_cast<ptrdiff_t>(common), touch.loops.end(),
+                                        [](const ForNode* loop) { return loop->kind != ForKind::kThreadBound; });
+      for (size_t other = 0; repeats != touch.loops.end() && other < in_order_.size(); ++other) {
+        if (IsBelow(*in_order_[other], *repeats)) add(other);
+      }
+      if (touch.write) AddCopiesAhead(touch, add);
+    }
+    return life;
+  }
+  // A producer begins before all others, and with the next iteration of loops around while others end this one.
+  template <class Add>
+  void AddCopiesAhead(const Touch& touch, const Add& add) const {
+    const auto pipeline = std::ranges::find_if(
+        touch.loops, [](const ForNode* loop) { return loop->annotations.contains(kPipelineRoles); });
+    if (pipeline == touch.loops.end()) return;
+    add(0);
+    const bool again = std::any_of(touch.loops.begin(), pipeline, [](const ForNode* loop) {
+      return loop->kind != ForKind::kThreadBound || loop->annotations.contains(kSharingBlocks);
+    });
+    if (again) add(in_order_.size() - 1);
+  }
+  static bool IsBelow(const Touch& touch, const ForNode* loop) {
+    return std::ranges::find(touch.loops, loop) != touch.loops.end();
+  }
+
+  static std::vector<const ForNode*> CommonLoops(const std::vector<const Touch*>& touches) {
     std::vector<const ForNode*> common = touches[0]->loops;
     for (const Touch* touch : touches) {
       const size_t n = std::min(common.size(), touch->loops.size());
@@ -66,6 +126,12 @@ class KernelMemory {
           std::mismatch(common.begin(), common.begin() + static_cast<ptrdiff_t>(n), touch->loops.begin()).first -
           common.begin()));
     }
+    return common;
+  }
+
+  int64_t Elements(const BufferNode& buffer) const {
+    const std::vector<const Touch*>& touches = by_buffer_.at(&buffer);
+    const std::vector<const ForNode*> common = CommonLoops(touches);
     arith::Analyzer analyzer;
     const bool shared = buffer.scope.owner() == OwnerLevel::kBlock;
     for (const ForNode* loop : common) {
@@ -89,6 +155,7 @@ class KernelMemory {
 
   const StoredElements& stored_;
   std::vector<const BufferNode*> order_;
+  std::vector<const Touch*> in_order_;
   std::unordered_map<const BufferNode*, std::vector<const Touch*>> by_buffer_;
 };
 
@@ -105,7 +172,7 @@ KernelMemoryUse UseOf(const Kernel& kernel, const KernelMemory& memory, const Gp
   const bool known = own != arith::kPosInf && of_warps != arith::kPosInf && of_warpgroups != arith::kPosInf;
   return {.root = kernel.root,
           .threads = std::max<int64_t>(kernel.Threads(gpu.warp_size), 1),
-          .shared = memory.Bytes([](const BufferNode& b) { return b.scope.owner() == OwnerLevel::kBlock; }),
+          .shared = memory.SharedBytes(),
           .local = of_kind(MemoryKind::kLocal),
           .registers = known ? own + of_warps / gpu.warp_size + of_warpgroups / gpu.warpgroup_size : arith::kPosInf};
 }

@@ -5,11 +5,10 @@
 //
 // Counted for each kernel (verify/threads/kernels.h): what lowering allocates, which is the part of a buffer that the
 // loops around all of its uses leave (threads that share the memory run all at once), with padded strides and the
-// versions of pipelined and double-buffered buffers (verify/memory/stored_elements.h). Shared buffers of a kernel add
-// up to at most what a block may have; buffers of a thread ("local") to its local memory; those that are kept in
-// registers
-// ("register", and the thread's part of the fragments of a warp) to the registers of a thread, with as many threads as
-// the kernel starts.
+// versions of pipelined and double-buffered buffers (verify/memory/stored_elements.h). Shared buffers of a kernel that
+// are alive at the same time add up to at most what a block may have; buffers of a thread ("local") to its local
+// memory; those that are kept in registers ("register", and the thread's part of the fragments of a warp) to the
+// registers of a thread, with as many threads as the kernel starts.
 #pragma once
 
 #include <cstdint>

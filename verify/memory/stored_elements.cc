@@ -19,7 +19,7 @@ std::optional<int64_t> AsInteger(const Annotation& annotation) {
   return number == nullptr ? std::nullopt : AsInt(*number);
 }
 
-// Empty when it is no list of integers.
+// Empty when it is not a list of integers.
 std::vector<int64_t> AsIntegers(const Annotation& annotation) {
   std::vector<int64_t> numbers;
   const auto* list = std::get_if<Annotation::List>(&annotation.value);

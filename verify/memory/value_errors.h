@@ -4,7 +4,7 @@
 //   for v in range(20):
 //       O[v] = A[v] + (v + 2147483640) // 2         v + 2147483640 does not fit into int32 from v = 8 on
 //       O[v] = A[v] >> (v + 20)                     shifts 32 bits by 32 and more from v = 12 on
-//       O[v] = T.Cast("int32", T.float32(v) * 1e9)  3e9 is no int32
+//       O[v] = T.Cast("int32", T.float32(v) * 1e9)  3e9 is not an int32
 //
 // Refuted is what an iteration reaches, conditions around it considered. Values that come from memory, from parameters
 // and from symbolic sizes are taken for right ones.

@@ -33,7 +33,7 @@ class Checker : public StmtVisitor {
  protected:
   void VisitBlock(const BlockNode* block) override {
     const BlockScope scope = BlockScope::Of(block);
-    // In the order of the program, since what a reader makes of parts of a sum is no final value either.
+    // In the order of the program, since what a reader makes of parts of a sum is not a final value either.
     std::vector<const Dependence*> reads;
     for (const Dependence& dependence : scope.dependences()) {
       if (dependence.kind == DependenceKind::kReadAfterWrite) reads.push_back(&dependence);

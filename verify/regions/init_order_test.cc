@@ -63,7 +63,7 @@ TEST(InitOrder, PredicatesThatLeaveTheInitOut) {
   EXPECT_TRUE(RunsFirst("i, k", "64, 64", "i", "k", "i < 40 and k < 50"));
 }
 
-// What is no digit of a number that counts up is counted where it is little.
+// What is not a digit of a number that counts up is counted where it is little.
 TEST(InitOrder, FewInstancesAreCounted) {
   const std::string condition = "f // 2 % 2 * 2 + (f % 2 + b) < 3";
   EXPECT_TRUE(RunsFirst("f, b", "32, 1", "f // 4", "b + f % 4", condition));

@@ -26,7 +26,7 @@ std::string Replaced(std::string text, const std::string& from, const std::strin
   return text.replace(text.find(from), from.size(), to);
 }
 
-// n may be odd: what is written is no box.
+// n may be odd: what is written is not a box.
 constexpr char kDigits[] = R"(
 @T.prim_func
 def main(A: T.Buffer((n, 6), "float32"), C: T.Buffer((n, 6), "float32"), n: T.int32):
@@ -348,7 +348,7 @@ def main(A: T.Buffer((n, 6), "float32"), C: T.Buffer((n + 1, 6), "float32"), n: 
     EXPECT_EQ(reasons(Replaced(tiles, "T.grid(n, 2)", "T.grid(n - 1, 2)"), read).size(), 1U);
   }
   EXPECT_EQ(reasons(both, beyond).size(), 1U);
-  // A part of the quotients with one of the remainders is no range of numbers.
+  // A part of the quotients with one of the remainders is not a range of numbers.
   EXPECT_EQ(reasons(both,
                     "    with T.block(\"C\"):\n        T.reads(B[0:(n + 1) // 2, 0:6, 1])\n        T.writes(C[0, 0])\n"
                     "        for a in range((n + 1) // 2):\n            C[0, 0] = B[a, 0, 1]\n")

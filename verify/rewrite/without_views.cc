@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/arith/analyzer.h"
+#include "ir/arith/same_expr.h"
 #include "ir/functor.h"
 #include "ir/regions.h"
 #include "ir/shared_memory.h"
@@ -87,6 +88,9 @@ class Rewriter : public Mutator {
     return Find(op->buffer) != nullptr ? Mutate(op->body) : Mutator::MutateDeclBuffer(op, self);
   }
   Expr MutateLoad(const LoadNode* op, const Expr& self) override {
+    if (const BufferRegion* part = PartOf(op->buffer)) {
+      return Mutate(part->buffer.Load(Within(*part, op->indices), op->predicate));
+    }
     const Memory* memory = Find(op->buffer);
     if (memory == nullptr || IsItself(*memory, op->buffer)) return Mutator::MutateLoad(op, self);
     const std::vector<Expr> indices = MutateAll(op->indices);
@@ -103,6 +107,9 @@ class Rewriter : public Mutator {
     return FromBits(whole, op->dtype());
   }
   Stmt MutateStore(const StoreNode* op, const Stmt& self) override {
+    if (const BufferRegion* part = PartOf(op->buffer)) {
+      return Mutate(Store(part->buffer, op->value, Within(*part, op->indices), op->predicate));
+    }
     const Memory* memory = Find(op->buffer);
     if (memory == nullptr || IsItself(*memory, op->buffer)) return Mutator::MutateStore(op, self);
     const std::vector<Expr> indices = MutateAll(op->indices);
@@ -121,14 +128,27 @@ class Rewriter : public Mutator {
     }
     return LetStmt(whole, ToBits(value), Sequence(std::move(stores)));
   }
+  Expr MutateVar(const VarNode* op, const Expr& self) override {
+    failed_ |= parts_.contains(op);  // its address is taken
+    return Mutator::MutateVar(op, self);
+  }
   Block MutateBlock(const Block& block) override {
-    const Block mutated = Mutator::MutateBlock(block);
+    std::vector<MatchBuffer> kept;
     for (const MatchBuffer& match : block->match_buffers) {
       const Memory* memory = Find(match.source.buffer);
-      failed_ |= memory != nullptr && !IsItself(*memory, match.source.buffer);
       failed_ |= memory != nullptr && match.buffer->dtype != match.source.buffer->dtype;
+      if (memory == nullptr || IsItself(*memory, match.source.buffer)) {
+        kept.push_back(match);
+      } else if (IsPlainPart(match)) {
+        parts_.emplace(match.buffer->data.get(), match.source);
+      } else {
+        failed_ = true;
+      }
     }
-    const auto is_ours = [&](const BufferRegion& region) { return Find(region.buffer) != nullptr; };
+    BlockNode::Fields plain = block->fields();
+    plain.match_buffers = std::move(kept);
+    const Block mutated = Mutator::MutateBlock(Block(std::move(plain)));
+    const auto is_ours = [&](const BufferRegion& region) { return Find(Whole(region.buffer)) != nullptr; };
     if (std::ranges::none_of(block->reads, is_ours) && std::ranges::none_of(block->writes, is_ours)) return mutated;
     const AccessRegions found = DetectRegions(*mutated);
     BlockNode::Fields fields = mutated->fields();
@@ -141,6 +161,42 @@ class Rewriter : public Mutator {
   const Memory* Find(const Buffer& buffer) const {
     const auto found = memories_.find(buffer->data.get());
     return found == memories_.end() ? nullptr : &found->second;
+  }
+  // What the buffer is a part of; null where it is not a matched one.
+  const BufferRegion* PartOf(const Buffer& buffer) const {
+    const auto found = parts_.find(buffer->data.get());
+    return found == parts_.end() ? nullptr : &found->second;
+  }
+  Buffer Whole(const Buffer& buffer) const {
+    const BufferRegion* part = PartOf(buffer);
+    return part == nullptr ? buffer : Whole(part->buffer);
+  }
+  // Whether the last dimensions of the source are those of the part, and the others have one index.
+  static bool IsPlainPart(const MatchBuffer& match) {
+    const std::vector<Range>& region = match.source.region;
+    if (match.buffer->ndim() > region.size()) return false;
+    const size_t fixed = region.size() - match.buffer->ndim();
+    for (size_t d = 0; d < region.size(); ++d) {
+      if (d < fixed ? !IsInt(region[d].extent, 1)
+                    : !arith::SameExpr(region[d].extent, match.buffer->shape[d - fixed])) {
+        return false;
+      }
+    }
+    return true;
+  }
+  static std::vector<Expr> Within(const BufferRegion& part, const std::vector<Expr>& indices) {
+    std::vector<Expr> whole;
+    const size_t fixed = part.region.size() - indices.size();
+    for (size_t d = 0; d < part.region.size(); ++d) {
+      const Expr& min = part.region[d].min;
+      if (d < fixed) {
+        whole.push_back(min);
+      } else {
+        const Expr& index = indices[d - fixed];
+        whole.push_back(index.dtype().is_scalar() ? min + index : Broadcast(min, index.dtype().lanes()) + index);
+      }
+    }
+    return whole;
   }
   static bool IsItself(const Memory& memory, const Buffer& buffer) {
     return memory.owner.same_as(buffer) && memory.merged.same_as(buffer);
@@ -191,9 +247,9 @@ class Rewriter : public Mutator {
   // What the block declares of the memories becomes what was found; a hidden access cannot be followed.
   void Replace(const std::vector<BufferRegion>& declared, const std::vector<BufferRegion>& found,
                std::vector<BufferRegion>* regions) {
-    std::erase_if(*regions, [&](const BufferRegion& region) { return Find(region.buffer) != nullptr; });
+    std::erase_if(*regions, [&](const BufferRegion& region) { return Find(Whole(region.buffer)) != nullptr; });
     for (const BufferRegion& region : declared) {
-      const Memory* memory = Find(region.buffer);
+      const Memory* memory = Find(Whole(region.buffer));
       if (memory == nullptr || Mentions(*regions, memory->merged)) continue;
       if (!Mentions(found, memory->merged)) failed_ = true;
       for (const BufferRegion& part : found) {
@@ -203,6 +259,7 @@ class Rewriter : public Mutator {
   }
 
   std::unordered_map<const VarNode*, Memory> memories_;
+  std::unordered_map<const VarNode*, BufferRegion> parts_;  // matched buffers, by their data
   bool failed_ = false;
 };
 

@@ -19,7 +19,7 @@
 namespace tilewright {
 
 // The function itself where all memory has one name; nothing where an access cannot be followed: by symbolic strides,
-// in a matched part, by vectors of parts, or inside of what blocks hide from their bodies.
+// in a matched part of another type or shape, by vectors of parts, or inside of what blocks hide from their bodies.
 std::optional<Function> WithoutViews(const Function& function);
 
 }  // namespace tilewright

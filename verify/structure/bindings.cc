@@ -157,7 +157,8 @@ class Checker : public BlockChecker {
            analyzer_.CanProveLess(op->a, op->b * Const(op->b.dtype(), *values));
   }
 
-  // If memory decides how far a loop runs, its end is taken to be inside of the domain.
+  // If memory decides how far a loop runs, its end is taken to be inside of the domain; so is a value that memory
+  // gives.
   void CheckDomain(const BlockRealizeNode& realize, const IterVar& iter, const Expr& binding) {
     const Expr end = iter.domain.min + iter.domain.extent;
     const bool begins_inside = analyzer_.CanProveLessEqual(iter.domain.min, binding);
@@ -169,7 +170,9 @@ class Checker : public BlockChecker {
     std::string what = "iterator " + iter.var.name() + " is bound to " + Print(binding) + ", which is ";
     const std::string domain =
         "inside of its domain [" + Print(iter.domain.min) + ", " + Print(analyzer_.Simplify(end)) + ")";
-    if (begins_inside && from_memory && !analyzer_.CanProveLessEqual(end, binding)) {
+    const bool never_inside =
+        analyzer_.CanProveLessEqual(end, binding) || analyzer_.CanProveLess(binding, iter.domain.min);
+    if (((begins_inside && from_memory) || arith::ReadsMemory(binding)) && !never_inside) {
       diagnostics.push_back({Verdict::kAssumed, "bindings", realize.block->id,
                              "block " + realize.block->name + ": " + what + "taken to be " + domain});
     } else {

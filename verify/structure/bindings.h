@@ -5,7 +5,8 @@
 //           vi = T.axis.spatial(16, i * 8 + j)        refused: i * 8 + j runs up to 31, the domain ends at 16
 //           vj = T.axis.spatial(8, j)                 refused: vi and vj both depend on j
 //
-// If the block's predicate holds, each binding must provably lie in its iterator's domain. No two spatial or reduce
+// If the block's predicate holds, each binding must provably lie in its iterator's domain; one that reads memory,
+// P[e] + t, or a loop whose extent does, is assumed to. No two spatial or reduce
 // iterators may depend on each other, since everything that is concluded from a block's signature takes them as
 // independent. Bindings of reduce iterators must be quasi-affine and reach each value once (ir/arith/iter_map.h); a
 // spatial iterator may be bound so that instances run again (halos: i * 4 + j with j < 6) when what outer loops add to

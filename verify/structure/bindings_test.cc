@@ -57,6 +57,36 @@ TEST(Bindings, OutsideWhateverMemoryHolds) {
   EXPECT_THAT(Findings("P[vi + 1] - P[vi]", "j - 1"), refused);
 }
 
+// Rows of experts: P holds where those of each begin.
+std::vector<std::string> FindingsOfRows(const std::string& row) {
+  const Function function = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(X: T.Buffer((14,), "float32"), P: T.Buffer((4,), "int32"), Y: T.Buffer((14,), "float32")):
+    for e in range(3):
+        for t in range(P[e + 1] - P[e]):
+            with T.block("y"):
+                ve = T.axis.opaque(3, e)
+                vt = T.axis.spatial(14, )" + row +
+                                               R"()
+                Y[vt] = X[vt] * T.cast(ve, "float32")
+)");
+  std::vector<std::string> findings;
+  for (const Diagnostic& d : VerifyProgram(function).diagnostics) {
+    findings.push_back((d.verdict == Verdict::kAssumed ? "assumed: " : "refused: ") + d.reason);
+  }
+  return findings;
+}
+
+TEST(Bindings, MemoryGivesTheValue) {
+  EXPECT_THAT(
+      FindingsOfRows("P[e] + t"),
+      Contains(
+          "assumed: block y: iterator vt is bound to P[e] + t, which is taken to be inside of its domain [0, 14)"));
+  EXPECT_THAT(FindingsOfRows("P[e] + t"), Not(Contains(HasSubstr("refused"))));
+  EXPECT_THAT(FindingsOfRows("T.max(P[e], 0) + t + 14"), Contains(HasSubstr("refused: block y: iterator vt")));
+  EXPECT_THAT(FindingsOfRows("T.min(P[e], 0) - 1"), Contains(HasSubstr("refused: block y: iterator vt")));
+}
+
 // A part of a tile loop that was partitioned, with `length` of its 4 iterations.
 bool RunsOnce(const std::string& length, const std::string& extent) {
   const Function function = ParseFunctionOrDie(R"(

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <unordered_set>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "base/check.h"
@@ -65,8 +66,8 @@ class ChildCollector : public Visitor {
 class TouchedBefore {
  public:
   void Add(size_t child, const BlockNode& block) {
-    for (const BufferRegion& region : block.reads) Add({child, false}, region);
-    for (const BufferRegion& region : block.writes) Add({child, true}, region);
+    for (const BufferRegion& region : block.reads) Add(child, false, region);
+    for (const BufferRegion& region : block.writes) Add(child, true, region);
   }
   // Those on which the block may depend, in order.
   const std::vector<size_t>& Sources(const BlockNode& block) {
@@ -82,27 +83,31 @@ class TouchedBefore {
   static constexpr size_t kNone = ~size_t{0};
   struct Touch {
     size_t child;
-    bool writes;
-    size_t before = kNone;  // the touch of the same memory before this one
+    size_t before;  // the touch of the same memory before this one, in the same list
+  };
+  // The last ones of some memory.
+  struct Last {
+    size_t touch = kNone, write = kNone;
   };
 
-  void Add(Touch touch, const BufferRegion& region) {
-    size_t& last = last_.try_emplace(region.buffer->data.get(), kNone).first->second;
-    touch.before = last;
-    last = touches_.size();
-    touches_.push_back(touch);
+  void Add(size_t child, bool writes, const BufferRegion& region) {
+    Last& last = last_[region.buffer->data.get()];
+    touches_.push_back({child, std::exchange(last.touch, touches_.size())});
+    if (writes) writes_.push_back({child, std::exchange(last.write, writes_.size())});
   }
-  // Those that write the buffer, and its readers where it is written now.
+  // Those that write the buffer, and its readers where it is written now. Blocks that read a buffer too are not walked
+  // through: all may.
   void AddSources(const BufferRegion& region, bool writes) {
     const auto found = last_.find(region.buffer->data.get());
     if (found == last_.end()) return;
-    for (size_t i = found->second; i != kNone; i = touches_[i].before) {
-      if (writes || touches_[i].writes) sources_.push_back(touches_[i].child);
+    const std::vector<Touch>& list = writes ? touches_ : writes_;
+    for (size_t i = writes ? found->second.touch : found->second.write; i != kNone; i = list[i].before) {
+      sources_.push_back(list[i].child);
     }
   }
 
-  absl::flat_hash_map<const VarNode*, size_t> last_;  // by memory, which may have several names
-  std::vector<Touch> touches_;
+  absl::flat_hash_map<const VarNode*, Last> last_;  // by memory, which may have several names
+  std::vector<Touch> touches_, writes_;             // the second of the first
   std::vector<size_t> sources_;
 };
 

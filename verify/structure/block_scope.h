@@ -37,8 +37,8 @@ struct ScopeChild {
 
 class BlockScope {
  public:
-  // The scope that the block with this id opens, or that a function's body is when the body is no block. The function
-  // must outlive the scope.
+  // The scope that the block with this id opens, or that a function's body is when the body is not a block. The
+  // function must outlive the scope.
   static BlockScope Of(const BlockNode* block);
   // The scope that the loop or block with that id lies in; CHECKs that it exists and is not the root.
   static BlockScope Around(const Function& function, uint32_t id);

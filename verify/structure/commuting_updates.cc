@@ -26,6 +26,9 @@ enum class Update : uint8_t {
   kMaxOrNan,
   kAnd,
   kOr,
+  kBitwiseAnd,
+  kBitwiseOr,
+  kBitwiseXor,
   kOther,  // in a way that is not known to commute
 };
 
@@ -126,6 +129,10 @@ class Checker : public StmtVisitor {
       if (Uses(call->args[0])) return OrNan(call->args[0], call->args[1], call->args[2], store);
       return EitherOf(call->args[1], call->args[2], store);
     }
+    if (const Update bits = BitwiseOf(*call); bits != Update::kOther) {
+      const Update a = UpdateOf(call->args[0], store), b = UpdateOf(call->args[1], store);
+      return a != Update::kNone && b != Update::kNone ? Update::kOther : Combine(bits, a == Update::kNone ? b : a);
+    }
     if (call->op == kDotAdd && !Uses(call->args[1]) && !Uses(call->args[2])) {
       return Combine(Update::kSum, UpdateOf(call->args[0], store));
     }
@@ -134,6 +141,11 @@ class Checker : public StmtVisitor {
     }
     // An instruction of the machine: what an intrinsic does was proven where it was put.
     return call->op == "call_llvm_pure_intrin" ? Update::kSum : Update::kOther;
+  }
+  static Update BitwiseOf(const CallNode& call) {
+    if (call.op == "bitwise_and") return Update::kBitwiseAnd;
+    if (call.op == "bitwise_or") return Update::kBitwiseOr;
+    return call.op == "bitwise_xor" ? Update::kBitwiseXor : Update::kOther;
   }
   Update UpdateOfBinary(const BinaryNode& op, const StoreNode& store) const {
     const Update a = UpdateOf(op.a, store), b = UpdateOf(op.b, store);

@@ -10,8 +10,10 @@
 #include "ir/arith/iter_map.h"
 #include "ir/arith/linear.h"
 #include "ir/arith/same_expr.h"
+#include "ir/functor.h"
 #include "ir/substitute.h"
 #include "verify/structure/commuting_updates.h"
+#include "verify/structure/instances.h"
 
 namespace tilewright {
 namespace {
@@ -91,18 +93,36 @@ std::optional<std::vector<Expr>> DigitsOf(const Expr& index, arith::Analyzer* an
   return found;
 }
 
-// With each iterator replaced by another one of the same range.
-std::vector<Range> OfOtherInstance(const std::vector<Range>& region, const arith::Domain& iterators,
-                                   arith::Analyzer* analyzer) {
-  VarMap others;
-  for (const auto& [var, range] : iterators) {
-    Var other(var.name() + "_", var.dtype());
-    analyzer->Bind(other, range);
-    others[var] = other;
+// Another instance than that of the iterators: its iterators have the same ranges.
+class OtherInstance {
+ public:
+  OtherInstance(const arith::Domain& iterators, const Expr& condition, arith::Analyzer* analyzer) {
+    for (const auto& [var, range] : iterators) {
+      Var other(var.name() + "_", var.dtype());
+      analyzer->Bind(other, range);
+      others_[var] = other;
+    }
+    if (condition) analyzer->Assume(Substitute(condition, others_));
   }
-  std::vector<Range> result;
-  for (const Range& range : region) result.push_back(Substitute(range, others));
-  return result;
+  std::vector<Range> Of(const std::vector<Range>& region) const {
+    std::vector<Range> result;
+    for (const Range& range : region) result.push_back(Substitute(range, others_));
+    return result;
+  }
+
+ private:
+  VarMap others_;
+};
+
+// Whether the two have different values, whatever those of the iterators are: (t + 1) % 2 and t % 2.
+bool DifferByCount(const Expr& a, const Expr& b, const arith::Domain& iterators) {
+  arith::Domain used;
+  for (const auto& [var, range] : iterators) {
+    if (UsesVar(a, var) || UsesVar(b, var)) used.push_back({var, range});
+  }
+  if (used.empty()) return false;
+  const auto values = InstancesInOrder(used, {}, {a, b});
+  return values && std::ranges::all_of(*values, [](const InstanceValues& both) { return both[0] != both[1]; });
 }
 
 // Whether the two differ by no multiple of what all steps of the iterators are multiples of: 2 * v and 2 * v + 1.
@@ -154,13 +174,18 @@ bool AreDigitsOfOneNumber(const std::vector<Range>& a, const std::vector<Range>&
 
 class Finder {
  public:
-  explicit Finder(const BlockNode& block) : block_(block) {
-    for (const IterVar& iter : block.iter_vars) {
-      if (IsInt(iter.domain.extent, 1)) {
+  explicit Finder(const BlockNode& block, const ComparedInstances& compared = {})
+      : block_(block), condition_(compared.condition) {
+    for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+      const IterVar& iter = block.iter_vars[i];
+      const bool single = IsInt(iter.domain.extent, 1);
+      const bool fixed = i < compared.fixed.size() && compared.fixed[i];
+      same_.push_back(single || fixed);
+      if (single) {
         analyzer_.Bind(iter.var, iter.domain.min);
       } else {
         analyzer_.Bind(iter.var, iter.domain);
-        iterators_.push_back({iter.var, iter.domain});
+        (fixed ? fixed_ : iterators_).push_back({iter.var, iter.domain});
       }
     }
   }
@@ -188,21 +213,23 @@ class Finder {
 
  private:
   bool NeverTouchTheSame(const BufferRegion& a, const BufferRegion& b) {
-    return a.buffer.same_as(b.buffer) && NeverMeet(a.region, b.region, iterators_, &analyzer_);
+    if (!a.buffer.same_as(b.buffer)) return false;
+    return NeverMeet(a.region, b.region, iterators_, fixed_, condition_, &analyzer_);
   }
 
   void Compare(const BufferRegion& write, const BufferRegion& other) {
     if (!write.buffer->data.same_as(other.buffer->data)) return;
     const bool same = write.buffer.same_as(other.buffer) && SameRegion(write.region, other.region);
-    const auto in_any_order = [&](const IterVar& iter) {
-      if (IsInt(iter.domain.extent, 1)) return true;
-      return same && (iter.kind == IterKind::kSpatial || (iter.kind == IterKind::kReduce && Commute()));
-    };
-    if (std::ranges::all_of(block_.iter_vars, in_any_order)) return;
+    std::vector<bool> any_order = same_;
+    for (size_t i = 0; i < any_order.size(); ++i) {
+      const IterKind kind = block_.iter_vars[i].kind;
+      if (!any_order[i] && same) any_order[i] = kind == IterKind::kSpatial || (kind == IterKind::kReduce && Commute());
+    }
+    if (std::ranges::count(any_order, false) == 0) return;
     if (!same && NeverTouchTheSame(write, other)) return;
     const std::vector<bool> agree = Agreeing(write, other);
     for (size_t i = 0; i < agree.size(); ++i) {
-      if (agree[i] || in_any_order(block_.iter_vars[i])) continue;
+      if (agree[i] || any_order[i]) continue;
       if (std::ranges::find(found_.iterators, i) == found_.iterators.end()) found_.iterators.push_back(i);
       if (!found_.buffer) found_.buffer = write.buffer;
       found_.by_elements |= !same;
@@ -239,8 +266,10 @@ class Finder {
   }
 
   const BlockNode& block_;
+  const Expr condition_;
   arith::Analyzer analyzer_;
-  arith::Domain iterators_;
+  std::vector<bool> same_;           // by iterator: whether it has one value in all instances that are compared
+  arith::Domain iterators_, fixed_;  // those in which instances may differ; those that have any one value
   std::optional<bool> commute_;
   OrderedInstances found_;
 };
@@ -280,16 +309,20 @@ bool DetermineIterators(const std::vector<Expr>& indices, const arith::Domain& i
 }
 
 bool NeverMeet(const std::vector<Range>& a, const std::vector<Range>& b, const arith::Domain& iterators,
-               arith::Analyzer* analyzer) {
+               const arith::Domain& fixed, const Expr& condition, arith::Analyzer* analyzer) {
   if (a.empty()) return false;
   arith::Analyzer::Scope scope(analyzer);
-  const std::vector<Range> there = OfOtherInstance(b, iterators, analyzer);
+  if (condition) analyzer->Assume(condition);
+  const OtherInstance other(iterators, condition, analyzer);
+  const std::vector<Range> there = other.Of(b);
   for (size_t d = 0; d < a.size(); ++d) {
     if (analyzer->CanProveLessEqual(a[d].min + a[d].extent, there[d].min) ||
         analyzer->CanProveLessEqual(there[d].min + there[d].extent, a[d].min) ||
         DifferByRemainder(a[d], b[d], iterators, analyzer)) {
       return true;
     }
+    const bool elements = IsInt(a[d].extent, 1) && IsInt(b[d].extent, 1);
+    if (elements && DifferByCount(a[d].min, b[d].min, fixed)) return true;
   }
   return AreDigitsOfOneNumber(a, b, iterators, analyzer);
 }
@@ -302,7 +335,23 @@ bool DifferentInstancesMeet(const BlockNode& block, const BufferRegion& a, const
   return Finder(block).DifferentOnesMeet(a, b);
 }
 
-OrderedInstances FindOrderedInstances(const BlockNode& block) {
+Expr PredicateOfIterators(const BlockRealizeNode& realize, arith::Analyzer* analyzer) {
+  if (!realize.predicate || IsTrue(realize.predicate)) return {};
+  std::vector<Expr> bound;
+  for (const Expr& binding : realize.bindings) bound.push_back(analyzer->Simplify(binding));
+  return RewriteExpr(realize.predicate, [&](const Expr& part) {
+    if (!part.dtype().is_index() || isa<IntImmNode>(part)) return part;
+    const Expr simple = analyzer->Simplify(part);
+    for (size_t i = 0; i < bound.size(); ++i) {
+      if (!isa<IntImmNode>(bound[i]) && arith::SameExpr(simple, bound[i])) return Expr(realize.block->iter_vars[i].var);
+    }
+    return part;
+  });
+}
+
+OrderedInstances FindOrderedInstances(const BlockNode& block) { return FindOrderedInstances(block, {}); }
+
+OrderedInstances FindOrderedInstances(const BlockNode& block, const ComparedInstances& compared) {
   // Most blocks write one region of a buffer that they do not read, and reduce nothing.
   const bool simple = std::ranges::all_of(block.iter_vars,
                                           [](const IterVar& iter) {
@@ -312,7 +361,7 @@ OrderedInstances FindOrderedInstances(const BlockNode& block) {
                         return read.buffer->data.same_as(block.writes[0].buffer->data);
                       });
   if (simple) return {};
-  return Finder(block).Find();
+  return Finder(block, compared).Find();
 }
 
 }  // namespace tilewright

@@ -33,6 +33,20 @@ struct OrderedInstances {
 
 OrderedInstances FindOrderedInstances(const BlockNode& block);
 
+// The same among fewer instances.
+//
+//   A[vt + 1, vi] = A[vt, vi - 1] + A[vt, vi + 1]     those of one vt are not ordered: they write another row
+//   A[vi, vj] = A[vi, vj] - A[vi, vk] * A[vk, vj]     those of one vk are not where vi > vk and vj > vk
+struct ComparedInstances {
+  std::vector<bool> fixed;  // by iterator: whether it has the same value in all of them
+  Expr condition;           // of the iterators, holds in each of them; null: nothing is known
+};
+OrderedInstances FindOrderedInstances(const BlockNode& block, const ComparedInstances& compared);
+
+// What the predicate of a block says of its iterators, where it names what they are bound to; other parts of it stay
+// as they are. Null where it says nothing.
+Expr PredicateOfIterators(const BlockRealizeNode& realize, arith::Analyzer* analyzer);
+
 // Whether instances that differ in a spatial iterator may touch the same element by these two regions.
 bool DifferentInstancesMeet(const BlockNode& block, const BufferRegion& a, const BufferRegion& b);
 
@@ -43,8 +57,9 @@ bool DifferentInstancesMeet(const BlockNode& block, const BufferRegion& a, const
 bool DetermineIterators(const std::vector<Expr>& indices, const arith::Domain& iterators, arith::Analyzer* analyzer);
 
 // Whether no instance touches an element of `a` that the same or another instance touches of `b`, a region of the same
-// buffer. `iterators` have been bound in the analyzer.
+// buffer. Instances differ in `iterators` and agree in `fixed`; all of them have been bound in the analyzer.
+// `condition` holds in both instances; null: nothing is known.
 bool NeverMeet(const std::vector<Range>& a, const std::vector<Range>& b, const arith::Domain& iterators,
-               arith::Analyzer* analyzer);
+               const arith::Domain& fixed, const Expr& condition, arith::Analyzer* analyzer);
 
 }  // namespace tilewright

@@ -107,6 +107,30 @@ TEST(InstanceOrder, OfElementsMovedInTwoDimensions) {
   EXPECT_THAT(Ordered("SS", "C[vi, vj + 1] = C[vi + 1, vj]"), ElementsAre("vi", "vj"));
 }
 
+// Among those that agree in some iterators, and for which a condition holds.
+TEST(InstanceOrder, OfOneSweep) {
+  const auto ordered = [](const std::string& statement, std::vector<bool> fixed, bool below_the_diagonal = false) {
+    const Function function = Program("OS", statement, "");
+    const BlockNode& block = OnlyBlock(function);
+    const Expr condition = below_the_diagonal ? block.iter_vars[0].var < block.iter_vars[1].var : Expr();
+    std::vector<std::string> names;
+    for (const size_t i : FindOrderedInstances(block, {std::move(fixed), condition}).iterators) {
+      names.push_back(block.iter_vars[i].var.name());
+    }
+    return names;
+  };
+  // The next row of the one before; two rows in turn.
+  EXPECT_THAT(ordered("C[vi + 1, vj] = C[vi, vj] + C[vi, vj + 1]", {}), ElementsAre("vi", "vj"));
+  EXPECT_THAT(ordered("C[vi + 1, vj] = C[vi, vj] + C[vi, vj + 1]", {true, false}), IsEmpty());
+  EXPECT_THAT(ordered("C[(vi + 1) % 2, vj] = C[vi % 2, vj] + C[vi % 2, vj + 1]", {true, false}), IsEmpty());
+  EXPECT_THAT(ordered("C[vi % 2, vj] = C[vi % 2, vj + 1]", {true, false}), ElementsAre("vj"));
+  EXPECT_THAT(ordered("C[(vi + 1) % 2, vj] = C[vi % 2, vj] + C[vi % 2, vj + 1]", {false, true}), ElementsAre("vi"));
+  // An elimination: row vi is read, rows behind it are written.
+  EXPECT_THAT(ordered("C[vj, 5] = C[vj, 5] - C[vi, 5]", {true, false}), ElementsAre("vj"));
+  EXPECT_THAT(ordered("C[vj, 5] = C[vj, 5] - C[vi, 5]", {true, false}, true), IsEmpty());
+  EXPECT_THAT(ordered("C[vj, 5] = C[vj, 5] - C[vi, 5]", {false, false}, true), ElementsAre("vi", "vj"));
+}
+
 TEST(InstanceOrder, OfReductions) {
   EXPECT_THAT(Ordered("SR", "R[vi] = R[vi] + A[vi, vj]", "R[vi] = 0"), IsEmpty());
   EXPECT_THAT(Ordered("SR", "R[vi] = R[vi] * 2 + A[vi, vj]", "R[vi] = 0"), ElementsAre("vj"));
@@ -125,6 +149,9 @@ TEST(CommutingUpdates, Known) {
   EXPECT_TRUE(Commute("R[vi] = R[vi] * A[vi, vj]"));
   EXPECT_TRUE(Commute("R[vi] = T.max(R[vi], A[vi, vj])"));
   EXPECT_TRUE(Commute("R[vi] = T.min(A[vi, vj], R[vi])"));
+  EXPECT_TRUE(Commute("R[vi] = R[vi] | A[vi, vj]"));
+  EXPECT_TRUE(Commute("R[vi] = A[vi, vj] & R[vi]"));
+  EXPECT_TRUE(Commute("R[vi] = R[vi] ^ A[vi, vj]"));
   EXPECT_TRUE(Commute("if A[vi, vj] > 0:\n    R[vi] = R[vi] + A[vi, vj]"));
   EXPECT_TRUE(Commute("R[vi] = T.if_then_else(A[vi, vj] > 0, R[vi] + A[vi, vj], R[vi])"));
   EXPECT_TRUE(Commute("for t in range(4):\n    R[vi] = R[vi] + A[vi + t, vj]"));
@@ -148,6 +175,9 @@ TEST(CommutingUpdates, ExtremesThatPassNanOn) {
 TEST(CommutingUpdates, Others) {
   EXPECT_FALSE(Commute("R[vi] = A[vi, vj] - R[vi]"));
   EXPECT_FALSE(Commute("R[vi] = R[vi] * 31 + A[vi, vj]"));
+  EXPECT_FALSE(Commute("R[vi] = (R[vi] | A[vi, vj]) ^ C[vi, vj]"));
+  EXPECT_FALSE(Commute("R[vi] = R[vi] | (R[vi] + A[vi, vj])"));
+  EXPECT_FALSE(Commute("R[vi] = T.shift_left(R[vi], A[vi, vj])"));
   EXPECT_FALSE(Commute("R[vi] = T.max(R[vi] + A[vi, vj], 0)"));
   EXPECT_FALSE(Commute("R[vi] = A[vi, vj]"));
   EXPECT_FALSE(Commute("R[vi] = T.if_then_else(A[vi, vj] > 0, vj, R[vi])"));

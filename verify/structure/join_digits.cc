@@ -13,7 +13,7 @@ struct Digit {
   Expr number, low, high;
 };
 
-// What a quotient or remainder is taken by, where that is no negative number: it is none that is zero.
+// What a quotient or remainder is taken by, where that is not negative: it is not zero either.
 Expr Divisor(const Expr& e, BinaryOp op, arith::Analyzer* analyzer) {
   const auto* binary = dyn_cast<BinaryNode>(e);
   if (binary == nullptr || binary->op != op || !binary->a.dtype().is_int()) return {};

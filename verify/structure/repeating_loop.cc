@@ -30,8 +30,10 @@ bool IsOverThreads(const ForNode& loop) { return loop.kind == ForKind::kThreadBo
 
 }  // namespace
 
-size_t InnermostRepeatingLoop(const BlockRealizeNode& realize, const std::vector<const ForNode*>& loops) {
+size_t InnermostRepeatingLoop(const BlockRealizeNode& realize, const std::vector<const ForNode*>& loops,
+                              const std::vector<const ForNode*>& around) {
   arith::Analyzer analyzer;
+  for (const ForNode* loop : around) analyzer.Bind(loop->var, {loop->min, loop->extent});
   for (const ForNode* loop : loops) analyzer.Bind(loop->var, {loop->min, loop->extent});
   // A loop of at most one iteration repeats nothing: t of range(i // 8) for i below 9.
   const auto counts = [&](const ForNode* loop) {
@@ -49,8 +51,7 @@ size_t InnermostRepeatingLoop(const BlockRealizeNode& realize, const std::vector
     if (!used && !in_predicate) unused = l;
   }
   if (!by_predicate && !TakesApart(realize.bindings)) return unused;
-  const auto map_from = [&](size_t first) {
-    arith::Domain domain;
+  const auto map_from = [&](size_t first, arith::Domain domain = {}) {
     for (size_t l = first; l < loops.size(); ++l) {
       if (!IsOverThreads(*loops[l])) domain.push_back({loops[l]->var, {loops[l]->min, loops[l]->extent}});
     }
@@ -58,6 +59,15 @@ size_t InnermostRepeatingLoop(const BlockRealizeNode& realize, const std::vector
   };
   const size_t outermost = unused == loops.size() ? 0 : unused + 1;
   if (const auto all = map_from(outermost); all && all->injective) return unused;
+  // Parts of a number that loops outside begin: f // 11 and f % 11 of f = a * 16 + b.
+  arith::Domain outside;
+  for (const ForNode* loop : around) {
+    const auto uses = [&](const Expr& binding) { return UsesVar(binding, loop->var); };
+    if (std::ranges::any_of(realize.bindings, uses)) outside.push_back({loop->var, {loop->min, loop->extent}});
+  }
+  if (!outside.empty()) {
+    if (const auto all = map_from(outermost, outside); all && all->injective) return unused;
+  }
   for (size_t l = loops.size(); l-- > outermost;) {
     if (!counts(loops[l])) continue;
     if (const auto map = map_from(l); map && !map->injective) return l;

@@ -17,6 +17,9 @@ namespace tilewright {
 // The position in `loops` (the innermost ones around the block, outermost first) of the innermost loop that runs
 // instances of the block again, or their number when there is none. Loops over threadIdx and vthread are left out, and
 // loops on which the block's condition depends, when no binding shows them to repeat instances for which it holds.
-size_t InnermostRepeatingLoop(const BlockRealizeNode& realize, const std::vector<const ForNode*>& loops);
+// `around`: the loops outside of these, where they are known; instances may differ by parts of a number that they
+// begin.
+size_t InnermostRepeatingLoop(const BlockRealizeNode& realize, const std::vector<const ForNode*>& loops,
+                              const std::vector<const ForNode*>& around = {});
 
 }  // namespace tilewright

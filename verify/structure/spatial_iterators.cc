@@ -101,25 +101,15 @@ class Checker : public BlockChecker {
     }
     return one ? divisor : 0;
   }
-  // The block's predicate, said of its iterators where it names what they are bound to.
-  Expr PredicateOfIterators(const BlockNode* block) {
-    if (realize_ == nullptr || realize_->block.get() != block || !realize_->predicate) return {};
-    std::vector<Expr> bound;
-    for (const Expr& binding : realize_->bindings) bound.push_back(analyzer_.Simplify(binding));
-    return RewriteExpr(realize_->predicate, [&](const Expr& part) {
-      if (!part.dtype().is_index() || isa<IntImmNode>(part)) return part;
-      const Expr simple = analyzer_.Simplify(part);
-      for (size_t i = 0; i < bound.size(); ++i) {
-        if (!isa<IntImmNode>(bound[i]) && arith::SameExpr(simple, bound[i])) return Expr(block->iter_vars[i].var);
-      }
-      return part;
-    });
+  Expr PredicateOf(const BlockNode* block) {
+    if (realize_ == nullptr || realize_->block.get() != block) return {};
+    return PredicateOfIterators(*realize_, &analyzer_);
   }
   // Iterators that stand for two, f // 3 and f % 3, of which the predicate may bound the second one: f // 3 * 2 + f % 3
   // where f % 3 < 2.
   bool IsInjectiveInDigits(const BlockNode* block, std::vector<Expr> elements, const arith::Domain& domain) {
     arith::Analyzer::Scope scope(&analyzer_);
-    const Expr predicate = PredicateOfIterators(block);
+    const Expr predicate = PredicateOf(block);
     arith::Domain digits;
     for (const auto& [var, range] : domain) {
       const int64_t divisor = DivisorOf(var, elements);
@@ -168,7 +158,7 @@ class Checker : public BlockChecker {
     for (const IterVar& iter : block->iter_vars) {
       if (iter.kind == IterKind::kSpatial && !IsInt(iter.domain.extent, 1)) elements.push_back(iter.var);
     }
-    const Expr predicate = PredicateOfIterators(block);
+    const Expr predicate = PredicateOf(block);
     auto touches = InstancesInOrder(domain, predicate, elements);
     if (!touches && predicate) touches = InstancesInOrder(domain, {}, elements);
     if (!touches) return false;

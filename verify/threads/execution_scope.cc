@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/analysis.h"
+#include "ir/arith/analyzer.h"
 #include "ir/functor.h"
 #include "ir/script/printer.h"
 #include "ir/substitute.h"
@@ -36,6 +37,8 @@ class Checker : public StmtVisitor {
     if (lanes && warp_ != nullptr) CheckLoop(op, *warp_);
     if (lanes) lanes_.push_back(op);
     conditions_.push_back(Now(op->extent));
+    const arith::Analyzer::Scope inside(&analyzer_);
+    analyzer_.Bind(op->var, Range{op->min, op->extent});
     StmtVisitor::VisitFor(op);
     conditions_.pop_back();
     if (lanes) lanes_.pop_back();
@@ -91,13 +94,43 @@ class Checker : public StmtVisitor {
                          " lanes, but loop " + loop->var.name() + " gives threadIdx.x an extent of " +
                          Print(loop->extent));
   }
+  // Whether each lane touches elements that it holds alone.
+  bool IsOwn(const BufferRegion& region) {
+    const Buffer& buffer = region.buffer;
+    const bool sums = buffer->scope.text() == "wmma.accumulator",
+               left = buffer->scope.text() == "wmma.matrix_a" && buffer->dtype.bits() == 16;
+    const auto threads = lanes_.size() == 1 ? AsInt(lanes_.back()->extent) : std::nullopt;
+    if (!(sums || left) || !threads || *threads % warp_size_ != 0 || region.region.size() < 2) return false;
+    const size_t rank = region.region.size();
+    for (size_t d = 0; d + 2 < rank; ++d) {
+      if (DiffersBetweenLanes(Now(region.region[d].min))) return false;
+    }
+    if (AsInt(region.region[rank - 2].extent) != 1 || AsInt(region.region[rank - 1].extent) != 1) return false;
+    const Var& thread = lanes_.back()->var;
+    const DataType type = thread.dtype();
+    const auto number = [&](int64_t value) { return Const(type, value); };
+    const arith::Analyzer::Scope inside(&analyzer_);
+    // The thread's number in digits.
+    const Var others("others", type), group("group", type), pair("pair", type);
+    for (const auto& [digit, count] :
+         {std::pair(others, *threads / warp_size_), {group, int64_t{warp_size_} / 4}, {pair, 4}}) {
+      analyzer_.Bind(digit, Range{number(0), number(count)});
+    }
+    const Expr lane = group * number(4) + pair;
+    const auto at = [&](size_t d) {
+      return Substitute(CastTo(type, Now(region.region[d].min)), {{thread, others * number(warp_size_) + lane}});
+    };
+    const Expr row = at(rank - 2), column = at(rank - 1);
+    return analyzer_.CanProveEqual(
+        FloorMod(row, number(8)) * number(4) + FloorDiv(FloorMod(column, number(8)), number(2)), lane);
+  }
   void CheckFragments(const BlockNode& block) {
     for (const auto* regions : {&block.reads, &block.writes}) {
       for (const BufferRegion& region : *regions) {
         const Scope& scope = region.buffer->scope;
         if (scope.kind() != MemoryKind::kFragment || scope.owner() != OwnerLevel::kWarp) continue;
         for (const Range& range : region.region) {
-          if (!DiffersBetweenLanes(Now(range.min))) continue;
+          if (!DiffersBetweenLanes(Now(range.min)) || IsOwn(region)) continue;
           return Refuse(block.id, "block " + block.name + " touches " + Print(region) +
                                       ", a fragment of a whole warp, at a place that differs between lanes");
         }
@@ -109,6 +142,7 @@ class Checker : public StmtVisitor {
   }
 
   const int warp_size_;
+  arith::Analyzer analyzer_;  // knows the ranges of loops around here
   VarMap values_;
   std::vector<const ForNode*> lanes_;  // loops over threadIdx.x around here
   std::vector<Expr> conditions_;

@@ -8,7 +8,8 @@
 // Instructions of warps (wmma, mma, ldmatrix, shuffles), and blocks with the annotation warp_execution: no condition
 // around depends on threadIdx.x, except through threadIdx.x // 32, the number of the warp; the threads in x are a
 // multiple of a warp; inside of a block, a loop over threadIdx.x runs over all lanes. Fragments, which are spread over
-// a warp, are indexed by nothing that differs between its lanes.
+// a warp, are indexed by nothing that differs between its lanes, unless each lane accesses the element that it holds:
+// of sums and of left operands of 16 bits, element (i, j) lies in lane i % 8 * 4 + j % 8 // 2.
 #pragma once
 
 #include "target/target.h"

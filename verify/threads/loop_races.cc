@@ -14,6 +14,7 @@
 #include "ir/functor.h"
 #include "ir/substitute.h"
 #include "verify/structure/equal_values.h"
+#include "verify/structure/instance_order.h"
 #include "verify/structure/join_digits.h"
 
 namespace tilewright {
@@ -83,10 +84,14 @@ class LoopChecker {
 
   // The first two touches that were not proven to be apart, nor are taken to be.
   std::optional<TouchPair> FindUnproven() {
+    std::unordered_map<const BufferNode*, std::vector<size_t>> of_buffers;
+    for (size_t i = 0; i < touches_.size(); ++i) of_buffers[touches_[i]->region.buffer.get()].push_back(i);
     for (size_t i = 0; i < touches_.size(); ++i) {
-      for (size_t j = i; j < touches_.size(); ++j) {
+      const std::vector<size_t>& of_buffer = of_buffers[touches_[i]->region.buffer.get()];
+      for (auto it = std::ranges::lower_bound(of_buffer, i); it != of_buffer.end(); ++it) {
+        const size_t j = *it;
         const Touch &a = *touches_[i], &b = *touches_[j];
-        if (!a.region.buffer.same_as(b.region.buffer) || !(a.write || b.write) || (i == j && !a.write)) continue;
+        if (!(a.write || b.write) || (i == j && !a.write)) continue;
         if (own_ && a.write && b.write) continue;
         if (StartsThreads(*loop_) && a.phase != b.phase) continue;
         if (BothInNextIteration(a, b) || CombineAcrossThreads(a, b) || VirtualThreadsRepeat(a, b)) continue;
@@ -209,7 +214,26 @@ class LoopChecker {
     if (!box_a || !box_b) return false;
     if (ComesAfter(*box_a, *box_b) && (i == j || ComesAfter(*box_b, *box_a))) return true;
     if (!StartsThreads(*loop_) && TilesAreApart(*box_a, *box_b, a.loops)) return true;
-    return AgreeInOwnDimensions(a, b);
+    return AgreeInOwnDimensions(a, b) || NeverMeetAtOnce(a, b);
+  }
+
+  // Whether what runs at once touches other elements by the one than by the other: the rows of A[(t + 1) % 2, i] and
+  // A[t % 2, i] in a step t, and those of A[i, j] and A[k, j] where i > k.
+  bool NeverMeetAtOnce(const Touch& a, const Touch& b) {
+    if (a.loops != b.loops || !a.advanced.empty() || !b.advanced.empty()) return false;
+    arith::Analyzer analyzer;
+    given_.AssumeSizes(&analyzer);
+    arith::Domain varying, fixed;
+    bool inside = false;
+    for (const ForNode* loop : a.loops) {
+      inside |= loop == OutermostThreads(a);
+      const Range range{loop->min, loop->extent};
+      analyzer.Bind(loop->var, range);
+      (inside ? varying : fixed).push_back({loop->var, range});
+    }
+    const bool alike = a.predicate && b.predicate && arith::SameExpr(a.predicate, b.predicate);
+    const Expr condition = alike && !arith::ReadsMemory(a.predicate) ? a.predicate : Expr();
+    return NeverMeet(a.region.region, b.region.region, varying, fixed, condition, &analyzer);
   }
 
   // Some dimensions, in which both touch the same in each iteration, tell the iterations apart: X[p, v] and X[q, v].

@@ -60,20 +60,25 @@ class Checker {
                "a barrier is reached by those threads only for which " + Print(barrier.condition) + " holds");
     }
     if (all.too_many) {
-      Unproven(0, "memory is touched in more than " + std::to_string(kMostTouches) + " places, too many to compare");
+      Unproven(0, "loops with barriers in each other touch memory in more than " +
+                      std::to_string(kMostRepeatedTouches) + " places, too many to compare");
       return Conclude();
     }
     of_iterations_ = BuffersOfParallelIterations(function_->body);
     allocations_.Visit(function_->body);
-    std::vector<const ForNode*> loops;
+    // In the order of the program.
+    std::vector<std::pair<const ForNode*, std::vector<const Touch*>>> loops;
+    std::unordered_map<const ForNode*, size_t> places;
     for (const Touch& touch : all.touches) {
       for (const ForNode* loop : touch.loops) {
         if (!IsConcurrent(loop->kind) || IsInt(loop->extent, 1)) continue;
-        if (std::find(loops.begin(), loops.end(), loop) == loops.end()) loops.push_back(loop);
+        const auto [place, is_new] = places.try_emplace(loop, loops.size());
+        if (is_new) loops.emplace_back(loop, std::vector<const Touch*>());
+        loops[place->second].second.push_back(&touch);
       }
     }
-    for (const ForNode* loop : loops) {
-      Check(loop, all);
+    for (auto& [loop, below] : loops) {
+      Check(loop, std::move(below), all);
       CheckOwnCopies(loop, loop->body);
     }
     for (const SeparateNests& nests : FindSeparateNests(all.touches)) CheckSeparate(nests);
@@ -121,12 +126,9 @@ class Checker {
     return std::string(touch.write ? "a write of " : "a read of ") + Print(touch.region) + block;
   }
 
-  void Check(const ForNode* loop, const Touches& all) {
-    std::vector<const Touch*> below;
-    for (const Touch& touch : all.touches) {
-      const bool inside = std::find(touch.loops.begin(), touch.loops.end(), loop) != touch.loops.end();
-      if (inside && IsShared(*loop, touch)) below.push_back(&touch);
-    }
+  // `below`: what the loop's body touches, of all.
+  void Check(const ForNode* loop, std::vector<const Touch*> below, const Touches& all) {
+    std::erase_if(below, [&](const Touch* touch) { return !IsShared(*loop, *touch); });
     // Buffers that are only read need no proof.
     std::set<const BufferNode*> written;
     for (const Touch* touch : below) {

@@ -15,6 +15,27 @@ using ::testing::Not;
 using testing::Races;
 using testing::Replaced;
 
+// n copies, one after the other; that in the middle writes at `write`.
+std::string ManyCopies(int n, const std::string& write) {
+  std::string text = "\n@T.prim_func\ndef main(A: T.Buffer((8,), \"float32\")):\n", body;
+  for (int k = 0; k < n; ++k) {
+    const std::string name = "T" + std::to_string(k), from = k == 0 ? "A" : "T" + std::to_string(k - 1);
+    text += "    " + name + " = T.alloc_buffer((8,))\n";
+    body += "    for i" + std::to_string(k) + " in T.parallel(8):\n        " + name + "[" +
+            (k == n / 2 ? write : "i" + std::to_string(k)) + "] = " + from + "[i" + std::to_string(k) + "]\n";
+  }
+  return text + body;
+}
+
+// What stands in nests of their own is compared nest by nest, however many there are.
+TEST(Races, ProgramsOfManyNests) {
+  constexpr int kNests = 1500;
+  const std::string loop = "i" + std::to_string(kNests / 2);
+  EXPECT_THAT(Races(ManyCopies(kNests, loop)), IsEmpty());
+  EXPECT_THAT(Races(ManyCopies(kNests, loop + " // 2")),
+              ElementsAre(HasSubstr("iterations of the parallel loop " + loop)));
+}
+
 // Iterations have copies of registers that lie outside of their loop.
 TEST(Races, ReadsOfWhatOtherIterationsWroteToTheirCopies) {
   const std::string sums = R"(
@@ -245,6 +266,47 @@ def main(A: T.Buffer((n,), "float32"), C: T.Buffer((n,), "float32"), n: T.int32)
 )";
   EXPECT_THAT(Races(wide), IsEmpty());
   EXPECT_THAT(Races(Replaced(wide, "= C[vi] +", "= C[0] +")), Not(IsEmpty()));
+}
+
+// What a step reads the step before wrote, in the other one of two rows.
+TEST(Races, StepsThatReadTheOneBefore) {
+  const std::string steps = R"(
+@T.prim_func
+def main(A: T.Buffer((2, 66), "float32")):
+    for t in range(8):
+        for i in T.parallel(64):
+            with T.block("A"):
+                vt = T.axis.opaque(8, t)
+                vi = T.axis.spatial(64, i)
+                A[(vt + 1) % 2, vi + 1] = A[vt % 2, vi] + A[vt % 2, vi + 2]
+)";
+  EXPECT_THAT(Races(steps), IsEmpty());
+  EXPECT_THAT(Races(Replaced(steps, "(vt + 1) % 2", "(vt + 2) % 2")), Not(IsEmpty()));
+  EXPECT_THAT(Races(Replaced(steps, "T.parallel(64)", "T.thread_binding(64, thread=\"blockIdx.x\")")), IsEmpty());
+}
+
+// Elements below row k and right of column k, by those of row k and column k.
+TEST(Races, PredicatesKeepWhatIsReadApart) {
+  const std::string update = R"(
+@T.prim_func
+def main(A: T.Buffer((16, 16), "float32")):
+    for k in range(16):
+        for i, j in T.grid(16, 16):
+            with T.block("A"):
+                vk = T.axis.opaque(16, k)
+                vi, vj = T.axis.remap("SS", [i, j])
+                T.where(i > k and j > k)
+                A[vi, vj] = A[vi, vj] - A[vi, vk] * A[vk, vj]
+)";
+  const auto rows = [&](const std::string& condition) {
+    const std::string text = Replaced(update, "i > k and j > k", condition);
+    return Races(
+        Replaced(text, "for i, j in T.grid(16, 16):", "for i in T.parallel(16):\n          for j in range(16):"));
+  };
+  EXPECT_THAT(rows("i > k and j > k"), IsEmpty());
+  EXPECT_THAT(rows("i > k"), IsEmpty());
+  EXPECT_THAT(rows("j > k"), Not(IsEmpty()));
+  EXPECT_THAT(rows("i >= k and j > k"), Not(IsEmpty()));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "ir/arith/same_expr.h"
@@ -110,16 +111,13 @@ class Nests {
 
 std::vector<SeparateNests> FindSeparateNests(const std::vector<Touch>& touches) {
   std::vector<std::vector<const Touch*>> by_buffer;
+  std::unordered_map<const BufferNode*, size_t> places;
   for (const Touch& touch : touches) {
     const OwnerLevel owner = touch.region.buffer->scope.owner();
     if (owner == OwnerLevel::kDevice || owner == OwnerLevel::kCore) continue;
-    const auto same = std::ranges::find_if(
-        by_buffer, [&](const auto& known) { return known[0]->region.buffer.same_as(touch.region.buffer); });
-    if (same == by_buffer.end()) {
-      by_buffer.push_back({&touch});
-    } else {
-      same->push_back(&touch);
-    }
+    const auto [place, is_new] = places.try_emplace(touch.region.buffer.get(), by_buffer.size());
+    if (is_new) by_buffer.emplace_back();
+    by_buffer[place->second].push_back(&touch);
   }
   std::vector<SeparateNests> found;
   for (std::vector<const Touch*>& of_one : by_buffer) Nests(std::move(of_one)).FindSeparate(&found);

@@ -249,7 +249,7 @@ class Collector : public Visitor {
     const OwnerLevel owner = region.buffer->scope.owner();
     const bool is_own = owner != OwnerLevel::kDevice && owner != OwnerLevel::kCore;
     if ((concurrent_ == 0 && !is_own) || result_.too_many) return;
-    if (result_.touches.size() == kMostTouches) {
+    if (!advanced_.empty() && ++repeated_ > kMostRepeatedTouches) {
       result_.too_many = true;
       return;
     }
@@ -297,7 +297,8 @@ class Collector : public Visitor {
   uint32_t object_ = 0;
   std::vector<const ForNode*> reduces_over_;
   int phase_ = 0;
-  int concurrent_ = 0;  // concurrent loops around here
+  int concurrent_ = 0;   // concurrent loops around here
+  size_t repeated_ = 0;  // touches in next iterations
 };
 
 }  // namespace

@@ -40,13 +40,15 @@ struct DividedBarrier {
   Expr condition;   // on which it depends whether a thread comes there
 };
 
-inline constexpr size_t kMostTouches = 2000;
+inline constexpr size_t kMostRepeatedTouches = 2000;
 
 struct Touches {
   std::vector<Touch> touches;  // below concurrent loops only, and all of memory that is not the device's
   std::vector<DividedBarrier> divided_barriers;
-  ValuesByName values;    // in `place`s
-  bool too_many = false;  // the first kMostTouches were collected: serial loops in each other with barriers
+  ValuesByName values;  // in `place`s
+  // Places are repeated in next iterations, kMostRepeatedTouches of them were collected: serial loops in each other
+  // with barriers.
+  bool too_many = false;
 };
 
 // Threads that meet at barriers: threadIdx and vthread.

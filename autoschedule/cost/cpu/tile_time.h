@@ -3,8 +3,8 @@
 //
 //   RateVectorTile({.lanes = 16, .registers = 32, .per_cycle = 2}, {1, 512, 512}, {0, 14, 2}, operands).efficiency
 //
-// The estimate counts padding (rows of AMX only, and columns), the latency of chains of sums that are too few, loads next
-// to products, and the beginning and end of a tile against a loop of typical length.
+// The estimate counts padding (rows of AMX only, and columns), the latency of chains of sums that are too few, loads
+// next to products, and the beginning and end of a tile against a loop of typical length.
 #pragma once
 
 #include <cstdint>

@@ -41,6 +41,7 @@ struct KernelWork {
   const ForNode* root = nullptr;
   double launches = 1;
   std::map<std::string, double> extents;  // of the grid, by axis
+  double turns = 1;                       // iterations of a loop over blocks that one block runs
   double instructions = 0;                // of warps
   double arithmetic = 0, special = 0;     // of threads
   double matrix_cycles = 0, shared_cycles = 0;
@@ -144,6 +145,11 @@ class Projector {
     }
     double& most = KernelOf(l).extents[Loop(l).loop->thread_tag];
     most = std::max(most, extent);
+    const auto sharing = Loop(l).loop->annotations.find(kSharingBlocks);
+    if (sharing == Loop(l).loop->annotations.end()) return;
+    const auto* blocks = std::get_if<Expr>(&sharing->second.value);
+    const double count = static_cast<double>(blocks == nullptr ? 1 : AsInt(*blocks).value_or(1));
+    KernelOf(l).turns = std::max(1.0, std::ceil(extent / std::max(1.0, count)));
   }
 
   Chain ChainOf(int place) const {
@@ -433,7 +439,8 @@ class Projector {
     const double l2 = target_.Farthest().bytes_per_cycle;
     // Blocks of a cluster that follow others on the cores wait for each other about as long as they save
     // (measured: docs/h200.md).
-    const double read_bytes = work.Blocks() > target_.cores ? work.alone_bytes : work.l2_bytes;
+    const double sharing = work.Blocks() / work.turns;
+    const double read_bytes = sharing > target_.cores ? work.alone_bytes : work.l2_bytes;
     const std::array<std::pair<double, const char*>, 6> units = {{
         {work.instructions / gpu_.warp_instructions_per_cycle, "issue"},
         {work.arithmetic / std::max(1, target_.FmaPerCycle()), "arithmetic"},
@@ -448,9 +455,10 @@ class Projector {
     for (const auto& [loop, cycles] : work.waits) waits += cycles;
     for (const auto& [loop, cycles] : work.ahead) ahead += cycles;
     const double cores = CoresForClusters(target_, work.BlocksOfCluster());
-    const double blocks_of_core = std::ceil(work.Blocks() / cores), resident = Resident(use);
+    // A block that stays waits once: what it needs next comes meanwhile.
+    const double staying = std::ceil(sharing / cores), blocks_of_core = staying * work.turns, resident = Resident(use);
     const double throughput = blocks_of_core * busy * cycle;
-    const double latency = std::ceil(blocks_of_core / resident) * (waits + std::max(busy, ahead)) * cycle;
+    const double latency = std::ceil(staying / resident) * (waits + work.turns * std::max(busy, ahead)) * cycle;
     double read = 0, written = 0;
     for (const auto& [buffer, bytes] : work.memory_bytes) {
       const double all = facts_.buffers[static_cast<size_t>(buffer)].bytes;
@@ -478,7 +486,7 @@ class Projector {
     p.register_vectors = std::max(p.register_vectors, kOtherRegisters + static_cast<double>(use.registers) / 4);
     if (work.launches * seconds <= longest) return;
     longest = work.launches * seconds;
-    p.cores_used = static_cast<int>(std::min<double>(target_.cores, work.Blocks()));
+    p.cores_used = static_cast<int>(std::min<double>(target_.cores, sharing));
     p.balance = work.Blocks() / (target_.cores * blocks_of_core);
     const auto busiest = std::max_element(units.begin(), units.end());
     const double launch = gpu_.launch_seconds;

@@ -50,6 +50,24 @@ TEST(ProductTime, StoresOfHalfSectors) {
   EXPECT_GT(seconds(4, true), seconds(4, false));
 }
 
+// Blocks that stay load the next tile while they store: most where tiles are flat, nothing where there is one for each
+// core.
+TEST(ProductTime, TurnsHideStores) {
+  const Target target = *NamedTarget("cuda-sm90a");
+  const auto gain = [&](const ProductShape& shape, int64_t turns) {
+    BlockTile tile = {128, 128, 64};
+    const double alone = ProductSeconds(shape, tile, target);
+    tile.turns = turns;
+    return alone / ProductSeconds(shape, tile, target);
+  };
+  const ProductShape flat = {
+      .m = 12544, .n = 512, .k = 128, .factor = DataType::Float(16), .output_bytes = 2, .staged = true};
+  EXPECT_GT(gain(flat, 3), 1.2);
+  EXPECT_GT(gain(Cube(8192), 32), 1.0);
+  EXPECT_LT(gain(Cube(8192), 32), 1.2);
+  EXPECT_LT(gain(Cube(1024), 2), 1.0);
+}
+
 // Nothing is faster than the peak of the unit and the memory allow.
 TEST(ProductTime, IsBoundedByRates) {
   const Target target = *NamedTarget("cuda-sm90a");

@@ -4,7 +4,8 @@
 //   { MachineLock::Guard working = lock->Shared();     Compile(); }   // beside others who do not measure
 //   { MachineLock::Guard alone = lock->Exclusive();    Measure(); }   // nobody else compiles or measures
 //
-// Waiting for others is no time of one's own: waited_seconds() says how long it was, and LimitWaiting() ends it.
+// Waiting for others is not counted as one's own time: waited_seconds() says how long it was, and LimitWaiting() ends
+// it.
 //
 // The lock is a file in the user's folder (run_folder.h), which all of the user's processes on the machine share. The
 // system releases what a process holds when it ends, however it ends.

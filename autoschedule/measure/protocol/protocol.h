@@ -2,7 +2,8 @@
 //
 // To the compile worker:
 //
-//   {"do": "compile", "program": "<script>", "hash": "<of the program>", "target": {...}, "library": "<path>", "project": false}
+//   {"do": "compile", "program": "<script>", "hash": "<of the program>", "target": {...}, "library": "<path>",
+//    "project": false}
 //       -> {"ok": true, "code_bytes": 17000, "counters": {"spills": 0}, "seconds": 0.2}
 //   {"do": "reference", "program": ..., "target": {...}, "tensors": [...], "seed": 1, "folder": "<path>"}
 //       -> {"ok": true}, and the files of reference.h in the folder
@@ -10,17 +11,21 @@
 // To the measuring worker:
 //
 //   {"do": "measure", "library": "<path>", "prepack_library": "<path>", "function": "main",
-//    "prepack_function": "main_prepack", "tensors": [...], "num_params": 3, "seed": 1, "folder": "<path>", "threads": 2,
-//    "main": [0, 3, 2], "prepack": [1, 3], "half_width": 0.01, "most_ns": 300000000, "least_ns": 20000000,
-//    "most_samples": 100000, "give_up_ns": 0, "caches": "warm", "command": [], "libraries": [], "ns_per_instruction": 0}
+//    "prepack_function": "main_prepack", "tensors": [...], "num_params": 3, "seed": 1, "folder": "<path>",
+//    "threads": 2, "main": [0, 3, 2], "prepack": [1, 3], "half_width": 0.01, "most_ns": 300000000, "least_ns": 20000000,
+//    "most_samples": 100000, "give_up_ns": 0, "caches": "warm", "command": [], "libraries": [],
+//    "ns_per_instruction": 0}
 //       -> {"ok": true, "ns": [51000, 50900, ...], "max_error": 0.3}
 //
-// "prepack_library", empty where there is none, holds the function that packs constants ahead of time. "tensors" are the
-// parameters of the program, then those that this function writes; "main" and "prepack" say which of them a function
-// takes. A "command" starts a worker elsewhere (codegen/remote) that runs the library, after those in "libraries";
-// "ns_per_instruction" is above zero where its emulator counts instructions and times are projected. A tensor is {"name": "A", "dtype": "float32", "shape": [128, 64], "written": false, "constant": true,
-// "range": []}, with "range": [0, 127, 1] for integers from 0 to 127 that are sorted. A request that fails is answered by
-// {"ok": false, "reason": "wrong result", "error": "element 7 of C is ..."}.
+// "prepack_library", empty where there is none, holds the function that packs constants ahead of time. "tensors" are
+// the parameters of the program, then those that this function writes; "main" and "prepack" say which of them a
+// function takes. A "command" starts a worker elsewhere (codegen/remote) that runs the library, after those in
+// "libraries"; "ns_per_instruction" is above zero where its emulator counts instructions and times are projected.
+//
+// A tensor is {"name": "A", "dtype": "float32", "shape": [128, 64], "written": false, "constant": true, "range": []},
+// with "range": [0, 127, 1] for integers from 0 to 127 that are sorted.
+//
+// A request that fails is answered by {"ok": false, "reason": "wrong result", "error": "element 7 of C is ..."}.
 #pragma once
 
 #include <cstdint>

@@ -67,7 +67,7 @@ TEST(FastOrder, FusesTheOuterLoopsOfEachBlock) {
 }
 
 TEST(FastOrder, LeavesWhatItCannotOrder) {
-  // Iterators that are no loops, and a block that a primitive refuses.
+  // Iterators that are not loops, and a block that a primitive refuses.
   const Function function = ParseFunctionOrDie(R"(
 @T.prim_func
 def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):

@@ -1,9 +1,10 @@
 // The right results of a program on seeded inputs, as files, and the comparison with them.
 //
 // Inputs: floating-point numbers in [-1, 1); integers that say where the program reads in the range that this allows
-// (input_ranges.h); all values of other 8-bit integers; of wider integers 0 to 3. A parameter that is written has such contents before the call too. For each of those, the folder of a
-// reference holds N.value.npy (double precision, or the integer type itself) and, where the result may differ from it,
-// N.error.npy with the greatest absolute error of each element; N is the position of the parameter.
+// (input_ranges.h); all values of other 8-bit integers; of wider integers 0 to 3. A parameter that is written has such
+// contents before the call too. For each of those, the folder of a reference holds N.value.npy (double precision, or
+// the integer type itself) and, where the result may differ from it, N.error.npy with the greatest absolute error of
+// each element; N is the position of the parameter.
 #pragma once
 
 #include <cstdint>

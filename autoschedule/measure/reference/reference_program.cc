@@ -266,7 +266,7 @@ class ReferenceBuilder : public Mutator {
   std::set<const VarNode*> inexact_;
   const VarMap& extents_;
   std::unordered_map<const BufferNode*, BoundedBuffer> buffers_;
-  std::unordered_map<const VarNode*, Buffer> whole_;  // buffers that are no views, by their data
+  std::unordered_map<const VarNode*, Buffer> whole_;  // buffers that are not views, by their data
   bool anything_ = false;                             // what is stored here may be anything
   std::vector<const ForNode*> loops_;                 // inside of the block
   const BlockNode* block_ = nullptr;

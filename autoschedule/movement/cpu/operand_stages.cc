@@ -9,6 +9,7 @@
 #include "autoschedule/normalize/split_iterators.h"
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
+#include "autoschedule/program/computed_places.h"
 #include "autoschedule/program/value_growth.h"
 #include "base/status_macros.h"
 #include "intrin/transpose_tile.h"
@@ -84,6 +85,34 @@ bool IsPadded(const BlockNode& stage) {
   return value != nullptr && value->op == kIfThenElse;
 }
 
+// The iterator along the last dimension of panels, or null.
+const IterVar* PanelIterator(const BlockNode& stage) {
+  const auto* store = dyn_cast<StoreNode>(stage.body);
+  for (const IterVar& iter : stage.iter_vars) {
+    if (store != nullptr && ExtentOf(iter) != 1 && UsesVar(store->indices.back(), iter.var)) return &iter;
+  }
+  return nullptr;
+}
+
+// Whether neighbours along the iterator are neighbours in what the stage copies.
+bool CopiesNeighbours(const BlockNode& stage, const IterVar& iter) {
+  const auto i = static_cast<size_t>(&iter - stage.iter_vars.data());
+  return std::ranges::all_of(AccessesOf(stage),
+                             [&](const Access& access) { return access.store || access.strides[i] == 1; });
+}
+
+// Whether the last dimension of panels holds whole vectors. That of narrow types may be a group along the depth.
+bool HoldsVectors(const Buffer& panels, const Target& target) {
+  return AsInt(panels->shape.back()).value_or(0) >= target.lanes(panels->dtype.bits());
+}
+
+// Whether a stage copies rows that lie across panels, as those of its innermost loop.
+bool LiesAcross(const BlockNode& stage, const Target& target) {
+  if (!IteratorsOfPlaces(stage).empty()) return false;
+  const IterVar* panel = PanelIterator(stage);
+  return panel == nullptr || !HoldsVectors(stage.writes[0].buffer, target) || !CopiesNeighbours(stage, *panel);
+}
+
 // PackInLoop of a padded operand that lies the other way round: a copy with the padding first, whole rows of it, which
 // tiles then transpose without conditions. Refused where they do not.
 Outcome<std::monostate> PackPadded(Schedule& sch, BlockRv stage, LoopRv panel_loop, const Target& target) {
@@ -107,6 +136,37 @@ bool StoresAlong(const BlockNode& block, size_t iterator) {
                              [&](const Access& access) { return !access.store || access.strides[iterator] == 1; });
 }
 
+// Places that are computed from data have no neighbours in memory: vectors along the panel compute them by lanes, once
+// for all iterators that they do not depend on. Whether the stage has such places; nothing is changed otherwise.
+bool PackComputedPlaces(Schedule& sch, BlockRv stage, const std::vector<LoopRv>& loops) {
+  const Block block = RealizeOf(sch, stage).block;
+  const std::vector<bool> of_places = IteratorsOfPlaces(*block);
+  const IterVar* panel = PanelIterator(*block);
+  if (of_places.empty() || panel == nullptr) return false;
+  std::vector<LoopRv> order, inside;
+  std::optional<LoopRv> vector;
+  for (const LoopRv& loop : loops) {
+    bool places = false, along = false;
+    for (size_t i = 0; i < block->iter_vars.size(); ++i) {
+      if (!UsesVar(RealizeOf(sch, stage).bindings[i], LoopOf(sch, loop).var)) continue;
+      places |= of_places[i];
+      along |= &block->iter_vars[i] == panel;
+    }
+    if (along) {
+      vector = loop;
+    } else {
+      (places ? order : inside).push_back(loop);
+    }
+  }
+  if (!vector) return false;
+  order.insert(order.end(), inside.begin(), inside.end());
+  order.push_back(*vector);
+  Schedule attempt = sch;
+  if ((order.size() > 1 && !attempt.Reorder(order).ok()) || !attempt.Vectorize(*vector).ok()) return false;
+  sch = std::move(attempt);
+  return true;
+}
+
 // Lets the nested loops of a stage bring a panel into its layout: by tiles, groups or vectors, whichever there are.
 Outcome<std::monostate> PackPanel(Schedule& sch, BlockRv stage, const std::vector<LoopRv>& loops,
                                   const Target& target) {
@@ -115,8 +175,8 @@ Outcome<std::monostate> PackPanel(Schedule& sch, BlockRv stage, const std::vecto
   const std::vector<Access> accesses = AccessesOf(*block);
   const Buffer& panels = block->writes[0].buffer;
   const auto* store = dyn_cast<StoreNode>(block->body);
-  // The last dimension of panels of narrow types is a group along the depth.
-  const bool whole_vectors = AsInt(panels->shape.back()).value_or(0) >= target.lanes(panels->dtype.bits());
+  if (PackComputedPlaces(sch, stage, loops)) return std::monostate();
+  const bool whole_vectors = HoldsVectors(panels, target);
   for (const LoopRv& loop : loops) {
     for (size_t i = 0; i < block->iter_vars.size(); ++i) {
       if (!UsesVar(RealizeOf(sch, stage).bindings[i], LoopOf(sch, loop).var)) continue;
@@ -285,7 +345,8 @@ void SplitIntoPieces(Schedule& sch, BlockRv copy) {
 }
 
 Outcome<std::monostate> PackInLoop(Schedule& sch, BlockRv stage, LoopRv panel_loop, const Target& target) {
-  if (IsPadded(*RealizeOf(sch, stage).block)) {
+  const Block copied = RealizeOf(sch, stage).block;
+  if (IsPadded(*copied) && LiesAcross(*copied, target)) {
     Schedule attempt = sch;
     if (PackPadded(attempt, stage, panel_loop, target).ok()) {
       sch = std::move(attempt);

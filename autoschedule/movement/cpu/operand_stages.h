@@ -37,10 +37,10 @@ Outcome<BlockRv> StageOutput(Schedule& sch, BlockRv block, const std::string& sc
 // phases of a transposed convolution, too. Nothing where they follow each other already, or never do.
 void SplitIntoPieces(Schedule& sch, BlockRv copy);
 
-// A stage that packs an operand which is no constant: in `panel_loop`, the innermost loop that the operand depends on,
-// so that a panel is packed right before it is used and stays in the caches. By tiles that are transposed in registers
-// (intrin/transpose_tile.h) where the operand lies the other way round, by rows interleaved there where groups lie
-// across it (codegen/lower/cpu/load_runs.h), else by vectors where it is read along them.
+// A stage that packs an operand which is not constant: in `panel_loop`, the innermost loop that the operand depends
+// on, so that a panel is packed right before it is used and stays in the caches. By tiles that are transposed in
+// registers (intrin/transpose_tile.h) where the operand lies the other way round, by rows interleaved there where
+// groups lie across it (codegen/lower/cpu/load_runs.h), else by vectors where it is read along them.
 Outcome<std::monostate> PackInLoop(Schedule& sch, BlockRv stage, LoopRv panel_loop, const Target& target);
 
 // Whether a stage can run ahead of time.

@@ -128,5 +128,36 @@ TEST(PackAhead, WhatHasNoWholePanels) {
   EXPECT_THAT(PackedAhead(uneven, 0), Not(HasSubstr("T.parallel")));
 }
 
+// Windows along rows: neighbouring columns are neighbours in the image, as neighbouring taps are. Rows are copied by
+// vectors; nothing is transposed.
+TEST(PackInLoop, PaddedRowsAreCopiedByVectors) {
+  const Module module(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((4, 2), "float32"), B: T.Buffer((4, 30), "float32"), C: T.Buffer((4, 32), "float32")):
+    P = T.alloc_buffer((4, 2, 32))
+    for h, s, j in T.grid(4, 2, 32):
+        with T.block("pack"):
+            vh, vs, vj = T.axis.remap("SSS", [h, s, j])
+            P[vh, vs, vj] = T.if_then_else(1 <= vs + vj and vs + vj < 31, B[vh, vs + vj - 1], T.float32(0))
+    for h, j, s in T.grid(4, 32, 2):
+        with T.block("C"):
+            vh, vj, vs = T.axis.remap("SSR", [h, j, s])
+            with T.init():
+                C[vh, vj] = T.float32(0)
+            C[vh, vj] = C[vh, vj] + A[vh, vs] * P[vh, vs, vj]
+)"));
+  Schedule sch(module);
+  const auto stage = sch.GetBlock("pack"), use = sch.GetBlock("C");
+  ASSERT_TRUE(stage.ok() && use.ok());
+  const auto loops = sch.GetLoops(*use);
+  ASSERT_TRUE(loops.ok());
+  const auto packed = PackInLoop(sch, *stage, (*loops)[0], kZen4);
+  ASSERT_TRUE(packed.ok()) << packed.refusal().reason;
+  const std::string text = Print(sch.module().Find("main"));
+  EXPECT_THAT(text, HasSubstr("T.vectorized(32)"));
+  EXPECT_THAT(text, Not(HasSubstr("T.Shuffle")));
+  EXPECT_TRUE(BitEqual(Result(module), Result(sch.module())));
+}
+
 }  // namespace
 }  // namespace tilewright

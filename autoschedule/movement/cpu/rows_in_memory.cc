@@ -144,8 +144,8 @@ Value::List DimensionsOfOtherWindows(const BlockNode& block, const ContractionPl
 }
 
 // Makes windows along the row and the depth behind them, next to each other in the copy, a single iterator where that
-// saves padding and the depth is no whole groups, which would be copied at once. Whether the copy is as before, or has
-// one dimension for them.
+// saves padding and the depth is not whole groups, which would be copied at once. Whether the copy is as before, or
+// has one dimension for them.
 bool FuseDepthOfCopy(Schedule& sch, BlockRv block, BlockRv copy, const ContractionPlan& plan) {
   if (IteratorExtent(RealizeOf(sch, block), plan.depth) % plan.instruction.group == 0) return true;
   const std::optional<FusibleDepth> depth = FindFusibleDepth(RealizeOf(sch, block), plan.instruction.StepDepth());

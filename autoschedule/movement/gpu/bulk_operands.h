@@ -1,9 +1,8 @@
-// Whether the engine for bulk tensor copies can copy the tiles of a product's operand.
+// Whether the engine for bulk tensor copies can copy the tiles of a product's operand: boxes of an array, or pixels of
+// an image, where a step of K is of one element of the window (codegen/lower/gpu/images/image_rows.h).
 //
-//   B_copy[k, n] = B[k, n]                                          boxes of an array
+//   B_copy[k, n] = B[k, n]
 //   A_copy[m, k] = if_then_else(..., X[m // 196, m % 196 // 14 + k // 768 - 1, ..., k % 256], 0)
-//                                                                   pixels of an image, where a step of K is of one
-//                                                                   window element (codegen/lower/gpu/images/image_rows.h)
 #pragma once
 
 #include <cstdint>

@@ -399,8 +399,8 @@ Outcome<Done> ContractionSchedule::PlaceRows() {
   return PackRows(sch_, *row_stage_, loop, static_cast<int>(tile_depth_.value), target_);
 }
 
-// Columns that are no constant are packed where they are used, unless loops over rows would repeat that; or read where
-// they lie.
+// Columns that are not constant are packed where they are used, unless loops over rows would repeat that; or read
+// where they lie.
 Outcome<Done> ContractionSchedule::PlaceColumns() {
   if (constant_) return Done();
   bool packed = true;

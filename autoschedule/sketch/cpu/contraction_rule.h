@@ -13,9 +13,9 @@
 // B is packed into panels [columns / tile, inner..., tile], ahead of time when it is constant, otherwise each panel
 // before it is used, or read where it lies when that is along its columns. Narrow types multiply in groups of V
 // neighbours along the innermost depth (autoschedule/tensorize/tile_instruction.h): a group of A is read at once,
-// panels are [columns / tile, inner..., depth / V, tile, V], and a depth that is no multiple of V is padded with zeros.
-// Only the innermost row iterator is tiled, so a tile never crosses a row of a convolution's output. Every step is a
-// primitive of the schedule, so the trace replays elsewhere.
+// panels are [columns / tile, inner..., depth / V, tile, V], and a depth that is not a multiple of V is padded with
+// zeros. Only the innermost row iterator is tiled, so a tile never crosses a row of a convolution's output. Every step
+// is a primitive of the schedule, so the trace replays elsewhere.
 //
 // Tiles of AMX load what they multiply, and store sums, by themselves: rows come from where they lie, a padded copy of
 // a convolution's input for example, from a copy for the windows along them, or are packed next to each other
@@ -34,7 +34,7 @@
 //   NAME.columns_after   loops over rows that are outside of those over columns
 //   NAME.rows_per_core   of AMX: whether each core copies the rows that it reads for itself
 //   NAME.columns_stored  constants that columns are made of: packed, and unpacked by panels, or unpacked ahead of time
-//   NAME.packed          whether columns that are no constant are packed; they are where panels spread over many pages
+//   NAME.packed          whether columns that are not constant are packed; they are where panels spread over many pages
 //   NAME.parallel_loops  outermost loops that are fused into the parallel one; 0: serial
 //   NAME.stream          of autoschedule/movement/cpu/bypass_caches.h
 #pragma once

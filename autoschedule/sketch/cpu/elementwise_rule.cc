@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autoschedule/program/block_loops.h"
+#include "autoschedule/program/computed_places.h"
 #include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
@@ -162,6 +163,24 @@ Outcome<std::vector<LoopRv>> CutStencilTile(Schedule& sch, const PlainPlan& plan
   return inner;
 }
 
+// Takes the loops of iterators that computed places do not depend on out of `loops`, those over iterators but for the
+// vector axis: inside of the others they find the places in registers.
+std::vector<LoopRv> TakeLoopsOfSamePlaces(const PlainPlan& plan, const BlockNode& block, std::vector<LoopRv>& loops) {
+  const std::vector<bool> decides = IteratorsOfPlaces(block, plan.vector);
+  std::vector<LoopRv> outer, inner;
+  size_t place = 0;
+  int64_t times = 1;
+  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+    if (static_cast<int>(i) == plan.vector) continue;
+    const bool same = !decides.empty() && !decides[i];
+    if (same) times *= plan.likely[i];
+    (same ? inner : outer).push_back(loops[place++]);
+  }
+  if (times == 1) return {};
+  loops = std::move(outer);
+  return inner;
+}
+
 }  // namespace
 
 bool IsFlat(const PlainPlan& plan, const BlockNode& block) {
@@ -186,6 +205,7 @@ Outcome<Done> ScheduleElementwise(Schedule& sch, BlockRv block, const PlainPlan&
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> inner,
                       CutStencilTile(sch, plan, sharing, tile, loops, target, choices));
   LoopRv vector = loops[static_cast<size_t>(plan.vector)];
+  std::vector<LoopRv> of_same_places;
   if (sharing.iterators.empty() && IsFlat(plan, *kept)) {
     if (loops.size() > 1) {
       TW_ASSIGN_OR_RETURN(vector, sch.Fuse(loops));
@@ -193,10 +213,12 @@ Outcome<Done> ScheduleElementwise(Schedule& sch, BlockRv block, const PlainPlan&
     loops.clear();
   } else {
     loops.erase(loops.begin() + plan.vector);
+    if (inner.empty()) of_same_places = TakeLoopsOfSamePlaces(plan, *kept, loops);
   }
   const std::optional<int64_t> extent = ExtentOf(sch, vector);
   // A tile has its own independent results; elsewhere several vectors hide each other's latency.
-  const int64_t preferred = inner.empty() ? std::max(tile.vectors, kVectors) : tile.vectors;
+  const bool of_own = inner.empty() && of_same_places.empty();
+  const int64_t preferred = of_own ? std::max(tile.vectors, kVectors) : tile.vectors;
   TW_ASSIGN_OR_RETURN(const Choices::Pick vectors,
                       choices.Take(sch, plan.name + ".vectors", {1, 2, 4, 8},
                                    static_cast<size_t>(std::countr_zero(static_cast<uint64_t>(preferred)))));
@@ -207,6 +229,7 @@ Outcome<Done> ScheduleElementwise(Schedule& sch, BlockRv block, const PlainPlan&
     loops.push_back(parts[0]);
     vector = parts[1];
   }
+  loops.insert(loops.end(), of_same_places.begin(), of_same_places.end());
   std::vector<LoopRv> order = loops;
   order.insert(order.end(), inner.begin(), inner.end());
   order.push_back(vector);

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/substitute.h"
 #include "autoschedule/sketch/auto_schedule.h"
+#include "autoschedule/sketch/cpu/packed_testing.h"
 #include "codegen/testing/equivalence.h"
 #include "ir/interp/interp.h"
 #include "ir/ndarray.h"
@@ -20,7 +21,8 @@
 namespace tilewright {
 namespace {
 
-constexpr int64_t kSymbolicRows = 5;
+using testing::Chosen;
+using testing::kSymbolicRows;
 
 // Rows times weights of 4 bits, two in a byte, with scales and zero points for blocks of 16.
 Function Nibbles(const std::string& rows, int depth, int columns) {
@@ -77,40 +79,9 @@ def main(A: T.Buffer(($0,), "float32"), q: T.Buffer(($1, $2), "uint8"), s: T.Buf
                                              depth, columns, depth / 2, depth / 16));
 }
 
-using ByName = std::map<std::string, NDArray>;
-
-// Interprets a function on parameters that go by their names; those that are missing are made.
-void Interpret(const Function& function, ByName& arrays) {
-  std::vector<interp::Argument> arguments;
-  for (const Param& param : function->params) {
-    const Buffer& buffer = param.buffer;
-    std::vector<int64_t> shape;
-    for (const Expr& extent : buffer->shape) shape.push_back(AsInt(extent).value_or(kSymbolicRows));
-    NDArray array(buffer->dtype, std::move(shape));
-    FillIntegers(array, buffer->name[0], 60);
-    arguments.push_back(arrays.emplace(buffer->name, std::move(array)).first->second);
-  }
-  absl::StatusOr<interp::Program> program = interp::Compile(function, interp::CompileOptions::AllChecks());
-  ASSERT_TRUE(program.ok()) << program.status();
-  EXPECT_EQ(program->Run(arguments), absl::OkStatus());
-}
-
-// What is wrong with the schedule of a program: in the interpreter, on integers, which leave no room for rounding, or
-// as machine code. Empty for nothing.
+void Fill(const Buffer& buffer, const NDArray& array) { FillIntegers(array, buffer->name[0], 60); }
 std::string Wrong(const Function& program, const Module& scheduled) {
-  ByName expected, found;
-  Interpret(program, expected);
-  if (const Function prepack = scheduled.Find("main_prepack")) Interpret(prepack, found);
-  Interpret(scheduled.Find("main"), found);
-  if (!BitEqual(expected.at("C"), found.at("C"))) return "C differs";
-  return testing::CompareWithInterpreter(scheduled, {.integers = 60, .variables = {kSymbolicRows}});
-}
-
-std::string_view Chosen(const Choices& choices, std::string_view name) {
-  for (const Choice& choice : choices.made()) {
-    if (choice.name == name) return choice.label();
-  }
-  return "";
+  return testing::WhatIsWrong(program, scheduled, Fill);
 }
 
 // The largest parameter or buffer in memory of the scheduled function, in bytes.

@@ -82,8 +82,7 @@ Outcome<PlainPlan> MakePlainPlan(const Schedule& sch, BlockRv block, const Targe
     (iter.kind == IterKind::kSpatial ? plan.spatial : plan.reduce).push_back(static_cast<int>(i));
   }
   if (plan.spatial.empty()) return Refusal{"plain_rule", "{block0} has no spatial iterator", {node.id}};
-  int stored_next = -1;  // stored along, whatever is loaded
-  int strided = -1;      // and loaded with small strides
+  int strided = -1;  // stored along, and loaded with small strides
   for (int iterator : plan.spatial) {
     if (plan.extents[static_cast<size_t>(iterator)] == 1) continue;
     if (IsVectorAxis(plan, node, iterator)) plan.vector = iterator;
@@ -91,9 +90,9 @@ Outcome<PlainPlan> MakePlainPlan(const Schedule& sch, BlockRv block, const Targe
     const bool next = std::all_of(plan.accesses.begin(), plan.accesses.end(), [&](const Access& access) {
       return !access.store || access.strides[static_cast<size_t>(iterator)] == 1;
     });
-    if (next) stored_next = iterator;
+    if (next) plan.stored = iterator;
   }
-  if (plan.vector < 0) plan.vector = plan.reduce.empty() ? stored_next : strided;
+  if (plan.vector < 0) plan.vector = plan.reduce.empty() ? plan.stored : strided;
   if (plan.vector >= 0) {
     if (!plan.reduce.empty()) FindPicked(plan);
     const std::optional<int64_t> length = plan.extents[static_cast<size_t>(plan.vector)];

@@ -23,6 +23,7 @@ struct PlainPlan {
   std::vector<std::optional<int64_t>> extents;
   std::vector<int64_t> likely;  // the same for estimates
   int vector = -1;              // the vector axis, or -1
+  int stored = -1;              // along which neighbours are stored, whatever is loaded, or -1
   std::vector<size_t> picked;   // positions of accesses of which lanes are picked from the vectors loaded
   int lanes = 1;
   int64_t work = 0;  // instances, probably

@@ -5,7 +5,8 @@
 //
 // Without a reduction: elementwise_rule.h. With a reduction that reads along the vector axis: window_rule.h.
 //
-// Every other reduction (along the contiguous dimension, say) has its spatial loops in parallel.
+// Every other reduction (along the contiguous dimension, say) has its spatial loops in parallel. Loops that computed
+// places (autoschedule/program/computed_places.h) do not depend on are inside of those that they do.
 //
 // Choices: those of these rules, and of RunInParallel (plain_plan.h).
 #pragma once
@@ -22,8 +23,8 @@ namespace tilewright {
 // own; on it the steps before stay applied.
 Outcome<std::monostate> SchedulePlain(Schedule& sch, BlockRv block, const Target& target, Choices& choices);
 
-// For blocks in loops that a user arranged: keeps the order, runs the outermost loop that allows it in parallel, and
-// the innermost one as vectors where it is the vector axis.
-void KeepLoops(Schedule& sch, BlockRv block);
+// For blocks in loops that a user arranged: keeps the order, runs the outermost loop that allows it in parallel if that
+// pays, and the innermost one as vectors where it is the vector axis.
+void KeepLoops(Schedule& sch, BlockRv block, const Target& target);
 
 }  // namespace tilewright

@@ -202,9 +202,13 @@ class RowSchedule {
   // All stages into the loops over rows of the first one.
   Outcome<Done> Place() {
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch_.GetLoops(stages_[0].block));
-    const std::vector<LoopRv> rows(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(rows_));
-    if (rows.empty()) return Refusal{kName, "{block0} has no rows", {RealizeOf(sch_, stages_[0].block).block->id}};
-    row_loops_ = rows;
+    row_loops_.assign(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(rows_));
+    if (row_loops_.empty()) {
+      // All that is reduced is one row.
+      if (loops.empty()) return Refusal{kName, "{block0} has no loops", {RealizeOf(sch_, stages_[0].block).block->id}};
+      TW_ASSIGN_OR_RETURN(const LoopRv only, sch_.AddUnitLoop(loops[0]));
+      row_loops_ = {only};
+    }
     TW_RETURN_IF_ERROR(ChooseRowsAtOnce());
     row_ = row_loops_.back();
     std::vector<BlockRv> others;
@@ -374,6 +378,16 @@ std::optional<BlockRv> SplitAmongCores(Schedule& sch, BlockRv block, const Targe
   if (!partial.ok()) return std::nullopt;
   sch = std::move(attempt);
   return *partial;
+}
+
+bool IsShorterThanLanes(const BlockNode& block) {
+  const int lanes = LaneIterator(block);
+  if (lanes < 0) return false;
+  int64_t length = 1;
+  for (const int i : LaneIterators(block, lanes)) {
+    length *= ExtentOf(block.iter_vars[static_cast<size_t>(i)]).value_or(kLastLanes);
+  }
+  return length < kLastLanes;
 }
 
 Outcome<Done> ScheduleRows(Schedule& sch, const std::vector<BlockRv>& chain, const Target& target, Choices& choices) {

@@ -20,7 +20,7 @@
 //
 // Choices, each after the block's name:
 //   NAME.lanes           partial results; a reduction of less than 4 elements has none
-//   NAME.rows            rows that are summed at once, where an operand is the same in all of them: a product with a vector
+//   NAME.rows            rows that are summed at once, where all of them read one operand: a product with a vector
 //   NAME.row_vectors     vectors of one iteration of an elementwise stage
 //   NAME.parallel        1: rows run in parallel
 //   NAME.stream, NAME.prefetch   of autoschedule/movement/cpu/bypass_caches.h
@@ -40,6 +40,10 @@ namespace tilewright {
 // A reduction with fewer results than cores, by equal parts that run in parallel: `block` afterwards combines what the
 // block that is returned makes of each part. Nothing when the block is none, or has little work.
 std::optional<BlockRv> SplitAmongCores(Schedule& sch, BlockRv block, const Target& target);
+
+// Whether so little lies along the lanes of the block's rows that no vector is filled: the taps of a phase of a
+// transposed convolution for example. Vectors of results are better.
+bool IsShorterThanLanes(const BlockNode& block);
 
 // `chain`: from RowChain (autoschedule/program/row_chain.h). On a refusal of "row_rule" or a primitive the steps before
 // it stay applied.

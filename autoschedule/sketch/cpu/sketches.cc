@@ -14,6 +14,7 @@
 #include "autoschedule/program/contraction.h"
 #include "autoschedule/program/row_chain.h"
 #include "autoschedule/program/unpacked_constants.h"
+#include "autoschedule/sketch/cpu/block_sums_rule.h"
 #include "autoschedule/sketch/cpu/chained/chained_rule.h"
 #include "autoschedule/sketch/cpu/contraction_rule.h"
 #include "autoschedule/sketch/cpu/packed_rule.h"
@@ -39,6 +40,9 @@ bool IsContraction(const SketchContext& context) { return MatchContraction(*cont
 Met MeetChain(Schedule& sch, BlockRv block, const SketchContext& context) {
   std::vector<BlockRv> chain = RowChain(sch, context.scope, context.child.id(), context.blocks);
   if (chain.empty()) return std::nullopt;
+  // All of a buffer is one row. What reads its result has other rows, or parts for threads.
+  if (SpatialIterators(*context.child.realize->block).empty()) chain = {block};
+  if (chain.size() == 1 && IsShorterThanLanes(*context.child.realize->block)) return std::nullopt;
   const Target* target = &context.target;
   Structure structure{Fit::kBest,
                       [=](Schedule& s, Choices& choices) { return ScheduleRows(s, chain, *target, choices); }};
@@ -98,6 +102,7 @@ bool IsVectorByRows(const Schedule& sch, BlockRv block, const SketchContext& con
 Met MeetProductRows(Schedule& sch, BlockRv block, const SketchContext& context) {
   if (!IsContraction(context)) return std::nullopt;
   if (!IsVectorByRows(sch, block, context)) {
+    if (IsShorterThanLanes(*context.child.realize->block)) return std::nullopt;
     Met chain = MeetChain(sch, block, context);
     if (chain) chain->fit = Fit::kGeneral;
     return chain;
@@ -163,6 +168,14 @@ Met MeetPacked(Schedule& sch, BlockRv block, const SketchContext& context) {
                    [=](Schedule& s, Choices& choices) { return SchedulePackedProduct(s, block, *target, choices); }};
 }
 
+// Sums of blocks of the depth, scaled and added up by another block.
+Met MeetBlockSums(Schedule& sch, BlockRv block, const SketchContext& context) {
+  if (!IsContraction(context) || !IsSumOfBlocks(sch, block, context.target)) return std::nullopt;
+  const Target* target = &context.target;
+  return Structure{Fit::kBest,
+                   [=](Schedule& s, Choices& choices) { return ScheduleSumsOfBlocks(s, block, *target, choices); }};
+}
+
 Met MeetContraction(Schedule& sch, BlockRv block, const SketchContext& context) {
   if (!IsContraction(context)) return std::nullopt;
   const Target* target = &context.target;
@@ -171,13 +184,33 @@ Met MeetContraction(Schedule& sch, BlockRv block, const SketchContext& context) 
                    [=](Schedule& s, Choices& choices) { return ScheduleContraction(s, block, *target, choices); }};
 }
 
+// The chain that begins with the block in a program that was changed since the context was made.
+std::optional<ChainedPlan> PlanAgain(Schedule& sch, BlockRv block, const SketchContext& context) {
+  const uint32_t id = context.child.id();
+  const BlockScope scope = BlockScope::Around(FunctionOf(sch, block), id);
+  return PlanChain(sch, block, {context.target, context.intrins, scope, *scope.Find(id), context.blocks});
+}
+
 // A product whose rows are reduced, with all that follows.
 Met MeetChained(Schedule& sch, BlockRv block, const SketchContext& context) {
+  if (!context.child.realize->block->init) return std::nullopt;
   std::optional<ChainedPlan> plan = PlanChain(sch, block, context);
+  Schedule changed = sch;
+  const bool joins = !plan && JoinParts(changed, block, context.blocks);
+  if (joins) plan = PlanAgain(changed, block, context);
   if (!plan) return std::nullopt;
+  std::optional<ChainedPlan> before;
+  if (InlineMoves(changed, *plan)) {
+    before = std::move(plan);
+    plan = PlanAgain(changed, block, context);
+  }
   const Target* target = &context.target;
-  return Structure{Fit::kBest, [plan = *std::move(plan), target](Schedule& s, Choices& choices) {
-                     return ScheduleChained(s, plan, *target, choices);
+  const std::vector<BlockRv> blocks(context.blocks.begin(), context.blocks.end());
+  return Structure{Fit::kBest,
+                   [plan = plan, before = before, joins, blocks, block, target](Schedule& s, Choices& choices) {
+                     if (joins) JoinParts(s, block, blocks);
+                     if (plan && before) InlineMoves(s, *before);
+                     return ScheduleChained(s, plan ? *plan : *before, *target, choices);
                    }};
 }
 
@@ -202,17 +235,25 @@ Met MeetPlain(Schedule&, BlockRv block, const SketchContext& context) {
                    }};
 }
 
-Met MeetGivenLoops(Schedule&, BlockRv block, const SketchContext&) {
+Met MeetGivenLoops(Schedule&, BlockRv block, const SketchContext& context) {
+  const Target* target = &context.target;
   return Structure{Fit::kOtherwise, [=](Schedule& s, Choices&) -> Outcome<Done> {
-                     KeepLoops(s, block);
+                     KeepLoops(s, block, *target);
                      return Done();
                    }};
 }
 
 constexpr Sketch kSketches[] = {
-    {"chained", MeetChained, false, true},  {"rows", MeetRows, false, true},   {"tensor", MeetTensor, true},
-    {"joined_groups", MeetJoinedGroups},    {"winograd", MeetWinograd},        {"packed", MeetPacked},
-    {"contraction", MeetContraction, true}, {"product_rows", MeetProductRows}, {"plain", MeetPlain},
+    {"chained", MeetChained, false, true},
+    {"rows", MeetRows, false, true},
+    {"tensor", MeetTensor, true},
+    {"joined_groups", MeetJoinedGroups},
+    {"winograd", MeetWinograd},
+    {"packed", MeetPacked},
+    {"block_sums", MeetBlockSums, true},
+    {"contraction", MeetContraction, true},
+    {"product_rows", MeetProductRows},
+    {"plain", MeetPlain},
     {"given_loops", MeetGivenLoops},
 };
 

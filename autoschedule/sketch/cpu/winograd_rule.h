@@ -28,7 +28,7 @@
 
 namespace tilewright {
 
-// None for blocks that are no sums of f32 products over a window, along which outputs are computed without gaps, by a
+// None for blocks that are not sums of f32 products over a window, along which outputs are computed without gaps, by a
 // constant kernel, or that would become much slower, and where the function has said no.
 WinogradWays WaysByWinograd(Schedule& sch, BlockRv block, const Target& target);
 

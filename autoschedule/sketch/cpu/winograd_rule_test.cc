@@ -193,7 +193,7 @@ TEST(WinogradRule, LeavesOthersAlone) {
   const ops::ConvShape shape = {
       .spatial = {28, 28}, .in_channels = 64, .out_channels = 64, .windows = ops::Same({3, 1, 1}, 2)};
   EXPECT_TRUE(uses(ConstantConv(shape)));
-  // The weights are no constant.
+  // The weights are not constant.
   EXPECT_FALSE(uses(ops::Conv(shape)));
   ops::ConvShape strided = shape, pointwise = shape, shallow = shape, padded = shape;
   strided.windows = ops::Same({3, 2, 1}, 2);

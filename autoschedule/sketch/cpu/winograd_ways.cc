@@ -80,7 +80,7 @@ std::vector<Window> WindowsOf(const BlockNode& block, const Contraction& contrac
   return windows;
 }
 
-// Whether half of each window at least is no padding, which `writer` adds: rounding errors are those of a whole tile,
+// Whether half of each window at least is not padding, which `writer` adds: rounding errors are those of a whole tile,
 // and would be large next to sums of few elements.
 bool IsMostlyInside(const BlockNode& block, const BlockNode& writer, const Window& window) {
   const auto* store = dyn_cast<StoreNode>(writer.body);

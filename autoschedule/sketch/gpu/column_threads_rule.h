@@ -1,9 +1,9 @@
 // Schedules on a GPU for reductions of few results along other dimensions than the contiguous one: sums over the first
 // axis, averages of whole images with channels last, a vector times a matrix.
 //
-//   for j, k: S[j] += A[k, j]               for b in blockIdx.x, x in threadIdx.x:             column j = b * 32 + x
-//   for j: B[j] = S[j] / 100          ->        for k0, y in threadIdx.y: S_local += A[k0 * 8 + y, j]
-//                                               B[j] = S_local / 100                 elementwise consumers computed here
+//   for j, k: S[j] += A[k, j]              for b in blockIdx.x, x in threadIdx.x:             column j = b * 32 + x
+//   for j: B[j] = S[j] / 100         ->        for k0, y in threadIdx.y: S_local += A[k0 * 8 + y, j]
+//                                              B[j] = S_local / 100                 elementwise consumers computed here
 //
 // Neighbouring threads read neighbouring elements; those that share a column add up parts of it. Sums are added in
 // another order than the program's (docs/numerics.md).

@@ -17,7 +17,7 @@ namespace tilewright {
 namespace {
 
 using Done = std::monostate;
-constexpr const char* kName = "warpgroup_tile_rule";
+constexpr const char* kName = "operand_way";
 
 Refusal SingleElements(const Schedule& sch, BlockRv block) {
   return {kName, "operands of {block0} can be copied by single elements alone", {RealizeOf(sch, block).block->id}};
@@ -93,14 +93,23 @@ Outcome<Done> PackOperands(Schedule& sch, BlockRv block, const Target& target, C
   return Done();
 }
 
+// Steps of a core along K, in all of the tiles of middling size that it multiplies.
+int64_t StepsOfCore(const WarpgroupProduct& product, const OperandWay& way, const Target& target) {
+  const MatrixSizes& sizes = product.plan.sizes;
+  const int64_t side = 2 * product.tile.Rows(),
+                tiles = sizes.batch * CeilDiv(sizes.m, side) * CeilDiv(sizes.n, std::min(sizes.n, side));
+  return CeilDiv(sizes.k, way.depth) * CeilDiv(tiles, target.cores);
+}
+
 // Pixels can be copied by the engine, or by all threads in deeper steps. The engine is preferred where its steps are as
 // deep and there are some of them: a producer that has little to run ahead of costs more than it saves.
-Outcome<OperandWay> ChooseCopies(Schedule& sch, const WarpgroupProduct& product, Choices& choices) {
+Outcome<OperandWay> ChooseCopies(Schedule& sch, const WarpgroupProduct& product, const Target& target,
+                                 Choices& choices) {
   const GpuTarget& gpu = *product.plan.gpu;
   OperandWay way = product.way;
   const int64_t bytes = product.tile.Bytes();
   const bool deep =
-      way.depth * bytes == gpu.max_swizzle_bytes && product.plan.sizes.k >= gpu.min_producer_steps * way.depth;
+      way.depth * bytes == gpu.max_swizzle_bytes && StepsOfCore(product, way, target) >= gpu.min_producer_steps;
   TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
                       choices.Take(sch, product.plan.name + ".copies", {1, 0}, deep ? 0 : 1, {{"bulk"}, {"threads"}}));
   if (pick.value == 1) return way;
@@ -142,6 +151,7 @@ Outcome<OperandWay> FindWay(const Schedule& sch, BlockRv block, const WarpgroupP
       TW_ASSIGN_OR_RETURN(const ProductBlocks blocks,
                           MakeWarpgroupBlocks(tried, block, product, {rows_of_tile, rows_of_tile, depth}, by_depth));
       vector = std::max(vector, std::min(blocks.row_vector, blocks.column_vector));
+      if (!product.tile.engine_copies) break;
       const auto how = [&](BlockRv copy, bool depth_is_last) {
         return BulkCopyOf(
             {RealizeOf(tried, copy).block.get(), depth_is_last, depth, {rows_of_tile, 2 * rows_of_tile}, &gpu});
@@ -171,7 +181,7 @@ Outcome<WarpgroupProduct> PrepareOperands(Schedule& sch, BlockRv block, const Pr
   }
   TW_ASSIGN_OR_RETURN(product.way, std::move(way));
   if (product.way.copies == OperandCopies::kPixels) {
-    TW_ASSIGN_OR_RETURN(product.way, ChooseCopies(sch, product, choices));
+    TW_ASSIGN_OR_RETURN(product.way, ChooseCopies(sch, product, target, choices));
   }
   Schedule tried = sch;
   TW_ASSIGN_OR_RETURN(

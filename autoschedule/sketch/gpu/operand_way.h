@@ -1,4 +1,5 @@
-// How the operands of a product come into shared memory, for instructions of warpgroups, which read both from there.
+// How the operands of a product come into shared memory, for instructions of warpgroups, which read both from there,
+// and of warps, which load fragments from there.
 //
 //   bulk      the engine (TMA) copies boxes of both arrays
 //   pixels    it copies pixels of an image for the rows; a step of K is then of a single window element
@@ -38,10 +39,11 @@ std::string ToString(const OperandWay& way);
 // The instruction, and how the column operand's tiles lie where both ways are possible.
 struct WarpgroupTile {
   const MachineInstruction* instruction = nullptr;
-  bool by_depth = false;  // [n, k]
+  bool by_depth = false;      // [n, k]
+  bool engine_copies = true;  // where the engine can; else threads copy
 
   int64_t Bytes() const { return instruction->a.type.bytes(); }  // of an element
-  int64_t Rows() const { return instruction->m; }                // of a warpgroup's tile
+  int64_t Rows() const { return instruction->m; }                // of a warpgroup's or warp's tile
 };
 
 // A product whose operands can be copied.

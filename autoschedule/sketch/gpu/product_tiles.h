@@ -20,6 +20,11 @@
 
 namespace tilewright {
 
+// Elements of a side of a fragment that warps multiply: the square shape of sums (intrin/cuda/wmma.h).
+inline constexpr int64_t kFragmentSide = 16;
+// Stages of a pipeline of threads that copy: at most, and as many as hide the latency of memory.
+inline constexpr int64_t kMostStagesOfThreads = 4, kStagesThatHide = 3;
+
 struct ProductTile {
   int64_t m = 0, n = 0, k = 0;
 };

@@ -17,10 +17,10 @@ namespace {
 using Done = std::monostate;
 constexpr const char* kShared = "shared.dyn";
 
-// The loops of sums that a warpgroup holds, by lanes and registers (codegen/lower/gpu/fragment_lanes.h).
-Outcome<Done> BindLanes(Schedule& sch, BlockRv sums, LoopRv warpgroup, bool pairs) {
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch, sums, warpgroup));
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> r, sch.Split(loops[loops.size() - 2], {Value(), 4, 2, 8}));
+// The loops of sums that a warpgroup or warp holds, by lanes and registers (codegen/lower/gpu/fragment_lanes.h).
+Outcome<Done> BindLanes(Schedule& sch, BlockRv sums, LoopRv holders, bool pairs, const SumHolder& holder) {
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch, sums, holders));
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> r, sch.Split(loops[loops.size() - 2], {Value(), holder.warps, 2, 8}));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> c, sch.Split(loops.back(), {Value(), 4, 2}));
   TW_RETURN_IF_ERROR(sch.Reorder({r[1], r[3], c[1], r[0], c[0], r[2], c[2]}));
   TW_ASSIGN_OR_RETURN(const LoopRv lanes, FuseFirst(sch, {r[1], r[3], c[1]}, 3));
@@ -29,10 +29,10 @@ Outcome<Done> BindLanes(Schedule& sch, BlockRv sums, LoopRv warpgroup, bool pair
   return pairs ? sch.Vectorize(c[2]) : sch.Unroll(c[2]);
 }
 
-Outcome<BlockRv> SumsInRegisters(Schedule& sch, BlockRv product, std::optional<BlockRv> stored, LoopRv warpgroup) {
-  constexpr const char* kScope = "wgmma.accumulator";
-  TW_ASSIGN_OR_RETURN(const AutoCopy sums, stored ? WriteStageAt(sch, product, *stored, warpgroup, kScope)
-                                                  : WriteResultAt(sch, product, warpgroup, kScope));
+Outcome<BlockRv> SumsInRegisters(Schedule& sch, BlockRv product, std::optional<BlockRv> stored, LoopRv holders,
+                                 const SumHolder& holder) {
+  TW_ASSIGN_OR_RETURN(const AutoCopy sums, stored ? WriteStageAt(sch, product, *stored, holders, holder.scope)
+                                                  : WriteResultAt(sch, product, holders, holder.scope));
   TW_RETURN_IF_ERROR(Expand(sch, sums));
   return sums.block;
 }
@@ -114,10 +114,10 @@ Outcome<ResultStores> ChooseStores(Schedule& sch, const std::string& name, const
   return static_cast<ResultStores>(pick.value);
 }
 
-Outcome<Done> StoreResults(Schedule& sch, BlockRv product, std::optional<BlockRv> stored, LoopRv warpgroup,
-                           bool pairs) {
-  TW_ASSIGN_OR_RETURN(const BlockRv sums, SumsInRegisters(sch, product, stored, warpgroup));
-  return BindLanes(sch, sums, warpgroup, pairs);
+Outcome<Done> StoreResults(Schedule& sch, BlockRv product, std::optional<BlockRv> stored, LoopRv holders, bool pairs,
+                           const SumHolder& holder) {
+  TW_ASSIGN_OR_RETURN(const BlockRv sums, SumsInRegisters(sch, product, stored, holders, holder));
+  return BindLanes(sch, sums, holders, pairs, holder);
 }
 
 Outcome<Done> StageResults(Schedule& sch, BlockRv product, BlockRv stored, LoopRv tiles, LoopRv warpgroup,
@@ -127,7 +127,7 @@ Outcome<Done> StageResults(Schedule& sch, BlockRv product, BlockRv stored, LoopR
   // The results as a matrix, which another block copies to where they belong.
   TW_ASSIGN_OR_RETURN(const BlockRv copied,
                       sch.Reindex(stored, Value(Value::List{Value("write"), Value(0)}), Value::List{}, true));
-  TW_ASSIGN_OR_RETURN(const BlockRv sums, SumsInRegisters(sch, product, stored, warpgroup));
+  TW_ASSIGN_OR_RETURN(const BlockRv sums, SumsInRegisters(sch, product, stored, warpgroup, kWarpgroup));
   TW_ASSIGN_OR_RETURN(const AutoCopy copy, WriteStageAt(sch, sums, copied, tiles, kShared));
   TW_RETURN_IF_ERROR(
       CopyTogether(sch, copy, {{"threadIdx.y", tile.warpgroups}, {"threadIdx.x", gpu.warpgroup_size}}, result.vector));
@@ -141,7 +141,7 @@ Outcome<Done> StageResults(Schedule& sch, BlockRv product, BlockRv stored, LoopR
     TW_RETURN_IF_ERROR(
         sch.Tensorize(matrices, absl::StrCat("wgmma_stmatrix_64x16_", std::string(matrix->types), "_shared_dyn")));
   }
-  return BindLanes(sch, sums, warpgroup, /*pairs=*/true);
+  return BindLanes(sch, sums, warpgroup, /*pairs=*/true, kWarpgroup);
 }
 
 }  // namespace tilewright

@@ -1,4 +1,5 @@
-// How the results of a product by warpgroups go from registers to memory, for instructions whose sums lie there.
+// How the results of a product by warpgroups or warps go from registers to memory, for instructions whose sums lie
+// there.
 //
 //   lanes     each lane stores the results that it holds, two neighbours at once
 //   vectors   through shared memory, from where all threads store 16 bytes each
@@ -47,10 +48,17 @@ struct ResultTile {
 Outcome<ResultStores> ChooseStores(Schedule& sch, const std::string& name, const ProductResult& result,
                                    const ResultTile& tile, const Target& target, Choices& choices);
 
-// Sums in registers of the loop over warpgroups go to where `stored`, which copies them with what consumers make of
-// them, or the product itself writes. `pairs`: lanes store two columns at once.
-Outcome<std::monostate> StoreResults(Schedule& sch, BlockRv product, std::optional<BlockRv> stored, LoopRv warpgroup,
-                                     bool pairs);
+// Who holds sums together: a memory scope, and how many warps there are, 16 rows each.
+struct SumHolder {
+  const char* scope = "wgmma.accumulator";
+  int64_t warps = 4;
+};
+inline constexpr SumHolder kWarpgroup = {}, kWarp = {"wmma.accumulator", 1};
+
+// Sums in registers of the loop over warpgroups or warps go to where `stored`, which copies them with what consumers
+// make of them, or the product itself writes. `pairs`: lanes store two columns at once.
+Outcome<std::monostate> StoreResults(Schedule& sch, BlockRv product, std::optional<BlockRv> stored, LoopRv holders,
+                                     bool pairs, const SumHolder& holder = kWarpgroup);
 // The same through shared memory; `tiles`: the loop over tiles around that over warpgroups.
 Outcome<std::monostate> StageResults(Schedule& sch, BlockRv product, BlockRv stored, LoopRv tiles, LoopRv warpgroup,
                                      const ResultTile& tile, ResultStores stores, const Target& target);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "autoschedule/movement/auto_copy.h"
 #include "autoschedule/movement/gpu/bind_threads.h"
 #include "autoschedule/program/access_strides.h"
@@ -9,6 +10,7 @@
 #include "autoschedule/program/row_chain.h"
 #include "base/math.h"
 #include "base/status_macros.h"
+#include "ir/functor.h"
 
 namespace tilewright {
 namespace {
@@ -20,6 +22,8 @@ constexpr const char* kName = "row_threads_rule";
 constexpr int64_t kThreadsOfBlock = 128;
 // Loads of a thread from a row above which more threads share the row.
 constexpr int64_t kMostLoads = 16;
+// The same where a thread keeps what it loads.
+constexpr int64_t kMostKept = kMostLoads / 2;
 
 // Elements along the iterator that a thread may load at once: those of the widest type fill an access.
 int64_t VectorOfLoads(const BlockNode& block, size_t iterator, int64_t widest) {
@@ -41,6 +45,27 @@ int64_t VectorOfMaps(const BlockNode& block, size_t iterator, int64_t widest) {
   return widest / bytes;
 }
 
+// The one iterator of a block that runs along rows of the length, of which the others count; -1 where there is none.
+int AlongRow(const BlockNode& block, size_t rows, int64_t length) {
+  if (block.iter_vars.size() != rows + 1) return -1;
+  const auto last = static_cast<int>(rows);
+  return ExtentOf(block.iter_vars.back()) == length ? last : -1;
+}
+
+// Whether a value of the block takes a function or a quotient, of which there is one unit for many threads.
+bool IsCostly(const BlockNode& block) {
+  bool costly = false;
+  PreOrderExprs(block.body, [&](const Expr& e) {
+    const auto* binary = dyn_cast<BinaryNode>(e);
+    costly |= isa<CallNode>(e) || (binary != nullptr && binary->op == BinaryOp::kDiv);
+    return !costly;
+  });
+  return costly;
+}
+
+// What stages keep of the elements of a row.
+enum class Kept : uint8_t { kNothing, kShared, kRegisters };
+
 // One block of the chain.
 struct Stage {
   BlockRv block;
@@ -55,12 +80,15 @@ class RowThreads {
   Outcome<Done> Apply(std::vector<BlockRv> chain) {
     name_ = RealizeOf(sch_, chain.back()).block->name;
     rows_ = RowCount(sch_, chain);
-    TW_RETURN_IF_ERROR(ComputeAgain(&chain));
+    TW_RETURN_IF_ERROR(ChooseKept(&chain));
     for (const BlockRv& block : chain) TW_RETURN_IF_ERROR(AddStage(block));
     TW_RETURN_IF_ERROR(Place());
     TW_RETURN_IF_ERROR(ChooseThreads());
     for (const Stage& stage : stages_) TW_RETURN_IF_ERROR(WriteStage(stage));
-    return BindRows();
+    TW_RETURN_IF_ERROR(BindRows());
+    if (how_ != Kept::kRegisters) return Done();
+    for (const BlockRv& block : kept_) TW_RETURN_IF_ERROR(SpreadOverThreads(block));
+    return Done();
   }
 
  private:
@@ -75,22 +103,138 @@ class RowThreads {
            });
   }
 
-  // Elements between the stages: computed where they are read, unless they are to be kept.
-  Outcome<Done> ComputeAgain(std::vector<BlockRv>* chain) {
+  // Elements between the stages: computed where they are read, unless they are to be kept. In registers are those whose
+  // values are costly, and what several stages read.
+  Outcome<Done> ChooseKept(std::vector<BlockRv>* chain) {
     std::vector<BlockRv> maps;
     for (const BlockRv& block : *chain) {
       const BlockNode& node = *RealizeOf(sch_, block).block;
       if (!node.init && node.iter_vars.size() > rows_ && IsInternal(block, *chain)) maps.push_back(block);
     }
-    if (maps.empty()) return Done();
-    TW_ASSIGN_OR_RETURN(const Choices::Pick kept, choices_.Take(sch_, name_ + ".kept", {0, 1}, 0));
+    length_ = LengthOfRows(*chain);
+    const bool fits = length_ > 0 && !ThreadsThatKeep(length_ / CommonVector(*chain)).empty();
+    const bool registers = fits && (!maps.empty() || ReadByFirst(*chain));
+    if (maps.empty() && !registers) return Done();
+    std::vector<int64_t> values = {0};
+    std::vector<Choice::Meaning> meanings = {{"nothing"}};
+    if (!maps.empty()) {
+      values.push_back(1);
+      meanings.push_back({"shared"});
+    }
+    if (registers) {
+      values.push_back(2);
+      meanings.push_back({"registers"});
+    }
+    TW_ASSIGN_OR_RETURN(
+        const Choices::Pick pick,
+        choices_.Take(sch_, name_ + ".kept", values, registers ? values.size() - 1 : 0, std::move(meanings)));
+    how_ = static_cast<Kept>(pick.value);
     for (const BlockRv& map : maps) {
-      if (kept.value == 0 && sch_.ComputeInline(map).ok()) {
+      const bool computed = how_ == Kept::kNothing || (how_ == Kept::kRegisters && !IsReadOften(map));
+      if (computed && sch_.ComputeInline(map).ok()) {
         std::erase_if(*chain, [&](const BlockRv& member) { return member.index == map.index; });
       } else {
         kept_.push_back(map);
       }
     }
+    if (how_ != Kept::kRegisters) return Done();
+    vector_ = CommonVector(*chain);
+    return ReadOnce(chain);
+  }
+
+  bool IsReadOften(BlockRv map) {
+    const Outcome<std::vector<BlockRv>> consumers = sch_.GetConsumers(map);
+    return consumers.ok() && consumers->size() > 1 && IsCostly(*RealizeOf(sch_, map).block);
+  }
+
+  // The constant length of the rows, where all blocks run along them by their last iterator, or give one value for
+  // each; 0 where they do not.
+  int64_t LengthOfRows(const std::vector<BlockRv>& chain) const {
+    int64_t length = 0;
+    for (const BlockRv& block : chain) {
+      const BlockNode& node = *RealizeOf(sch_, block).block;
+      if (rows_ == 0 || node.iter_vars.size() < rows_) return 0;
+      if (node.iter_vars.size() == rows_) continue;
+      const int64_t extent = ExtentOf(node.iter_vars.back()).value_or(0);
+      if (length == 0) length = extent;
+      if (length == 0 || AlongRow(node, rows_, length) < 0) return 0;
+    }
+    return length;
+  }
+
+  // Neighbours of a thread in all stages.
+  int64_t CommonVector(const std::vector<BlockRv>& chain) const {
+    int64_t most = Widest();
+    for (const BlockRv& block : chain) {
+      const BlockNode& node = *RealizeOf(sch_, block).block;
+      if (AlongRow(node, rows_, length_) < 0) continue;
+      most = std::min(most, node.init ? VectorOfLoads(node, rows_, Widest()) : VectorOfMaps(node, rows_, Widest()));
+    }
+    while (most > 1 && length_ % most != 0) most /= 2;
+    return std::max<int64_t>(most, 1);
+  }
+
+  // An array of rows that the first stage reads, and others too; null where there is none.
+  Buffer ReadByFirst(const std::vector<BlockRv>& chain) const {
+    const Block node = RealizeOf(sch_, chain.front()).block;
+    if (AlongRow(*node, rows_, length_) < 0) return Buffer();
+    for (const BufferRegion& read : node->reads) {
+      const Buffer& buffer = read.buffer;
+      const bool are_rows = buffer->scope.kind() == MemoryKind::kGlobal && buffer->ndim() == rows_ + 1 &&
+                            AsInt(buffer->shape.back()) == length_ && IsRead(chain.front(), buffer);
+      if (are_rows && Readers(chain, buffer).size() > 1) return buffer;
+    }
+    return Buffer();
+  }
+  // Whether the block reads the rows' elements by its own iterators.
+  bool IsRead(BlockRv block, const Buffer& buffer) const {
+    const Block node = RealizeOf(sch_, block).block;
+    bool found = false;
+    for (const BufferRegion& read : node->reads) {
+      if (!read.buffer.same_as(buffer)) continue;
+      found = true;
+      for (size_t d = 0; d < read.region.size(); ++d) {
+        if (!IsInt(read.region[d].extent, 1) || !read.region[d].min.same_as(node->iter_vars[d].var)) return false;
+      }
+    }
+    return found;
+  }
+  std::vector<BlockRv> Readers(const std::vector<BlockRv>& chain, const Buffer& buffer) const {
+    std::vector<BlockRv> readers;
+    for (const BlockRv& block : chain) {
+      const bool along = AlongRow(*RealizeOf(sch_, block).block, rows_, length_) >= 0;
+      if (along && IsRead(block, buffer)) readers.push_back(block);
+    }
+    return readers;
+  }
+
+  // A copy of the rows that several stages read becomes the first stage.
+  Outcome<Done> ReadOnce(std::vector<BlockRv>* chain) {
+    const Buffer buffer = ReadByFirst(*chain);
+    if (!buffer) return Done();
+    const std::vector<BlockRv> readers = Readers(*chain, buffer);
+    const std::vector<BufferRegion>& reads = RealizeOf(sch_, readers[0]).block->reads;
+    const auto at = std::ranges::find_if(reads, [&](const BufferRegion& r) { return r.buffer.same_as(buffer); });
+    std::vector<Value> consumers(readers.begin(), readers.end());
+    TW_ASSIGN_OR_RETURN(const BlockRv copy, sch_.CacheRead(readers[0], static_cast<int>(at - reads.begin()), "local",
+                                                           std::move(consumers)));
+    chain->insert(chain->begin(), copy);
+    kept_.push_back(copy);
+    return Done();
+  }
+
+  // A thread's elements of a row lie together.
+  Outcome<Done> SpreadOverThreads(BlockRv block) {
+    std::vector<Var> inputs;
+    std::vector<Expr> outputs;
+    for (size_t d = 0; d <= rows_; ++d) inputs.emplace_back(absl::StrCat("i", d));
+    outputs.assign(inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(rows_));
+    const Expr along = inputs.back(), vector(static_cast<int>(vector_)), threads(static_cast<int>(threads_));
+    const Expr unit = FloorDiv(along, vector);
+    outputs.insert(outputs.end(), {FloorDiv(unit, threads), FloorMod(unit, threads), FloorMod(along, vector)});
+    const Value written = Value::List{Value("write"), Value(0)};
+    TW_RETURN_IF_ERROR(sch_.Apply("transform_layout", {block, written, IndexMap(std::move(inputs), std::move(outputs)),
+                                                       Value(), /*assume_injective_transform=*/true}));
     return Done();
   }
 
@@ -142,6 +286,10 @@ class RowThreads {
   }
 
   Outcome<Done> TakeVector(Stage* stage, std::optional<int64_t> extent, int64_t most) {
+    if (how_ == Kept::kRegisters) {
+      stage->vector = vector_;
+      return Done();
+    }
     std::vector<int64_t> widths = {1};
     while (extent && widths.back() * 2 <= most && *extent % (widths.back() * 2) == 0)
       widths.push_back(widths.back() * 2);
@@ -165,22 +313,38 @@ class RowThreads {
     return Done();
   }
 
+  std::vector<int64_t> ThreadCounts() const {
+    std::vector<int64_t> counts;
+    for (int64_t count = 4; count <= target_.gpu_part().max_threads_per_block; count *= 2) counts.push_back(count);
+    return counts;
+  }
+  // Threads that share the loads of a row equally, and have registers for their parts.
+  std::vector<int64_t> ThreadsThatKeep(int64_t loads) const {
+    std::vector<int64_t> counts = ThreadCounts();
+    std::erase_if(counts, [&](int64_t count) { return loads % count != 0 || loads > count * kMostKept; });
+    return counts;
+  }
+
   Outcome<Done> ChooseThreads() {
     int64_t rows = 1;
     for (const LoopRv& loop : row_loops_) rows *= LikelyExtent(sch_, loop);
     const GpuTarget& gpu = target_.gpu_part();
-    std::vector<int64_t> counts;
-    for (int64_t count = 4; count <= gpu.max_threads_per_block; count *= 2) counts.push_back(count);
+    std::vector<int64_t> counts = ThreadCounts();
     // Every thread has a part of each row: verification relies on it where a thread reads what all of them combined.
     int64_t most = counts.front();
     while (most * 2 <= std::min<int64_t>(least_units_, counts.back())) most *= 2;
     int64_t preferred = std::min<int64_t>(most, gpu.warp_size);
     const auto more = [&] {
       const bool idle = rows * preferred < target_.cores * gpu.max_threads_per_core / 2;
-      const bool long_rows = units_ > preferred * kMostLoads;
+      const bool long_rows = units_ > preferred * (how_ == Kept::kRegisters ? kMostKept : kMostLoads);
       return idle || long_rows;
     };
     while (preferred < most && more()) preferred *= 2;
+    if (how_ == Kept::kRegisters) {
+      counts = ThreadsThatKeep(units_);
+      const auto enough = std::ranges::find_if(counts, [&](int64_t count) { return count >= preferred; });
+      preferred = enough == counts.end() ? counts.back() : *enough;
+    }
     TW_ASSIGN_OR_RETURN(threads_, TakeFrom(name_ + ".row_threads", counts, preferred));
     std::vector<int64_t> groups;
     int64_t best = 1;
@@ -214,8 +378,12 @@ class RowThreads {
     }
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch_.Split(along, {Value(), Value(threads_)}));
     TW_RETURN_IF_ERROR(sch_.Bind(parts[1], "threadIdx.x"));
+    // Registers have no addresses.
+    if (how_ == Kept::kRegisters) TW_RETURN_IF_ERROR(sch_.Unroll(parts[0]));
     if (!vector) return Done();
-    return stage.reduces ? LoadVectors(stage.block, parts[1]) : sch_.Vectorize(*vector);
+    if (!stage.reduces) return sch_.Vectorize(*vector);
+    TW_RETURN_IF_ERROR(LoadVectors(stage.block, parts[1]));
+    return how_ == Kept::kRegisters ? sch_.Unroll(*vector) : Outcome<Done>(Done());
   }
 
   // Results of a row are every thread's own; rows of elements are shared by the threads.
@@ -225,7 +393,7 @@ class RowThreads {
     std::vector<BlockRv> chain;
     for (const Stage& other : stages_) chain.push_back(other.block);
     if (!IsInternal(stage.block, chain)) return Done();
-    if (kept) return sch_.SetScope(stage.block, 0, "shared");
+    if (kept) return sch_.SetScope(stage.block, 0, how_ == Kept::kShared ? "shared" : "local");
     for (size_t i = 0; i < node->writes.size(); ++i) {
       // A buffer that outlives the function stays where it is.
       (void)sch_.SetScope(stage.block, static_cast<int>(i), "local").ok();
@@ -273,7 +441,9 @@ class RowThreads {
   std::string name_;
   size_t rows_ = 0;
   std::vector<Stage> stages_;  // in the order of the program
+  Kept how_ = Kept::kNothing;
   std::vector<BlockRv> kept_;
+  int64_t length_ = 0, vector_ = 1;  // of rows, and of what a thread has of them, where they are kept in registers
   std::vector<LoopRv> row_loops_;
   int64_t units_ = 1, least_units_ = 0;  // loads of a row, in the longest and in the shortest stage
   int64_t threads_ = 1, group_ = 1;      // of a row; rows of a block

@@ -1,20 +1,22 @@
 // Schedules on a GPU for blocks that reduce along the contiguous dimension and for chains of such blocks with what lies
 // between them: softmax, row norm, layer norm, sums over the last axis, products with a vector.
 //
-//   for i, k: M[i] = max(M[i], A[i, k])            for b in blockIdx.x, r in threadIdx.y:              row i = b * 4 + r
-//   for i, j: E[i, j] = exp(A[i, j] - M[i])            for k0, t in threadIdx.x: a[0:4] = A[i, ...]; M = max(M, a[0:4])
-//   for i, k: S[i] += E[i, k]                  ->      for k0, t: a[0:4] = A[i, ...]; S += exp(a[0:4] - M)
-//   for i, j: O[i, j] = E[i, j] / S[i]                 for j0, t: O[i, ...] = exp(A[i, ...] - M) / S
+//   for i, k: M[i] = max(M[i], A[i, k])           for b in blockIdx.x, r in threadIdx.y:              row i = b * 4 + r
+//   for i, j: E[i, j] = exp(A[i, j] - M[i])           for k0, t in threadIdx.x: a[0:4] = A[i, ...]; M = max(M, a[0:4])
+//   for i, k: S[i] += E[i, k]                 ->      for k0, t: a[0:4] = A[i, ...]; S += exp(a[0:4] - M)
+//   for i, j: O[i, j] = E[i, j] / S[i]                for j0, t: O[i, ...] = exp(A[i, ...] - M) / S
 //
 // The threads of a row add up parts of it, and every one of them gets the result: M and S are memory of threads. What
-// lies between the stages is computed again by each that reads it, or kept in shared memory. Sums are added in another
-// order than the program's (docs/numerics.md).
+// lies between the stages is computed again by each that reads it, or kept in shared memory. Rows that fit stay in
+// registers where threads share them equally: A is read once, and exp computed once for each element, since each thread
+// has the same elements in all stages. Sums are added in another order than the program's (docs/numerics.md).
 //
 // Choices, each after the name of the chain's last block:
 //   NAME.row_threads     threads that share a row
 //   NAME.rows            rows of a block of threads
-//   NAME.kept            1: elements that several stages read are kept in shared memory
-//   STAGE.row_vector     elements of a thread at once
+//   NAME.kept            "nothing"; "shared": elements between the stages are kept in shared memory; "registers": those
+//                        of costly values, and what the first stage and others read, are kept there
+//   STAGE.row_vector     elements of a thread at once; the same for all stages where registers keep them
 #pragma once
 
 #include <cstdint>

@@ -8,6 +8,7 @@
 #include "autoschedule/sketch/gpu/bind_nest.h"
 #include "autoschedule/sketch/gpu/column_threads_rule.h"
 #include "autoschedule/sketch/gpu/divide_reduction.h"
+#include "autoschedule/sketch/gpu/mma_tile_rule.h"
 #include "autoschedule/sketch/gpu/plain_gpu_rule.h"
 #include "autoschedule/sketch/gpu/row_threads_rule.h"
 #include "autoschedule/sketch/gpu/thread_tile_rule.h"
@@ -47,6 +48,18 @@ Met MeetWarpgroupTiles(Schedule&, BlockRv block, const SketchContext& context) {
   if (!tile || plan->sizes.k <= tile->instruction->k) return std::nullopt;
   return Structure{FitOf(*plan, kFragmentSide), [=](Schedule& s, Choices& choices) {
                      return ScheduleWarpgroupTiles(s, block, *plan, *tile, *target, choices);
+                   }};
+}
+
+Met MeetMmaTiles(Schedule&, BlockRv block, const SketchContext& context) {
+  const std::optional<ProductPlan> plan = PlanOf(context);
+  if (!plan) return std::nullopt;
+  const Target* target = &context.target;
+  const std::optional<WarpgroupTile> tile =
+      FindMmaTile(*context.child.realize->block, plan->contraction, *target, context.intrins);
+  if (!tile) return std::nullopt;
+  return Structure{FitOf(*plan, tile->Rows()), [=](Schedule& s, Choices& choices) {
+                     return ScheduleMmaTiles(s, block, *plan, *tile, *target, choices);
                    }};
 }
 
@@ -156,6 +169,7 @@ constexpr Sketch kSketches[] = {
     {"row_threads", MeetRowThreads, /*reports=*/false, /*takes_chains=*/true},
     {"column_threads", MeetColumnThreads},
     {"warpgroup_tiles", MeetWarpgroupTiles, true},
+    {"mma_tiles", MeetMmaTiles, true},
     {"warp_tiles", MeetWarpTiles, true},
     {"thread_tiles", MeetThreadTiles},
     {"given_loops", MeetGivenLoops, true},

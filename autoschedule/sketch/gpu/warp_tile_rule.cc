@@ -14,7 +14,6 @@ using Done = std::monostate;
 constexpr const char* kName = "warp_tile_rule";
 const std::vector<int64_t> kSides = {16, 32, 64, 128}, kDepths = {16, 32, 64};
 constexpr int64_t kDepth = 32;
-constexpr int64_t kPreferredStages = 3, kMostStages = 4;
 // Bytes by which a row of a tile in shared memory is longer than a multiple of 64: rows that are read together lie in
 // different banks.
 constexpr int64_t kRowBytes = 64, kShiftBytes = 16;
@@ -75,9 +74,10 @@ class WarpSchedule {
     TW_ASSIGN_OR_RETURN(warps_n_, TakeWarps(".warps_n", tile_.n, 2));
     std::vector<int64_t> stages = {1};
     const int64_t steps = CeilDiv(plan_.sizes.k, tile_.k);
-    while (target_.has("cp.async") && stages.back() < std::min(kMostStages, steps)) stages.push_back(stages.back() + 1);
+    while (target_.has("cp.async") && stages.back() < std::min(kMostStagesOfThreads, steps))
+      stages.push_back(stages.back() + 1);
     TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
-                        TakeUpTo(sch_, plan_.name + ".stages", stages, kPreferredStages, choices_));
+                        TakeUpTo(sch_, plan_.name + ".stages", stages, kStagesThatHide, choices_));
     stages_ = pick.value;
     const int64_t bytes = plan_.contraction.row_operand->dtype.bytes();
     const auto row = [&](int64_t elements) { return RoundUp(elements * bytes, kRowBytes) + kShiftBytes; };

@@ -21,9 +21,6 @@
 
 namespace tilewright {
 
-// Elements of a side of a fragment that the rule uses: the square shape of wmma (intrin/cuda/wmma.h).
-inline constexpr int64_t kFragmentSide = 16;
-
 // Intrinsics that multiply tiles of these types and move them, by name.
 struct WarpTile {
   int64_t side = 0;

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "autoschedule/movement/gpu/bind_threads.h"
 #include "autoschedule/program/block_loops.h"
+#include "autoschedule/sketch/gpu/depth_parts.h"
 #include "autoschedule/sketch/gpu/result_way.h"
 #include "autoschedule/sketch/gpu/warpgroup_tiling.h"
 #include "base/status_macros.h"
@@ -17,7 +17,6 @@ namespace tilewright {
 namespace {
 
 using Done = std::monostate;
-constexpr const char* kName = "warpgroup_tile_rule";
 
 // The type of sums as names of intrinsics spell it.
 const char* SumName(DataType type) {
@@ -25,44 +24,10 @@ const char* SumName(DataType type) {
   return type == DataType::Float(16) ? "f16" : "s32";
 }
 
-// What is tiled: the product whose sums lie in registers, its loops, and the block that stores the sums where another
-// one than the product's own does.
-struct Tiled {
-  BlockRv product;
-  std::optional<BlockRv> stored;
-  ProductLoops loops;
-};
-// Parts of the depth are products of their own, whose sums are added up by another kernel.
-Outcome<Tiled> DivideDepth(Schedule& sch, const ProductBlocks& blocks, int64_t parts) {
-  const BlockRv whole = blocks.form.product;
-  TW_ASSIGN_OR_RETURN(ProductLoops loops, LoopsOfProduct(sch, blocks));
-  if (parts == 1) return Tiled{whole, blocks.form.output, loops};
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> k, sch.Split(loops.k, {parts, Value()}));
-  Tiled tiled;
-  TW_ASSIGN_OR_RETURN(tiled.product, sch.Rfactor(k[0], 0));
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> all, LoopsByIterator(sch, tiled.product, kName));
-  const size_t last = all.size() - 1;
-  tiled.loops = {.batch = {}, .m = all[last - 2], .n = all[last - 1], .k = all[last]};
-  TW_RETURN_IF_ERROR(sch.Reorder(all));
-  TW_ASSIGN_OR_RETURN(tiled.loops.batch, FuseFirst(sch, all, last - 2));
-  return tiled;
-}
-// The sums of the parts, by threads, with what consumers make of them.
-Outcome<Done> AddParts(Schedule& sch, const ProductBlocks& blocks, const std::string& name, const Target& target,
-                       Choices& choices) {
-  const BlockRv sum = blocks.form.product, output = blocks.form.output;
-  TW_RETURN_IF_ERROR(sch.SetScope(sum, 0, "local"));
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch.GetLoops(output));
-  TW_ASSIGN_OR_RETURN(const ThreadLoops threads, BindThreads(sch, loops, 1, name + ".sum", target, choices));
-  TW_RETURN_IF_ERROR(sch.ComputeAt(sum, threads.thread));
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> inside, LoopsInside(sch, sum, threads.thread));
-  return inside.empty() ? Outcome<Done>(Done()) : sch.Unroll(inside.back());
-}
-
-// Blocks in their order: rows of a group, columns, groups. Those of a cluster are neighbours.
+// Blocks in their order: rows of a group, columns, groups. Those of a cluster are neighbours. In the next turn, blocks
+// go on with the tiles that follow those of all of them.
 Outcome<Done> BindInGroups(Schedule& sch, const ProductLoops& loops, LoopRv m, LoopRv n,
                            const WarpgroupTiling& tiling) {
-  if (loops.batch) TW_RETURN_IF_ERROR(sch.Bind(*loops.batch, "blockIdx.z"));
   TW_ASSIGN_OR_RETURN(std::vector<LoopRv> rows, sch.Split(m, {Value(), tiling.group}));
   std::optional<LoopRv> cluster;
   if (tiling.cluster.Blocks() > 1) {
@@ -74,9 +39,16 @@ Outcome<Done> BindInGroups(Schedule& sch, const ProductLoops& loops, LoopRv m, L
   std::vector<LoopRv> order = {rows[0], n, rows[1]};
   if (cluster) order.push_back(*cluster);
   TW_RETURN_IF_ERROR(sch.Reorder(order));
-  TW_ASSIGN_OR_RETURN(const LoopRv tiles, FuseFirst(sch, {rows[0], n, rows[1]}, 3));
+  TW_ASSIGN_OR_RETURN(LoopRv tiles, FuseFirst(sch, {rows[0], n, rows[1]}, 3));
   if (cluster) TW_RETURN_IF_ERROR(sch.Bind(*cluster, "clusterCtaIdx.x"));
-  return sch.Bind(tiles, "blockIdx.x");
+  const bool stays = tiling.turns > 1;
+  if (loops.batch && stays) {
+    TW_ASSIGN_OR_RETURN(tiles, sch.Fuse({*loops.batch, tiles}));
+  }
+  if (loops.batch && !stays) TW_RETURN_IF_ERROR(sch.Bind(*loops.batch, "blockIdx.z"));
+  TW_RETURN_IF_ERROR(sch.Bind(tiles, "blockIdx.x"));
+  if (!stays) return Done();
+  return sch.Annotate(tiles, kSharingBlocks, tiling.SharingBlocks(*AsInt(LoopOf(sch, tiles).extent)));
 }
 
 // Whether pairs of columns lie side by side in what is stored, none of them half outside.
@@ -86,22 +58,15 @@ bool StoresPairs(const WarpgroupProduct& product, const ProductBlocks& blocks, i
 
 // Sums go to memory by lanes, or through shared memory.
 Outcome<Done> StoreSums(Schedule& sch, const WarpgroupProduct& product, const WarpgroupTiling& tiling,
-                        const ProductBlocks& blocks, const Tiled& tiled, LoopRv warpgroup, const Target& target,
-                        Choices& choices) {
+                        const ProductBlocks& blocks, const DividedProduct& tiled, LoopRv warpgroup,
+                        const Target& target) {
   const bool pairs = StoresPairs(product, blocks, tiling.parts);
-  if (!tiled.stored) return StoreResults(sch, tiled.product, tiled.stored, warpgroup, pairs);
-  const MatrixSizes& sizes = product.plan.sizes;
-  const ResultTile tile = {.rows = std::min(tiling.tile.m, sizes.m),
-                           .columns = std::min(tiling.tile.n, sizes.n),
-                           .warpgroups = tiling.warpgroups,
-                           .divides = sizes.m % tiling.tile.m == 0 && sizes.n % tiling.tile.n == 0};
-  TW_ASSIGN_OR_RETURN(const ResultStores stores,
-                      ChooseStores(sch, product.plan.name, product.result, tile, target, choices));
-  if (stores == ResultStores::kLanes) return StoreResults(sch, tiled.product, tiled.stored, warpgroup, pairs);
+  const ResultTile tile = ResultTileOf(product.plan.sizes, tiling.tile, tiling.warpgroups);
+  if (tiling.stores == ResultStores::kLanes) return StoreResults(sch, tiled.product, tiled.stored, warpgroup, pairs);
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch.GetLoops(tiled.product));
   const auto inner = std::ranges::find_if(
       loops, [&](const LoopRv& loop) { return LoopOf(sch, loop).var.same_as(LoopOf(sch, warpgroup).var); });
-  return StageResults(sch, tiled.product, *tiled.stored, *std::prev(inner), warpgroup, tile, stores, target);
+  return StageResults(sch, tiled.product, *tiled.stored, *std::prev(inner), warpgroup, tile, tiling.stores, target);
 }
 
 // All threads copy together; the engine does it for them where a producer has the copies.
@@ -150,14 +115,14 @@ Outcome<Done> ScheduleWarpgroupTiles(Schedule& sch, BlockRv block, const Product
   const int64_t rows = tile.Rows(), depth = tile.instruction->k;
   TW_ASSIGN_OR_RETURN(ProductBlocks blocks,
                       MakeWarpgroupBlocks(sch, block, product, tiling.tile, product.way.by_depth));
-  TW_ASSIGN_OR_RETURN(const Tiled tiled, DivideDepth(sch, blocks, tiling.parts));
+  TW_ASSIGN_OR_RETURN(const DividedProduct tiled, DivideDepth(sch, blocks, tiling.parts));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> i, sch.Split(tiled.loops.m, {Value(), tiling.warpgroups, rows}));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> j, sch.Split(tiled.loops.n, {Value(), tiling.tile.n}));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> k, sch.Split(tiled.loops.k, {Value(), tiling.tile.k / depth, depth}));
   TW_RETURN_IF_ERROR(sch.Reorder({i[0], j[0], i[1], k[0], k[1], i[2], j[1], k[2]}));
   TW_RETURN_IF_ERROR(BindInGroups(sch, tiled.loops, i[0], j[0], tiling));
   TW_RETURN_IF_ERROR(sch.Bind(i[1], "threadIdx.y"));
-  TW_RETURN_IF_ERROR(StoreSums(sch, product, tiling, blocks, tiled, i[1], target, choices));
+  TW_RETURN_IF_ERROR(StoreSums(sch, product, tiling, blocks, tiled, i[1], target));
   TW_RETURN_IF_ERROR(CopyTiles(sch, product, tiling, tiled.product, k[0], blocks));
   TW_RETURN_IF_ERROR(TensorizeTiles(sch, product, tiling.tile.n, tiled.product, k[0], i[2]));
   TW_RETURN_IF_ERROR(PipelineCopies(sch, k[0], tiling.stages));

@@ -119,7 +119,7 @@ TEST(ResultWay, OfProducts) {
 TEST(WarpgroupTiling, IsPrinted) {
   WarpgroupTiling tiling{.tile = {128, 256, 64}, .warpgroups = 2, .stages = 4, .group = 16};
   tiling.cluster.m = 2;
-  EXPECT_EQ(ToString(tiling), "128x256x64 tiles, 2 warpgroups, 1 parts, cluster 2x1, 4 stages, groups of 16");
+  EXPECT_EQ(ToString(tiling), "128x256x64 tiles, 2 warpgroups, 1 parts, cluster 2x1, 4 stages, groups of 16, 1 turns");
 }
 
 TEST(WarpgroupTiling, IsPreferredByTheEstimate) {
@@ -129,9 +129,13 @@ TEST(WarpgroupTiling, IsPreferredByTheEstimate) {
   const WarpgroupTiling large = tiling_of(4096, 4096, 4096), deep = tiling_of(64, 512, 8192);
   EXPECT_EQ(large.warpgroups * 64, large.tile.m) << ToString(large);
   EXPECT_EQ(large.parts, 1) << ToString(large);
-  EXPECT_EQ(large.cluster.Blocks(), 1) << ToString(large);
+  // Blocks stay: those of a cluster go on together.
+  EXPECT_EQ(large.cluster.Blocks(), 2) << ToString(large);
+  EXPECT_EQ(large.turns, 4) << ToString(large);
   EXPECT_GE(large.tile.m * large.tile.n, 128 * 128) << ToString(large);
+  EXPECT_EQ(tiling_of(1024, 1024, 1024).turns, 1);
   // Few tiles leave cores idle.
+  EXPECT_EQ(deep.turns, 1) << ToString(deep);
   EXPECT_GT(deep.parts, 1) << ToString(deep);
 }
 

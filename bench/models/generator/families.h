@@ -21,6 +21,15 @@ GeneratedModel GenerateResidualNorm(const GeneratorOptions& options);
 GeneratedModel GenerateMaskedSoftmax(const GeneratorOptions& options);
 GeneratedModel GenerateBiasGelu(const GeneratorOptions& options);
 
+// A language model with weights of four bits and a cache of keys and values, by the attention of com.microsoft or in
+// plain operators.
+struct DecoderSize {
+  std::string name;
+  int64_t width = 2048, layers = 8, heads = 32, shared_heads = 8, hidden = 5632, words = 32000, positions = 8192;
+  bool plain = false;
+};
+GeneratedModel GenerateDecoder(const DecoderSize& size, const GeneratorOptions& options);
+
 GeneratedModel GenerateUnrolledLstm(const GeneratorOptions& options);
 GeneratedModel GenerateUnrolledDense(const GeneratorOptions& options);
 GeneratedModel GenerateElementwiseChain(const GeneratorOptions& options);

@@ -17,6 +17,7 @@ ABSL_FLAG(uint64_t, seed, 1, "of the weights");
 ABSL_FLAG(int64_t, batch, 1, "extent of the batch");
 ABSL_FLAG(int64_t, sequence, 256, "tokens of the language models, at most 512");
 ABSL_FLAG(std::string, dtype, "f32", "of inputs, weights and outputs: f32, f16 or bf16");
+ABSL_FLAG(int64_t, accuracy_level, 0, "of the products of the decoders: 4 allows activations of eight bits");
 ABSL_FLAG(bool, tiny, false, "small versions, for tests");
 ABSL_FLAG(bool, symbolic, false, "batch and sequence are symbolic dimensions of the files");
 
@@ -36,6 +37,7 @@ int main(int argc, char** argv) {
                                         .sequence = absl::GetFlag(FLAGS_sequence),
                                         .symbolic = absl::GetFlag(FLAGS_symbolic),
                                         .type = type->second,
+                                        .accuracy_level = absl::GetFlag(FLAGS_accuracy_level),
                                         .tiny = absl::GetFlag(FLAGS_tiny)};
   if (options.batch < 1 || options.sequence < 1 || options.sequence > 512) {
     std::cerr << "--batch must be positive and --sequence in [1, 512]\n";

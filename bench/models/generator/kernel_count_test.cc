@@ -15,8 +15,10 @@ struct Counts {
 
 // Nothing is compiled.
 Counts CountKernels(const GeneratedModel& model, const Target& target, graph::FusionReport* report) {
-  const auto loaded = graph::OnnxModel::Load(
-      FileOf(model.proto), {.executor = {.kernels = {.target = target}, .interpret = true}, .report = report});
+  const auto loaded =
+      graph::OnnxModel::Load(FileOf(model.proto), {.likely = {{"batch", {1}}, {"sequence", {256}}},
+                                                   .executor = {.kernels = {.target = target}, .interpret = true},
+                                                   .report = report});
   if (!loaded.ok()) return ADD_FAILURE() << loaded.status(), Counts();
   Counts counts{.kernels = graph::CountProgramCalls((*loaded)->module())};
   for (const auto& kernel : report->kernels) counts.nests += kernel.nests;
@@ -95,6 +97,36 @@ TEST(KernelCountOnAGpu, VitB16) {
   EXPECT_LE(counts.kernels, 130);
   EXPECT_LE(counts.nests, 149);
 }
+
+// Batch and sequence that are known at a call alone, and likely to be what they are in the other files, take no more
+// kernels and loops than constant ones.
+using Generate = GeneratedModel (*)(const GeneratorOptions& options);
+
+// A machine whose memory is not measured here: decisions are the same everywhere.
+Target TwoCores() {
+  Target target = *NamedTarget("x86-znver3");
+  target.cores = 2;
+  return target;
+}
+
+// `more`: loop nests that there are still more; these may only shrink.
+void ExpectNoMoreWithSymbolicSizes(const Generate& generate, int more = 0) {
+  const Target target = TwoCores();
+  graph::FusionReport constant, symbolic;
+  const Counts wanted = CountKernels(generate({}), target, &constant);
+  const Counts found = CountKernels(generate({.symbolic = true}), target, &symbolic);
+  EXPECT_LE(found.kernels, wanted.kernels) << ToString(symbolic) << ToString(constant);
+  EXPECT_LE(found.nests, wanted.nests + more) << ToString(symbolic) << ToString(constant);
+}
+
+GeneratedModel TwoLayersOfBert(const GeneratorOptions& options) {
+  return GenerateBert(TransformerSize{.name = "two", .layers = 2}, options);
+}
+
+TEST(SymbolicKernelCount, ResNet50) { ExpectNoMoreWithSymbolicSizes(GenerateResNet50); }
+TEST(SymbolicKernelCount, MobileNetV2) { ExpectNoMoreWithSymbolicSizes(GenerateMobileNetV2); }
+// The attention of a layer is not one loop nest.
+TEST(SymbolicKernelCount, Bert) { ExpectNoMoreWithSymbolicSizes(TwoLayersOfBert, 3); }
 
 }  // namespace
 }  // namespace tilewright::bench

@@ -52,6 +52,29 @@ const Named& Unrolled() {
   return *unrolled;
 }
 
+GeneratedModel Decoder(DecoderSize size, const GeneratorOptions& options) {
+  if (options.tiny) {
+    size = {.name = size.name,
+            .width = 64,
+            .layers = 2,
+            .heads = 4,
+            .shared_heads = 2,
+            .hidden = 128,
+            .words = 256,
+            .positions = 1024,
+            .plain = size.plain};
+  }
+  return GenerateDecoder(size, options);
+}
+
+const Named& Decoders() {
+  static const auto* const decoders = new Named{
+      {"decoder", [](const GeneratorOptions& o) { return Decoder({.name = "decoder"}, o); }},
+      {"decoder_plain", [](const GeneratorOptions& o) { return Decoder({.name = "decoder_plain", .plain = true}, o); }},
+  };
+  return *decoders;
+}
+
 const Named& Parts() {
   static const auto* const parts = new Named{
       {"layer_norm", GenerateLayerNorm},
@@ -85,8 +108,13 @@ const std::vector<std::string>& UnrolledNames() {
   return *names;
 }
 
+const std::vector<std::string>& DecoderNames() {
+  static const auto* const names = NamesOf(Decoders());
+  return *names;
+}
+
 absl::StatusOr<GeneratedModel> GenerateModel(const std::string& name, const GeneratorOptions& options) {
-  for (const Named* named : {&Generators(), &Parts(), &Unrolled()}) {
+  for (const Named* named : {&Generators(), &Parts(), &Unrolled(), &Decoders()}) {
     for (const auto& [known, generator] : *named) {
       if (known != name) continue;
       GeneratedModel model = generator(options);
@@ -94,9 +122,10 @@ absl::StatusOr<GeneratedModel> GenerateModel(const std::string& name, const Gene
       return model;
     }
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "there is no model \"", name, "\"; there are ", absl::StrJoin(ModelNames(), ", "),
-      ", parts: ", absl::StrJoin(PartNames(), ", "), ", and loops: ", absl::StrJoin(UnrolledNames(), ", ")));
+  return absl::InvalidArgumentError(
+      absl::StrCat("there is no model \"", name, "\"; there are ", absl::StrJoin(ModelNames(), ", "),
+                   ", parts: ", absl::StrJoin(PartNames(), ", "), ", loops: ", absl::StrJoin(UnrolledNames(), ", "),
+                   ", and decoders: ", absl::StrJoin(DecoderNames(), ", ")));
 }
 
 absl::Status WriteModel(const onnx::ModelProto& model, const std::string& path) {

@@ -30,6 +30,8 @@ struct GeneratorOptions {
   bool symbolic = false;
   // The type of inputs, weights and outputs: FLOAT, FLOAT16 or BFLOAT16 of onnx::TensorProto.
   int32_t type = onnx::TensorProto::FLOAT;
+  // What MatMulNBits of the decoders allows (its attribute accuracy_level); 0: nothing.
+  int64_t accuracy_level = 0;
   // For tests: a fraction of the width and one layer of each kind.
   bool tiny = false;
 };
@@ -48,7 +50,11 @@ const std::vector<std::string>& PartNames();
 // Loops that a file writes out, which are short to run and long to load: "lstm_unrolled" of 40 steps, "dense_unrolled"
 // of 189, "elementwise_chain" of 1,000 nodes.
 const std::vector<std::string>& UnrolledNames();
-// The graph of a model, a part or a loop. An unknown name is an error that lists the known ones.
+// Language models that continue a sequence: "decoder" as ONNX Runtime GenAI's builder writes a Llama with weights of
+// four bits (GroupQueryAttention), "decoder_plain" as Optimum does (a Concat of past and present, shared heads
+// expanded). Batch, sequence and the lengths of the cache are symbolic dimensions always.
+const std::vector<std::string>& DecoderNames();
+// The graph of a model, a part, a loop or a decoder. An unknown name is an error that lists the known ones.
 absl::StatusOr<GeneratedModel> GenerateModel(const std::string& name, const GeneratorOptions& options);
 
 absl::Status WriteModel(const onnx::ModelProto& model, const std::string& path);

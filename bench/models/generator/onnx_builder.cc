@@ -1,5 +1,7 @@
 #include "bench/models/generator/onnx_builder.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 
 namespace tilewright::bench {
@@ -57,7 +59,7 @@ std::string OnnxBuilder::Weight(const std::string& name, const std::vector<int64
   for (int64_t extent : shape) size *= static_cast<size_t>(extent);
   std::string bytes(size * sizeof(float), '\0');
   auto* elements = reinterpret_cast<float*>(bytes.data());
-  const uint64_t stream = Mix(seed_ ^ Mix(++weights_));
+  const uint64_t stream = NextStream();
   for (size_t i = 0; i < size; ++i) {
     const double unit = static_cast<double>(Mix(stream + i) >> 11) * 0x1p-52 - 1;  // in [-1, 1)
     elements[i] = static_cast<float>(center + magnitude * unit);
@@ -66,7 +68,25 @@ std::string OnnxBuilder::Weight(const std::string& name, const std::vector<int64
   return name;
 }
 
+std::string OnnxBuilder::Bytes(const std::string& name, const std::vector<int64_t>& shape) {
+  size_t size = 1;
+  for (int64_t extent : shape) size *= static_cast<size_t>(extent);
+  std::string bytes(size, '\0');
+  const uint64_t stream = NextStream();
+  for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(Mix(stream + i) >> 56);
+  *Initializer(name, onnx::TensorProto::UINT8, shape).mutable_raw_data() = std::move(bytes);
+  return name;
+}
+
+uint64_t OnnxBuilder::NextStream() { return Mix(seed_ ^ Mix(++weights_)); }
+
 std::string OnnxBuilder::NextName(const std::string& stem) { return absl::StrCat(scope_, "/", stem, "_", next_++); }
+
+std::string OnnxBuilder::Floats(const std::string& name, const std::vector<int64_t>& shape,
+                                const std::vector<float>& values) {
+  Initializer(name, onnx::TensorProto::FLOAT, shape).set_raw_data(values.data(), values.size() * sizeof(float));
+  return name;
+}
 
 std::string OnnxBuilder::Scalar(float value) {
   const std::string name = NextName("Constant");
@@ -89,12 +109,26 @@ std::string OnnxBuilder::Int64s(const std::vector<int64_t>& values) {
 
 std::string OnnxBuilder::Node(const std::string& op, const std::vector<std::string>& inputs,
                               const std::vector<Attr>& attrs) {
+  return NodeOf("", op, inputs, attrs)[0];
+}
+
+std::vector<std::string> OnnxBuilder::NodeOf(const std::string& domain, const std::string& op,
+                                             const std::vector<std::string>& inputs, const std::vector<Attr>& attrs,
+                                             int count) {
+  const auto is_known = [&](const auto& import) { return import.domain() == domain; };
+  if (std::ranges::none_of(model_.opset_import(), is_known)) {
+    auto* import = model_.add_opset_import();
+    import->set_domain(domain);
+    import->set_version(1);
+  }
   onnx::NodeProto& node = *graph().add_node();
+  node.set_domain(domain);
   node.set_op_type(op);
   node.set_name(NextName(op));
   for (const std::string& input : inputs) node.add_input(input);
-  const std::string output = absl::StrCat(node.name(), "_output_0");
-  node.add_output(output);
+  std::vector<std::string> outputs;
+  for (int i = 0; i < count; ++i) outputs.push_back(absl::StrCat(node.name(), "_output_", i));
+  for (const std::string& output : outputs) node.add_output(output);
   for (const auto& [name, value] : attrs) {
     onnx::AttributeProto& attr = *node.add_attribute();
     attr.set_name(name);
@@ -109,7 +143,7 @@ std::string OnnxBuilder::Node(const std::string& op, const std::vector<std::stri
       for (int64_t integer : std::get<std::vector<int64_t>>(value)) attr.add_ints(integer);
     }
   }
-  return output;
+  return outputs;
 }
 
 void OnnxBuilder::Output(const std::string& name, const std::string& value, const Dims& dims, int32_t type) {

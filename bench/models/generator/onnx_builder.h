@@ -32,12 +32,20 @@ class OnnxBuilder {
   // Uniform in [center - magnitude, center + magnitude].
   std::string Weight(const std::string& name, const std::vector<int64_t>& shape, double magnitude, double center = 0);
   // Initializers with given elements; scalars have no dimension.
+  std::string Floats(const std::string& name, const std::vector<int64_t>& shape, const std::vector<float>& values);
   std::string Scalar(float value);
   std::string Int64Scalar(int64_t value);
   std::string Int64s(const std::vector<int64_t>& values);
+  // Bytes of any value.
+  std::string Bytes(const std::string& name, const std::vector<int64_t>& shape);
 
   // Gives the name of the result. Nodes are named by the scope, the operator and a number.
   std::string Node(const std::string& op, const std::vector<std::string>& inputs, const std::vector<Attr>& attrs = {});
+  // Gives the names of `count` results of an operator of another domain, at version 1 of it. An input may be "",
+  // which is an absent one.
+  std::vector<std::string> NodeOf(const std::string& domain, const std::string& op,
+                                  const std::vector<std::string>& inputs, const std::vector<Attr>& attrs,
+                                  int count = 1);
   // What nodes are named after from here on: "/layer1/layer1.0".
   void set_scope(std::string scope) { scope_ = std::move(scope); }
   // Names the value, which a node of this builder made, as an output.
@@ -50,6 +58,7 @@ class OnnxBuilder {
   onnx::GraphProto& graph() { return *model_.mutable_graph(); }
   onnx::TensorProto& Initializer(const std::string& name, int32_t type, const std::vector<int64_t>& shape);
   std::string NextName(const std::string& stem);
+  uint64_t NextStream();
 
   onnx::ModelProto model_;
   const uint64_t seed_;

@@ -33,7 +33,8 @@ class SizedLibrary : public testing::TestWithParam<std::string> {
     model_ = *std::move(model);
     ASSERT_NE(model_->executor().planned(), nullptr);
     const std::string path = absl::StrCat(testing::TempDir(), "/sized_", name, ".so");
-    const absl::Status status = graph::ExportFunction(*model_->executor().planned(), {.name = "model", .path = path});
+    const absl::Status status =
+        graph::ExportFunction(*model_->executor().planned(), {.name = "model", .path = path, .target = HostTarget()});
     ASSERT_TRUE(status.ok()) << status;
     library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     ASSERT_NE(library_, nullptr) << dlerror();

@@ -122,7 +122,8 @@ class Nodes {
     const std::string file = folder.path() + "/node.onnx", symbolic = folder.path() + "/symbolic.onnx";
     TW_RETURN_IF_ERROR(WriteModel(node.model, file));
     ModelRun run({.name = node.text, .file = file}, pool_, cpus_, gauge_,
-                 {.peers = absl::GetFlag(FLAGS_peers),
+                 {.target = HostTarget(),
+                  .peers = absl::GetFlag(FLAGS_peers),
                   .seconds = absl::GetFlag(FLAGS_seconds),
                   .block_nanoseconds = kBlockNanoseconds,
                   .tolerance = node.tolerance,
@@ -188,7 +189,7 @@ int Main(const std::vector<std::string>& arguments, char** argv) {
   Report head = {.machine = DescribeMachine(num_threads),
                  .peak = MeasurePeak(pool),
                  .commit = CurrentCommit(),
-                 .command = absl::StrJoin(arguments, " ")};
+                 .command = absl::StrCat("bazel run -c opt //bench:nodes -- ", absl::StrJoin(arguments, " "))};
   const OtherLoad other_load;
   Nodes nodes(pool, *cpus);
   for (size_t i = 0; i < cases->size(); ++i) {
@@ -215,7 +216,7 @@ int main(int argc, char** argv) {
       "Measures models of one node of every operator against other engines.\n"
       "  nodes --filter='^Conv ' --seconds=2\n"
       "  nodes --symbolic --json=results.json");
-  const std::vector<std::string> arguments(argv, argv + argc);
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
   const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
   if (rest.size() > 1) return Fail(2, absl::StrCat("unexpected argument '", rest[1], "'"));
   return Main(arguments, argv);

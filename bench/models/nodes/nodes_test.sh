@@ -24,7 +24,8 @@ grep -q 'A test.' "${TEST_TMPDIR}/out.md"
 # The table of the repository, filtered.
 "${nodes}" --filter='^Trilu x=n8' --seconds=0.1 --peers= > "${TEST_TMPDIR}/out.txt" 2> "${TEST_TMPDIR}/err.txt"
 grep -q '1 of 1: Trilu' "${TEST_TMPDIR}/err.txt"
-"${nodes}" --filter='^Trilu x=n8' --files="${TEST_TMPDIR}/files" | grep -q '0.onnx  Trilu'
+"${nodes}" --filter='^Trilu x=n8' --files="${TEST_TMPDIR}/files" > "${TEST_TMPDIR}/out.txt"
+grep -q '0.onnx  Trilu' "${TEST_TMPDIR}/out.txt"
 [ -s "${TEST_TMPDIR}/files/0.onnx" ]
 if "${nodes}" --filter='nothing like it' 2> "${TEST_TMPDIR}/err.txt"; then exit 1; fi
 grep -q 'no case is left' "${TEST_TMPDIR}/err.txt"

@@ -9,8 +9,8 @@
 //
 // The callable is called once for each thread. Kernels are text that includes device/kernel.h.
 //
-// A faulty access is reported and not done (reads give zeros), and the kernel goes on; after a deadlock, a divergence or
-// too many instructions it ends. Asynchronous work is done as late as the program allows; with a seed, threads and
+// A faulty access is reported and not done (reads give zeros), and the kernel goes on; after a deadlock, a divergence
+// or too many instructions it ends. Asynchronous work is done as late as the program allows; with a seed, threads and
 // asynchronous work take turns at random instead, and a right kernel gives the same values for every seed.
 //
 // Launches on different operating-system threads are independent of each other.
@@ -64,8 +64,8 @@ struct LaunchOptions {
   Dim grid, block, cluster;
   uint32_t shared_bytes = 0;  // dynamic
   DeviceLimits device;
-  // Clusters that run at once. Blocks of others have ended or not begun: a kernel whose blocks wait for each other needs
-  // all of them, others run faster with one.
+  // Clusters that run at once. Blocks of others have ended or not begun: a kernel whose blocks wait for each other
+  // needs all of them, others run faster with one.
   uint64_t concurrent_clusters = 1;
   uint32_t registers = 0;        // of a thread at entry, for setmaxnreg; 0: as many as the block leaves room for
   uint64_t seed = 0;             // 0: in order, asynchronous work late

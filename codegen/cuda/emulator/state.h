@@ -1,4 +1,5 @@
-// What exists while a kernel runs: clusters of blocks of threads, and the objects that they share. Internal to the emulator.
+// What exists while a kernel runs: clusters of blocks of threads, and the objects that they share. Internal to the
+// emulator.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Tensor maps, as cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col make them. Every rule of those functions is checked
-// here, so that a map that a driver would refuse never leaves a test. Dimensions are innermost first.
+// Tensor maps, as cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col make them. Every rule of those functions is
+// checked here, so that a map that a driver would refuse never leaves a test. Dimensions are innermost first.
 //
 //   ASSIGN_OR_RETURN(TwTensorMap map, EncodeTiled({.type = MapType::kF16, .address = a, .extents = {K, M},
 //                                                  .strides = {K * 2}, .box = {64, 128}, .swizzle_bytes = 128}));

@@ -115,6 +115,9 @@ class Planter {
 
   // What frees a stage comes first, then the wait for those who use it.
   void EarlyReleases() {
+    // The group whose products are under way is released with those before it.
+    Numbers("groups[2] + ", "u <", [](int64_t n) { return n == 0 ? 0 : n - 1; });
+    std::erase_if(sites_, [&](const Site& site) { return absl::StrContains(site.place, "groups[2] + 0u"); });
     for (size_t i = 0; i < lines_.size(); ++i) {
       const absl::string_view line = absl::StripAsciiWhitespace(lines_[i]);
       const bool waits = absl::StartsWith(line, "tw::wgmma_wait<"), barrier = line == "__syncthreads();";

@@ -37,7 +37,7 @@ bool IsNumber(const Expr& e) {
   return offset && IsNumber(binary->a) && IsFinite(binary->b);
 }
 
-// What is rounded, with the limits that saturating does not apply; null where `e` is no rounded number between two
+// What is rounded, with the limits that saturating does not apply; null where `e` is not a rounded number between two
 // limits within those of the type.
 Expr BeforeSaturating(const Expr& e, double low, double high) {
   std::vector<const BinaryNode*> limits;  // the outermost one first

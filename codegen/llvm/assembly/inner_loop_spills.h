@@ -14,8 +14,8 @@ struct AssemblySyntax {
   bool (*is_store)(std::string_view line);                    // of a move
 };
 
-// Moves to or from the stack inside of innermost loops. Loops that store vectors elsewhere, which are no sums, may have
-// some for each of these.
+// Moves to or from the stack inside of innermost loops. Loops that store vectors elsewhere, which are not sums, may
+// have some for each of these.
 int CountInnerLoopVectorSpills(std::string_view assembly, const AssemblySyntax& syntax);
 
 }  // namespace tilewright

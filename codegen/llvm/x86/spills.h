@@ -9,7 +9,7 @@
 namespace tilewright {
 
 // Moves of vector registers to or from the stack inside of innermost loops, in x86 assembly as EmitAssembly gives it.
-// Loops that store vectors elsewhere, which are no sums, may have some for each of these.
+// Loops that store vectors elsewhere, which are not sums, may have some for each of these.
 int CountInnerLoopVectorSpills(std::string_view assembly);
 
 }  // namespace tilewright

@@ -41,7 +41,7 @@ TEST(Spills, KnowsWhetherAFunctionHasAFrame) {
   EXPECT_EQ(CountInnerLoopVectorSpills(std::string("with:\n\tmovq\t%rsp, %rbp\n\tretq\nwithout:") + loop), 0);
 }
 
-// Results that are stored in the loop are no sums that are kept on the stack.
+// Results that are stored in the loop are not sums that are kept on the stack.
 TEST(Spills, AllowsSomeForEachVectorThatIsStored) {
   std::string loop = ".LBB0_1:\n";
   for (int i = 0; i < 7; ++i) loop += "\tvmovups\t64(%rsp), %zmm1\n";

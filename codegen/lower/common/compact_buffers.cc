@@ -94,7 +94,11 @@ class TouchedCollector : public ScopedMutator {
   }
   Stmt MutateBlockRealize(const BlockRealizeNode* op, const Stmt& self) override {
     for (const MatchBuffer& match : op->block->match_buffers) {
-      if (match.source.buffer.same_as(buffer_)) Add(match.source);
+      if (match.source.buffer.same_as(buffer_)) {
+        Add(match.source);
+      } else {
+        touched_.address_taken |= match.source.buffer->data.same_as(buffer_->data);
+      }
     }
     return ScopedMutator::MutateBlockRealize(op, self);
   }

@@ -1,9 +1,9 @@
 // Attributes by which implementations of intrinsics say which instruction of the GPU does what their body says.
 //
-//   with T.attr(0, "cuda.instruction", T.cuda.ldmatrix_x4(...)):       the call does what the body does
-//   with T.attr(0, "cuda.value", T.cuda.dp4a(...)):                    what the one store in the body stores
-//   with T.attr(0, "cuda.registers", 8):                               the iterations of the loop in it are registers of
-//                                                                      the lane, from this one on
+//   with T.attr(0, "cuda.instruction", T.cuda.ldmatrix_x4(...)):      the call does what the body does
+//   with T.attr(0, "cuda.value", T.cuda.dp4a(...)):                   what the one store in the body stores
+//   with T.attr(0, "cuda.registers", 8):                              the iterations of the loop in it are registers of
+//                                                                     the lane, from this one on
 //
 // Analyses look at the bodies, which are exact; codegen/lower/gpu/select_instructions.h takes the instructions at the
 // end.

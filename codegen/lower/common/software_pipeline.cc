@@ -140,12 +140,16 @@ Buffer Multiplied(const Buffer& buffer, int64_t versions) {
 // One pipelined loop.
 class Pipeline {
  public:
-  Pipeline(const ForNode* loop, arith::Analyzer* analyzer, uint32_t* next_id, const Target& target)
+  // `before`: how often the loop has run before.
+  Pipeline(const ForNode* loop, const Expr& before, arith::Analyzer* analyzer, uint32_t* next_id, const Target& target)
       : loop_(loop),
         analyzer_(*analyzer),
         next_id_(next_id),
         selector_(target.gpu_part()),
-        asynchronous_(target.is_gpu()) {}
+        asynchronous_(target.is_gpu()),
+        roles_(asynchronous_ && loop->annotations.contains(kPipelineRoles)) {
+    if (roles_ && before) first_ = CastTo(loop->var.dtype(), before) * Extent();
+  }
 
   absl::StatusOr<Stmt> Expand() {
     Read();
@@ -153,8 +157,7 @@ class Pipeline {
     TW_RETURN_IF_ERROR(CheckOrder());
     TW_RETURN_IF_ERROR(MultiplyBuffers());
     Stmt result = Sequence({Prologue(), Body(), Epilogue()});
-    const bool roles = asynchronous_ && loop_->annotations.contains(kPipelineRoles);
-    if (roles) result = Stmt(new AttrStmtNode(Expr(0), kWarpRoles, Expr(1), std::move(result)));
+    if (roles_) result = Stmt(new AttrStmtNode(Expr(0), kWarpRoles, Expr(1), std::move(result)));
     for (auto it = allocations_.rbegin(); it != allocations_.rend(); ++it) {
       Annotations annotations = (*it)->annotations;
       annotations.erase(kDoubleBuffer);
@@ -313,7 +316,7 @@ class Pipeline {
   Stmt Execute(const Statement& statement, const Expr& number, bool exists) {
     const Expr iteration = analyzer_.Simplify(number);
     if (!exists && analyzer_.CanProveLessEqual(Extent(), iteration)) return Sequence({});
-    selector_.iteration = iteration;
+    selector_.iteration = first_ ? arith::Simplify(first_ + iteration) : iteration;
     Stmt body = CopyWithFreshNames(selector_.Mutate(statement.body), next_id_);
     body = Substitute(body, {{loop_->var, analyzer_.Simplify(loop_->min + iteration)}});
     if (exists || analyzer_.CanProveLess(iteration, Extent())) return body;
@@ -439,7 +442,8 @@ class Pipeline {
   std::vector<Statement> statements_;
   int64_t last_stage_ = 0;
   VersionSelector selector_;
-  const bool asynchronous_;
+  const bool asynchronous_, roles_;
+  Expr first_;  // iterations before this loop, whose copies may be under way when it begins; null: 0
   std::set<int64_t> async_stages_;
 };
 
@@ -453,17 +457,32 @@ class Injector : public ScopedMutator {
 
  protected:
   Stmt MutateFor(const ForNode* op, const Stmt& self) override {
+    const Expr outer = before_;
+    before_ = BeforeInside(op);
     Stmt mutated = ScopedMutator::MutateFor(op, self);
+    before_ = outer;
     if (!op->annotations.contains(kPipelineStage) || !status.ok()) return mutated;
-    absl::StatusOr<Stmt> expanded = Pipeline(cast<ForNode>(mutated), &analyzer_, &next_id_, target_).Expand();
+    absl::StatusOr<Stmt> expanded = Pipeline(cast<ForNode>(mutated), outer, &analyzer_, &next_id_, target_).Expand();
     if (expanded.ok()) return *std::move(expanded);
     status = expanded.status();
     return mutated;
   }
 
  private:
+  // How often a block has run the body of the loop, with the loops around it, when an iteration begins.
+  Expr BeforeInside(const ForNode* op) const {
+    if (op->kind == ForKind::kSerial || op->kind == ForKind::kUnrolled) {
+      const Expr iteration = op->var - op->min;
+      return before_ ? before_ * CastTo(op->var.dtype(), op->extent) + iteration : iteration;
+    }
+    const auto sharing = op->annotations.find(kSharingBlocks);
+    if (op->kind != ForKind::kThreadBound || sharing == op->annotations.end()) return before_;
+    return FloorDiv(op->var, CastTo(op->var.dtype(), std::get<Expr>(sharing->second.value)));
+  }
+
   uint32_t next_id_;
   const Target& target_;
+  Expr before_;  // null: it has not
 };
 
 }  // namespace

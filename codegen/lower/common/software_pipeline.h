@@ -16,6 +16,9 @@
 // A buffer that is allocated in the loop gets as many versions as iterations use it at the same time, and moves out of
 // the loop; a double-buffered one (storage_annotations.h) has at least two.
 //
+// A pipeline with roles (software_pipeline_roles) that runs several times, in loops around it, takes the versions of
+// its buffers in turn over all of its runs: copies of the next run may begin while the last of this one are used.
+//
 // Programs mean what they mean without the annotations. Refused is an order that could change that: when two statements
 // that touch the same memory, one of them writing, would change their order (of different iterations too, where their
 // regions are not known to be apart); and what cannot be multiplied: a buffer whose address is taken, that a layout

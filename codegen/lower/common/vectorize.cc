@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "base/check.h"
+#include "codegen/lower/common/certain_loads.h"
 #include "codegen/lower/common/idle_lanes.h"
 #include "codegen/lower/common/scoped_mutator.h"
 #include "ir/analysis.h"
@@ -148,11 +149,12 @@ class LaneExpander : public Mutator {
     Expr true_value = Vector(op->true_value), false_value = Vector(op->false_value);
     return ok_ ? Expr(new SelectNode(condition, std::move(true_value), std::move(false_value))) : self;
   }
-  Expr MutateLoad(const LoadNode* op, const Expr&) override {
+  Expr MutateLoad(const LoadNode* op, const Expr& self) override {
     if (op->predicate || op->buffer->dtype.lanes() > 1) return Unsupported(Expr(op));
     if (mask_ && !op->dtype().is_scalar()) return Unsupported(Expr(op));
     Expr index = Mutate(op->indices[0]);
-    Expr mask = IsWholeInRegisters(op->buffer, index) ? Expr() : mask_;
+    const bool whole = IsWholeInRegisters(op->buffer, index), certain = mask_ && certain_.contains(self);
+    Expr mask = whole ? Expr() : certain ? mask_of_store_ : mask_;
     return op->buffer.Load({index}, mask);
   }
   Expr MutateLet(const LetNode* op, const Expr&) override {
@@ -183,6 +185,8 @@ class LaneExpander : public Mutator {
     const bool one_element = !Depends(op->indices[0]);
     if (op->predicate || one_element || op->buffer->dtype.lanes() > 1) return Unsupported(self);
     if (mask_ && !op->value.dtype().is_scalar()) return Unsupported(self);
+    certain_ = CertainLoads(op->value);
+    mask_of_store_ = mask_;
     Expr value = Vector(op->value), index = Mutate(op->indices[0]);
     // Vectors that do not lie next to each other have no common index.
     if (!ok_ || index.dtype().lanes() != value.dtype().lanes()) return Unsupported(self);
@@ -301,9 +305,17 @@ class LaneExpander : public Mutator {
   // Whether to look into the operands too.
   bool IsGuarded(const Expr& e) {
     const auto* op = dyn_cast<BinaryNode>(e);
-    const bool may_fail = isa<LoadNode>(e) || (op != nullptr && MayTrap(*op));
+    const auto* load = dyn_cast<LoadNode>(e);
+    const bool may_fail = load != nullptr ? !certain_.contains(e) && !IsInside(*load) : op != nullptr && MayTrap(*op);
     if (may_fail && e.dtype().is_scalar() && !Depends(e)) ok_ = false;
     return ok_ && !IsIndexOf(e);
+  }
+  // Whether the element is one of the buffer's, whatever the lanes' conditions are. Memory that threads share may not
+  // hold it yet.
+  bool IsInside(const LoadNode& load) const {
+    const std::optional<int64_t> size = AsInt(load.buffer->shape[0]);
+    const arith::Bounds at = analyzer_->ConstBounds(load.indices[0]);
+    return load.buffer->scope.kind() == MemoryKind::kGlobal && size && at.min >= 0 && at.max < *size;
   }
   // The indices of loads by lane, which divide by sizes, are computed for all lanes.
   static bool IsIndexOf(const Expr& e) {
@@ -362,6 +374,9 @@ class LaneExpander : public Mutator {
   arith::Analyzer* analyzer_;
   VarMap lets_;
   Expr mask_;  // null: all lanes
+  // What the store at hand loads whatever its conditions are, and the mask then.
+  CertainLoads certain_;
+  Expr mask_of_store_;
   bool ok_ = true;
 };
 

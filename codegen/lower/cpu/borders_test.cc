@@ -72,7 +72,7 @@ def main(A: T.Buffer((3, 60), "float32")):
   EXPECT_THAT(body, HasSubstr("for j in range(12):\n                A[f // 4, j + 48] = T.float32(0)"));
 }
 
-// What one stage meets at a border is no reason to repeat the others; those that registers connect stay together.
+// What one stage meets at a border is not a reason to repeat the others; those that registers connect stay together.
 TEST(LoopPartition, BranchesOverStagesOneByOne) {
   const auto partition = [](const std::string& scope) {
     return Body(PartitionLoops(Opaque(R"(

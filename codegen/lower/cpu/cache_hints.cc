@@ -102,7 +102,7 @@ class PrefetchSecondReads : public StmtMutator {
   std::unordered_map<const VarNode*, int> reads_;  // in how many stages
 };
 
-// 0 for what is no number.
+// 0 for what is not a number.
 int64_t AsInteger(const Annotation& annotation) {
   const auto* value = std::get_if<Expr>(&annotation.value);
   return value == nullptr ? 0 : AsInt(*value).value_or(0);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "codegen/lower/common/pass_testing.h"
+#include "codegen/lower/cpu/mask_bytes.h"
 #include "codegen/lower/cpu/mask_late.h"
 #include "codegen/lower/cpu/signed_dots.h"
 
@@ -144,6 +145,30 @@ TEST(MaskLate, FlipsWhereGroupsAreUsed) {
   // Flipped once, and not the other time.
   const Function mixed = FlippedGroup(kFlipped, "T.reinterpret(\"uint8x4\", A[0:4])");
   EXPECT_TRUE(MaskLate(mixed)->body.same_as(mixed->body));
+}
+
+constexpr char kUnpacked[] = R"(
+@T.prim_func
+def main(A: T.Buffer((4,), "int8"), Q: T.Buffer((32,), "uint8"), C: T.Buffer((16,), "int32")):
+    with T.block("root"):
+        W = T.alloc_buffer((64,), "uint8", scope="register")
+        V = T.alloc_buffer((32,), "uint8", scope="register")
+        W[0:32] = Q[0:32] & T.Broadcast(T.uint8(15), 32)
+        W[32:64] = Q[0:32] >> T.Broadcast(T.uint8(4), 32)
+        V[0:32] = Q[0:32]
+        C[0:8] = T.dot_add(C[0:8], T.Broadcast(A[0:4], 8), W[32:64])
+        C[8:16] = T.dot_add(C[8:16], T.Broadcast(A[0:4], 8), V[0:32])
+)";
+
+TEST(MaskBytes, ThatAreKnownToBeBelow128) {
+  const std::string body = Body(MaskBytes(Opaque(kUnpacked), *NamedTarget("x86-haswell")));
+  EXPECT_THAT(body, HasSubstr("W[32:64] & T.Broadcast(T.uint8(127), 32))"));
+  EXPECT_THAT(body, HasSubstr("V[0:32])"));
+}
+
+TEST(MaskBytes, NotWhereAnInstructionAddsFourProducts) {
+  const Function function = Opaque(kUnpacked);
+  EXPECT_EQ(Body(MaskBytes(function, *NamedTarget("x86-znver4"))), Body(function));
 }
 
 TEST(LowerSignedDots, LeavesOtherTargetsAlone) {

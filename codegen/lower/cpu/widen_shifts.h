@@ -4,7 +4,8 @@
 //
 // =>
 //
-//   T.Cast("float32x16", T.Cast("int32x16", A[0:16]) >> T.Cast("int32x16", s) & T.Cast("int32x16", T.Broadcast(15, 16)))
+//   wide = T.Cast("int32x16", A[0:16])
+//   T.Cast("float32x16", wide >> T.Cast("int32x16", s) & T.Cast("int32x16", T.Broadcast(15, 16)))
 //
 // Processors of x86 shift such bytes in words of 16 bits, which have to be widened and narrowed again. For elements of
 // 8 and 16 bits that are converted to 32, on targets that do not shift bytes (ShiftsBytes).

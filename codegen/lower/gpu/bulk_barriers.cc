@@ -44,6 +44,76 @@ bool Calls(const Stmt& s, const Predicate& is_meant) {
 bool IsCpAsync(const CallNode& call) { return cuda::RoleOfCall(call.op) == cuda::CallRole::kAsyncCopy; }
 bool IsMulticast(const CallNode& call) { return call.op == kBulkMulticast; }
 
+bool IsSync(const Stmt& s, SyncKind kind) {
+  const auto* sync = dyn_cast<SyncNode>(s);
+  return sync != nullptr && sync->sync == kind;
+}
+
+// Whether a kernel's pipeline with roles, which has this many barriers, runs in a loop, and each wait in it is for one
+// more group, whose products come next: what earlier products read is dead when they are done.
+class RunsInLoop {
+ public:
+  bool operator()(const Stmt& body, int64_t barriers) {
+    Find(body, /*in_loop=*/false);
+    const auto left = static_cast<int64_t>(behind_.size());
+    bool one_by_one = pipelines_ == 1 && in_loop_ && before_products_ && left < barriers + (inside_.empty() ? 1 : 0);
+    for (const int64_t pending : inside_) one_by_one &= pending == barriers - 1 && left == barriers - 1;
+    for (int64_t i = 0; i < left; ++i) one_by_one &= behind_[static_cast<size_t>(i)] == left - 1 - i;
+    return one_by_one;
+  }
+
+ private:
+  void Find(const Stmt& s, bool in_loop) {
+    if (const auto* attr = dyn_cast<AttrStmtNode>(s)) {
+      if (attr->key == kWarpRoles) {
+        ++pipelines_;
+        in_loop_ = in_loop;
+        return Collect(attr->body, /*in_steps=*/false);
+      }
+      return Find(attr->body, in_loop);
+    }
+    if (const auto* loop = dyn_cast<ForNode>(s)) return Find(loop->body, true);
+    if (const auto* allocate = dyn_cast<AllocateNode>(s)) return Find(allocate->body, in_loop);
+    if (const auto* view = dyn_cast<DeclBufferNode>(s)) return Find(view->body, in_loop);
+    if (const auto* let = dyn_cast<LetStmtNode>(s)) return Find(let->body, in_loop);
+    if (const auto* branch = dyn_cast<IfNode>(s)) {
+      Find(branch->then_case, in_loop);
+      if (branch->else_case) Find(branch->else_case, in_loop);
+    }
+    if (const auto* seq = dyn_cast<SeqNode>(s)) {
+      for (const Stmt& each : seq->stmts) Find(each, in_loop);
+    }
+  }
+  // The groups that the waits of a pipeline leave in flight.
+  void Collect(const Stmt& s, bool in_steps) {
+    if (const auto* loop = dyn_cast<ForNode>(s)) return Collect(loop->body, true);
+    if (const auto* attr = dyn_cast<AttrStmtNode>(s)) return Collect(attr->body, in_steps);
+    if (const auto* branch = dyn_cast<IfNode>(s)) before_products_ &= !HasWaits(branch->then_case);
+    const auto* seq = dyn_cast<SeqNode>(s);
+    if (seq == nullptr) return;
+    for (size_t i = 0; i < seq->stmts.size(); ++i) {
+      if (!IsSync(seq->stmts[i], SyncKind::kAsyncWait)) {
+        Collect(seq->stmts[i], in_steps);
+        continue;
+      }
+      (in_steps ? inside_ : behind_).push_back(AsInt(cast<SyncNode>(seq->stmts[i])->operand).value_or(-1));
+      before_products_ &= i + 1 < seq->stmts.size() && OnlyMultiplies(seq->stmts[i + 1]);
+    }
+  }
+  static bool HasWaits(const Stmt& s) {
+    bool found = false;
+    PreOrder(s, [&](const Stmt& part) {
+      found |= IsSync(part, SyncKind::kAsyncWait);
+      return !found;
+    });
+    return found;
+  }
+
+  int pipelines_ = 0;
+  bool in_loop_ = false, before_products_ = true;
+  std::vector<int64_t> inside_, behind_;  // of waits in the loop over steps, and behind it
+};
+
 class GroupBarriers : public StmtMutator {
  public:
   using StmtMutator::Mutate;
@@ -70,7 +140,8 @@ class GroupBarriers : public StmtMutator {
     barriers_ = most + 1;
     full_ = Buffer("full", {Expr(barriers_)}, DataType::UInt(64), Scope::Parse("shared"));
     empty_ = Buffer("empty", {Expr(barriers_)}, DataType::UInt(64), Scope::Parse("shared"));
-    groups_ = Buffer("groups", {Expr(2)}, kCount, Scope::Parse("local"));
+    releases_each_ = AsksForRoles(body) && RunsInLoop()(body, barriers_);
+    groups_ = Buffer("groups", {Expr(releases_each_ ? 3 : 2)}, kCount, Scope::Parse("local"));
   }
   bool constant() const { return constant_; }
 
@@ -99,6 +170,7 @@ class GroupBarriers : public StmtMutator {
       Stmt rest = Mutate(roles->consumers);
       Stmt parts = If(producer, Sequence({MoveRegisters("cuda.setmaxnreg_dec", plan.producer_registers), copies}),
                       Sequence({MoveRegisters("cuda.setmaxnreg_inc", plan.consumer_registers), rest}));
+      if (releases_each_ && sharers_ > 1) parts = Sequence({std::move(parts), Barrier(OwnerLevel::kCluster)});
       return Stmt(new AllocateNode(empty_, {}, WithObjects(std::move(parts), plan.consumers / warp_size_ * sharers_)));
     });
     if (!status.ok()) return status;
@@ -120,6 +192,11 @@ class GroupBarriers : public StmtMutator {
                      Invoke("cuda.mbarrier_expect_tx", {Pointer(full_, At(Closed())), Expr(bytes)}),
                      Evaluate(Call(DataType::Void(), call->op, std::move(args)))});
   }
+  Stmt MutateAttrStmt(const AttrStmtNode* op, const Stmt& self) override {
+    Stmt result = StmtMutator::MutateAttrStmt(op, self);
+    const bool ends = op->key == kWarpRoles && releases_each_ && role_ == Role::kConsumers;
+    return ends ? Sequence({std::move(result), ReleaseAllBut(0)}) : result;
+  }
   // Arrivals of consumers move behind products that need none of the copies which they let begin.
   Stmt MutateSeq(const SeqNode* op, const Stmt& self) override {
     if (role_ != Role::kConsumers) return StmtMutator::MutateSeq(op, self);
@@ -127,13 +204,20 @@ class GroupBarriers : public StmtMutator {
     bool moved = false;  // the arrival of the group that was closed last
     for (size_t i = 0; i < op->stmts.size(); ++i) {
       const Stmt& each = op->stmts[i];
+      const bool last_product =
+          OnlyMultiplies(each) && (i + 1 == op->stmts.size() || !OnlyMultiplies(op->stmts[i + 1]));
+      if (releases_each_) {
+        result.push_back(Mutate(each));
+        if (last_product) result.push_back(Stmt(new AttrStmtNode(Expr(0), kEarlierRelease, Expr(1), ReleaseAllBut(1))));
+        continue;
+      }
       if (IsSync(each, SyncKind::kAsyncCommit) && !also_cp_async_ && ProductsFollow(op->stmts, i + 1)) {
         result.push_back(Store(groups_, Closed() + Const(kCount, 1), {Expr(0)}));
         moved = true;
         continue;
       }
       result.push_back(Mutate(each));
-      if (!moved || !OnlyMultiplies(each) || (i + 1 < op->stmts.size() && OnlyMultiplies(op->stmts[i + 1]))) continue;
+      if (!moved || !last_product) continue;
       const Stmt release = Release(Closed() - Const(kCount, 1));
       result.push_back(Stmt(new AttrStmtNode(Expr(0), kEarlierRelease, Expr(1), release)));
       moved = false;
@@ -146,7 +230,7 @@ class GroupBarriers : public StmtMutator {
       const bool copies = also_cp_async_ && role_ != Role::kProducer;
       return Sequence({copies ? self : Sequence({}),
                        role_ == Role::kProducer && sharers_ > 1 ? WaitUntilEmpty() : Sequence({}),
-                       role_ == Role::kConsumers  ? Release(Closed())
+                       role_ == Role::kConsumers  ? (releases_each_ ? Sequence({}) : Release(Closed()))
                        : role_ == Role::kProducer ? arrive
                                                   : If(first_thread_, arrive),
                        Store(groups_, Closed() + Const(kCount, 1), {Expr(0)})});
@@ -165,9 +249,10 @@ class GroupBarriers : public StmtMutator {
   }
 
  private:
-  // How many groups this thread has closed, and waited for.
+  // How many groups this thread has closed, waited for, and released.
   Expr Closed() const { return groups_.Load({Expr(0)}); }
   Expr Waited() const { return groups_.Load({Expr(1)}); }
+  Expr Released() const { return groups_.Load({Expr(2)}); }
   Expr At(const Expr& group) const { return FloorMod(group, Const(kCount, barriers_)); }
   static Expr Pointer(const Buffer& barriers, const Expr& barrier) {
     const Expr type = Call(DataType::UInt(64), std::string(kTypeAnnotation), {});
@@ -201,15 +286,14 @@ class GroupBarriers : public StmtMutator {
     init.push_back(Invoke("cuda.fence_mbarrier_init", {}));
     const OwnerLevel users = sharers_ > 1 ? OwnerLevel::kCluster : OwnerLevel::kBlock;
     Stmt result = Sequence({Store(groups_, Const(kCount, 0), {Expr(0)}), Store(groups_, Const(kCount, 0), {Expr(1)}),
-                            If(first_thread_, Sequence(std::move(init))),
-                            Stmt(new SyncNode(SyncKind::kBarrier, Scope::Parse("shared"), users)), std::move(body)});
+                            releases_each_ ? Store(groups_, Const(kCount, 0), {Expr(2)}) : Sequence({}),
+                            If(first_thread_, Sequence(std::move(init))), Barrier(users), std::move(body)});
     result = Stmt(new AllocateNode(groups_, {}, std::move(result)));
     return Stmt(new AllocateNode(full_, {}, std::move(result)));
   }
 
-  static bool IsSync(const Stmt& s, SyncKind kind) {
-    const auto* sync = dyn_cast<SyncNode>(s);
-    return sync != nullptr && sync->sync == kind;
+  static Stmt Barrier(OwnerLevel participants) {
+    return Stmt(new SyncNode(SyncKind::kBarrier, Scope::Parse("shared"), participants));
   }
   // Whether products come next, behind waits for copies before the last group alone.
   static bool ProductsFollow(const std::vector<Stmt>& stmts, size_t i) {
@@ -229,14 +313,19 @@ class GroupBarriers : public StmtMutator {
               Invoke("cuda.mbarrier_wait", {Pointer(empty_, At(Closed())), FloorMod(round, Const(kCount, 2))}));
   }
   // Here the kernel would copy into memory whose readers lie before: all lanes of a warp are done with it.
-  Stmt Release(const Expr& group) const {
-    const Stmt warp(new SyncNode(SyncKind::kBarrier, Scope::Parse("shared"), OwnerLevel::kWarp));
+  Stmt Release(const Expr& group) const { return If(IsReuse(group), Arrive(group)); }
+  // Groups that were waited for, but for the latest.
+  Stmt ReleaseAllBut(int latest) const {
+    return While(Released() + Const(kCount, latest) < Waited(),
+                 Sequence({Arrive(Released()), Store(groups_, Released() + Const(kCount, 1), {Expr(2)})}));
+  }
+  Stmt Arrive(const Expr& group) const {
     const Expr empty = Pointer(empty_, At(group));
     // A lane for each block.
     const Stmt arrive = sharers_ == 1 ? If(lane_ == Const(lane_.dtype(), 0), Invoke("cuda.mbarrier_arrive", {empty}))
                                       : If(lane_ < Const(lane_.dtype(), sharers_),
                                            Invoke("cuda.mbarrier_arrive_cluster", {empty, lane_}));
-    return If(IsReuse(group), Sequence({warp, arrive}));
+    return Sequence({Barrier(OwnerLevel::kWarp), arrive});
   }
 
   enum class Role : uint8_t { kAll, kProducer, kConsumers };
@@ -246,7 +335,8 @@ class GroupBarriers : public StmtMutator {
   Expr first_thread_;
   const int64_t warp_size_;
   const bool also_cp_async_;
-  const int64_t sharers_;  // blocks of a cluster that copy for each other; 1: there are none
+  const int64_t sharers_;       // blocks of a cluster that copy for each other; 1: there are none
+  bool releases_each_ = false;  // consumers release each group as soon as they are done with it
   bool constant_ = true;
   int64_t barriers_ = 1;
   Buffer full_, empty_, groups_;

@@ -32,6 +32,11 @@ namespace tilewright {
 // Consumers arrive behind products that follow the end of a group: they release what earlier products read
 // (kEarlierRelease), which are done first (order_async.h), and the latest go on.
 //
+// A pipeline with roles may run several times, in a loop around it. That would let the producer copy again when
+// consumers come to the next run. There they release each group behind the products of the next one, and the last
+// behind the pipeline: the producer begins the next run meanwhile. Such arrivals may be the last that blocks of a
+// cluster do to each other, so that all of them end together.
+//
 // After SelectInstructions. InvalidArgument: a number of groups to wait for is not a constant.
 absl::StatusOr<Function> MakeBulkBarriers(const Function& function, const GpuTarget& gpu);
 

@@ -454,5 +454,33 @@ TEST_P(Kernels, ComputeTheSame) { EXPECT_EQ(CompareLowered(ParseFunctionOrDie(Ge
 INSTANTIATE_TEST_SUITE_P(All, Kernels, ::testing::ValuesIn(kPrograms),
                          [](const auto& info) { return std::string(info.param.name); });
 
+// Four blocks share ten iterations: the memory of a block is written again for the next one.
+std::string SharedBy(const std::string& blocks) {
+  return R"(
+@T.prim_func
+def main(A: T.Buffer((10, 64), "float32"), B: T.Buffer((10, 64), "float32")):
+    S = T.alloc_buffer((64,), "float32", scope="shared")
+    for bx in T.thread_binding(10, thread="blockIdx.x", annotations={"tilewright.sharing_blocks": )" +
+         blocks + R"(}):
+        for tx in T.thread_binding(64, thread="threadIdx.x"):
+            with T.block("S"):
+                vb, vx = T.axis.remap("SS", [bx, tx])
+                S[vx] = A[vb, vx]
+        for tx in T.thread_binding(64, thread="threadIdx.x"):
+            with T.block("B"):
+                vb, vx = T.axis.remap("SS", [bx, tx])
+                B[vb, vx] = S[63 - vx]
+)";
+}
+TEST(ShareBlocks, GivesEachBlockSeveralIterations) {
+  for (const char* blocks : {"1", "4", "5", "9", "10", "16"}) {
+    EXPECT_EQ(CompareLowered(ParseFunctionOrDie(SharedBy(blocks))), absl::OkStatus()) << blocks;
+  }
+  const std::string text = Print(*LoweredTo(ParseFunctionOrDie(SharedBy("4")), "place_barriers"));
+  EXPECT_THAT(text, HasSubstr("for bx in T.thread_binding(4, thread=\"blockIdx.x\")"));
+  EXPECT_THAT(text, HasSubstr("for bx_turn in range("));
+  EXPECT_THAT(Print(*LoweredTo(ParseFunctionOrDie(SharedBy("16")))), Not(HasSubstr("_turn")));
+}
+
 }  // namespace
 }  // namespace tilewright

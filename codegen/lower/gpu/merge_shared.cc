@@ -26,6 +26,7 @@ struct Life {
   Buffer buffer;
   int64_t bytes = 0;
   int first = -1, last = -1;  // positions in the text of the kernel
+  int last_around = -1;       // the end of the outermost loop around the allocation
   int64_t offset = 0;
 };
 
@@ -84,6 +85,7 @@ class LifeFinder : public Visitor {
   void Loop(Body body) {
     starts_.push_back(position_);
     used_.emplace_back();
+    const int start = position_;
     body();
     // What the loop uses and does not allocate lives until its end.
     for (const size_t i : used_.back()) {
@@ -94,6 +96,10 @@ class LifeFinder : public Visitor {
     }
     used_.pop_back();
     starts_.pop_back();
+    if (!starts_.empty()) return;
+    for (Life& life : lives) {
+      if (life.first >= start) life.last_around = position_;
+    }
   }
   void Use(const VarNode* data) {
     const auto known = number_.find(data);
@@ -284,12 +290,15 @@ class Merger : public StmtMutator {
     }
     finder.Visit(body);
     if (status.ok()) status = finder.status;
-    // A producer writes ahead of what consumers do: what it fills lives from the beginning on. All copies are waited
-    // for before what they fill is used for the last time, so that others may have its bytes afterwards.
+    // A producer writes ahead of what consumers do: what it fills lives from the beginning on, and until the end of a
+    // loop around it, of which it begins the next iteration. All copies are waited for before what they fill is used
+    // for the last time, so that others may have its bytes afterwards.
     if (AsksForRoles(body)) {
       const std::unordered_set<const VarNode*> filled = FilledInBulk(body);
       for (Life& life : finder.lives) {
-        if (filled.contains(life.buffer->data.get())) life.first = 0;
+        if (!filled.contains(life.buffer->data.get())) continue;
+        life.first = 0;
+        life.last = std::max(life.last, life.last_around);
       }
     }
     if (!finder.lives.empty()) {

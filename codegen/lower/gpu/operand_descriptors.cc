@@ -1,5 +1,6 @@
 #include "codegen/lower/gpu/operand_descriptors.h"
 
+#include <unordered_map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,7 +12,7 @@
 namespace tilewright {
 namespace {
 
-constexpr int64_t kRowsOfSums = 64, kBytesOfK = 32;
+constexpr int64_t kRowsOfSums = 64, kBytesOfK = 32, kBytesOfRow = 16;
 
 const char* NameOf(int64_t span) {
   return span == 128  ? "tw::kSwizzle128"
@@ -28,6 +29,9 @@ class Describer : public ScopedMutator {
  protected:
   Expr MutateCall(const CallNode* op, const Expr& self) override {
     const std::optional<WgmmaCall> wgmma = AsWgmma(self);
+    if (op->op.starts_with("cuda.ldmatrix_x") || op->op.starts_with("cuda.stmatrix_x")) {
+      for (const Expr& arg : op->args) CheckRow(arg);
+    }
     if (!wgmma) return ScopedMutator::MutateCall(op, self);
     std::vector<Expr> args = op->args;
     Expr& a = args[wgmma->a()];
@@ -37,6 +41,34 @@ class Describer : public ScopedMutator {
   }
 
  private:
+  // `address`: of a row of 16 bytes, where it is that of an element.
+  void CheckRow(const Expr& address) {
+    const auto* call = dyn_cast<CallNode>(address);
+    const auto* load = call == nullptr || call->op != kAddressOf ? nullptr : dyn_cast<LoadNode>(call->args[0]);
+    if (load == nullptr) return;
+    const Expr& last = load->indices.back();
+    const int64_t elements = kBytesOfRow / load->buffer->dtype.bytes();
+    const bool begins = analyzer_.CanProveDivisible(last, Const(last.dtype(), elements));
+    if (begins && KeepsRows(load->buffer, elements)) return;
+    Refuse(absl::StrCat("rows of ", kBytesOfRow,
+                        " bytes that ldmatrix and stmatrix access do not lie together in buffer ", load->buffer->name));
+  }
+  // Whether so many neighbours in a row, from multiples of that on, lie side by side from a multiple of 16 bytes on.
+  bool KeepsRows(const Buffer& buffer, int64_t elements) {
+    const auto known = keeps_rows_.find(buffer->data.get());
+    if (known != keeps_rows_.end()) return known->second;
+    const absl::StatusOr<SharedPlaces> places = SharedPlaces::Of(buffer);
+    bool keeps = places.ok() && places->columns() % elements == 0;
+    for (int64_t part = 0; keeps && part < places->parts(); ++part) {
+      for (int64_t row = 0; keeps && row < places->rows(); ++row) {
+        for (int64_t column = 0; keeps && column < places->columns(); ++column) {
+          const int64_t inside = column % elements, first = places->At(part, row, column - inside);
+          keeps = first % kBytesOfRow == 0 && places->At(part, row, column) == first + inside * places->element_bytes();
+        }
+      }
+    }
+    return keeps_rows_[buffer->data.get()] = keeps;
+  }
   // `address`: of the tile's first element, `mn` rows or columns of the product by 32 bytes of K.
   Expr Describe(const Expr& address, int64_t mn, bool along_k) {
     const auto* call = dyn_cast<CallNode>(address);
@@ -68,6 +100,8 @@ class Describer : public ScopedMutator {
   void Refuse(std::string reason) {
     if (status.ok()) status = absl::InvalidArgumentError(std::move(reason));
   }
+
+  std::unordered_map<const VarNode*, bool> keeps_rows_;  // by data pointers
 };
 
 }  // namespace

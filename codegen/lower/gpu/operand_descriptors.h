@@ -5,6 +5,9 @@
 //
 // wgmma finds the elements of an operand by its address, two distances and a swizzle. These follow from the layout of
 // the buffer (shared_places.h), which set_layout gives to it. The pass runs while buffers have their shapes.
+//
+// ldmatrix and stmatrix take the address of each row of 16 bytes: a layout must keep these together, where they begin
+// at multiples of 16 bytes.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -12,7 +15,7 @@
 
 namespace tilewright {
 
-// InvalidArgument names a buffer in which there is no descriptor for the instruction's tiles.
+// InvalidArgument names a buffer in which there is no descriptor for the instruction's tiles, or no whole row.
 absl::StatusOr<Function> DescribeOperands(const Function& function);
 
 }  // namespace tilewright

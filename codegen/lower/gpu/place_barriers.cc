@@ -234,6 +234,7 @@ class Kernel {
 
   // What `s` accesses before the first barrier in it; whether all threads come to one.
   bool Head(const Stmt& s, std::vector<ThreadAccess>* accesses) {
+    if (IsOfProducer(s)) return false;
     switch (s->kind()) {
       case Kind::kSeq:
         for (const Stmt& each : cast<SeqNode>(s)->stmts) {

@@ -166,6 +166,19 @@ def main(A: T.Buffer((32,), "float32")):
             A[v] = C[0, 0] + T.float32(1)
 )",
      "fragment C does not consist of whole tiles"},
+    {"matrix_rows", R"(
+@T.prim_func
+def main(A: T.Buffer((32, 4), "uint32")):
+    for tx in T.thread_binding(32, thread="threadIdx.x"):
+        with T.block("all"):
+            v = T.axis.opaque(32, tx)
+            S = T.alloc_buffer((16, 16), "float16", scope="shared", layout=T.layout(lambda i, j: (j, i), shape=(16, 16)))
+            R = T.alloc_buffer((4,), "uint32", scope="local")
+            S[v % 16, v // 16] = T.float16(0)
+            T.evaluate(T.cuda.ldmatrix_x4(T.address_of(R[0]), T.address_of(S[v % 16, v // 16 * 8])))
+            A[v, 0] = R[0]
+)",
+     "rows of 16 bytes that ldmatrix and stmatrix access do not lie together in buffer S"},
     {"producer", R"(
 @T.prim_func
 def main(A: T.Buffer((8, 4, 32), "float32"), B: T.Buffer((8, 4, 32), "float32")):

@@ -134,7 +134,7 @@ struct Digit {
   int64_t divisor, extent, weight;
 };
 
-// The index as digits of the variables of a domain; false when it is no sum of such.
+// The index as digits of the variables of a domain; false when it is not a sum of such.
 class DigitFinder {
  public:
   explicit DigitFinder(const arith::Domain& domain) {

@@ -28,7 +28,8 @@ struct ThreadDigits {
 };
 
 // `loops`: the loops over threadIdx around, `reduced`, `spatial`: what depends on threads that reduce, and what on
-// others. Nothing when a loop's threads do both and are no quotient and remainder; `problem` then says which loop.
+// others. Nothing when a loop's threads do both and are not its quotient and remainder; `problem` then says which
+// loop.
 std::optional<ThreadDigits> FindThreadDigits(const std::vector<const ForNode*>& loops, const std::vector<Expr>& reduced,
                                              const std::vector<Expr>& spatial, std::string* problem);
 

@@ -53,7 +53,13 @@ struct ThreadLoop {
   std::string tag;
   Var var;
   Expr extent;
+  std::optional<int64_t> sharing = {};  // kSharingBlocks, where all loops of the tag say the same
 };
+std::optional<int64_t> SharingBlocks(const ForNode& loop) {
+  const auto found = loop.annotations.find(kSharingBlocks);
+  const auto* blocks = found == loop.annotations.end() ? nullptr : std::get_if<Expr>(&found->second.value);
+  return blocks == nullptr || !loop.thread_tag.starts_with("blockIdx") ? std::nullopt : AsInt(*blocks);
+}
 
 // One kernel.
 class Unifier : public StmtMutator {
@@ -76,6 +82,7 @@ class Unifier : public StmtMutator {
       fields.extent = it->extent;
       fields.kind = ForKind::kThreadBound;
       fields.thread_tag = it->tag;
+      if (it->sharing) fields.annotations[kSharingBlocks] = MakeAnnotation(Expr(*it->sharing));
       fields.body = std::move(body);
       body = For(std::move(fields));
     }
@@ -175,9 +182,10 @@ class Unifier : public StmtMutator {
                                     [&](const ThreadLoop& other) { return other.tag == loop.thread_tag; });
     if (known == found->end()) {
       std::string name = loop.var.name();
-      found->push_back({loop.thread_tag, Var(std::move(name), loop.var.dtype()), loop.extent});
+      found->push_back({loop.thread_tag, Var(std::move(name), loop.var.dtype()), loop.extent, SharingBlocks(loop)});
       return;
     }
+    if (known->sharing != SharingBlocks(loop)) known->sharing.reset();
     const auto extent = AsInt(known->extent), other = AsInt(loop.extent);
     if (extent && other) {
       if (*other > *extent) known->extent = Const(known->var.dtype(), *other);

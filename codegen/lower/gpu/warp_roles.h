@@ -1,13 +1,13 @@
 // Gives copies and computation of a pipeline to threads of their own.
 //
-//                                              for ty in T.thread_binding(3, "threadIdx.y"):        # one warpgroup more
-//   for ty in T.thread_binding(2, ...):            if ty == 2:
-//       for tx in T.thread_binding(128, ...):          if tx == 0:
-//           C = 0                                          for k in range(4): copy to S[k % 3]
-//           for k in range(4):             =>          else:
-//               if tx == 0: copy to S[k % 3]               C = 0
-//               C = C + S[k % 3]                           for k in range(4): C = C + S[k % 3]
-//           D = C                                          D = C
+//                                             for ty in T.thread_binding(3, "threadIdx.y"):        # one warpgroup more
+//   for ty in T.thread_binding(2, ...):           if ty == 2:
+//       for tx in T.thread_binding(128, ...):         if tx == 0:
+//           C = 0                                         for k in range(4): copy to S[k % 3]
+//           for k in range(4):             =>         else:
+//               if tx == 0: copy to S[k % 3]              C = 0
+//               C = C + S[k % 3]                          for k in range(4): C = C + S[k % 3]
+//           D = C                                         D = C
 //
 // Both parts are the kernel's own statements in their order, each with the loops around them: the producer has the bulk
 // copies, the consumers have all else. What orders them is made by bulk_barriers.h: the producer waits until consumers

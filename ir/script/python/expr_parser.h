@@ -100,7 +100,7 @@ class PythonExprParser {
   const std::string_view file_;
   const std::vector<Token> tokens_;
   size_t at_ = 0;
-  bool in_targets_ = false;  // where "in" is no operator
+  bool in_targets_ = false;  // where "in" is not an operator
   int recursion_ = 0;
   int statement_depth_ = 0;
   std::optional<Diagnostic> error_;

@@ -7,8 +7,8 @@
 // Inside brackets, and after a backslash at the end of a line, line ends mean nothing. A text that is indented as a
 // whole is read as if it were not: the first line sets the level. A byte order mark at its beginning is skipped.
 //
-// What is no token of this language, but may be one of Python's, is a token of kind kBad: only who needs the statement
-// around it reports it.
+// What is not a token of this language, but may be one of Python's, is a token of kind kBad: only who needs the
+// statement around it reports it.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 //   PythonTree tree = ParsePython(text, "matmul.py");
 //   if (tree.error) return absl::InvalidArgumentError(tree.error->ToString());
 //
-// A statement that is no part of this language is an error of ParsePython, and a kOther among the statements of
+// A statement that is not part of this language is an error of ParsePython, and a kOther among the statements of
 // ParsePythonFile, which reads files that hold any Python.
 //
 // Nesting is bounded (brackets 100 deep, expressions 500 operators deep, statements 350 deep), so that whoever walks

@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
+#include <unordered_map>
 #include <utility>
 
+#include "autoschedule/normalize/split_iterators.h"
 #include "autoschedule/program/block_loops.h"
 #include "ir/analysis.h"
+#include "ir/arith/analyzer.h"
 #include "ir/functor.h"
 
 namespace tilewright {
@@ -25,6 +29,8 @@ class Planner {
       if (ReadsChain(*child) && !Add(*child)) return std::nullopt;
     }
     if (plan_.rows.empty() || !TakesRow() || !KeepsScores()) return std::nullopt;
+    plan_.masked = std::ranges::any_of(
+        compared_, [&](const std::set<int>& all) { return all.contains(plan_.row()) && all.contains(plan_.key); });
     return std::move(plan_);
   }
 
@@ -92,7 +98,7 @@ class Planner {
   bool Add(const ScopeChild& child) {
     const BlockNode& node = *child.realize->block;
     const auto rv = std::ranges::find_if(context_.blocks, [&](const BlockRv& b) {
-      return Exists(sch_, b) && sch_.Get(b).As<BlockRef>()->id == node.id;
+      return sch_.Get(b).As<BlockRef>()->id == node.id && Exists(sch_, b);
     });
     const auto* store = dyn_cast<StoreNode>(node.body);
     if (rv == context_.blocks.end() || !IsOwnNest(child) || store == nullptr || store->predicate) return false;
@@ -105,8 +111,23 @@ class Planner {
       dimensions.push_back(iterator < 0 ? kAlongOther : block.along[static_cast<size_t>(iterator)]);
     }
     if (block.reduces && !AddReduction(node, block)) return false;
+    compared_.push_back(ComparedIn(*store, node, block));
     plan_.blocks.push_back(std::move(block));
     return Write(store->buffer, std::move(dimensions));
+  }
+
+  // What the sides of comparisons run along.
+  static std::set<int> ComparedIn(const StoreNode& store, const BlockNode& node, const ChainedBlock& block) {
+    std::set<int> compared;
+    PreOrder(store.value, [&](const Expr& e) {
+      const auto* op = dyn_cast<BinaryNode>(e);
+      if (op == nullptr || !IsComparison(op->op)) return true;
+      for (size_t i = 0; i < node.iter_vars.size(); ++i) {
+        if (UsesVar(e, node.iter_vars[i].var)) compared.insert(block.along[i]);
+      }
+      return false;
+    });
+    return compared;
   }
 
   // What the iterators run along, from what is read of the chain.
@@ -197,13 +218,117 @@ class Planner {
   std::array<const LoadNode*, 2> factors_ = {};       // of the product; that of rows first
   std::map<const VarNode*, std::vector<int>> along_;  // dimensions of the chain's buffers, by their memory
   std::vector<Written> writes_;
+  std::vector<std::set<int>> compared_;  // of each block
 };
+
+// h0 * 2 + h1, where h1 comes next to h0 and has two values: one iterator.
+bool JoinPartsOf(Schedule& sch, BlockRv block) {
+  const Block node = RealizeOf(sch, block).block;
+  const auto* store = dyn_cast<StoreNode>(node->body);
+  if (store == nullptr) return false;
+  for (const Expr& index : store->indices) {
+    for (size_t i = 1; i < node->iter_vars.size(); ++i) {
+      const IterVar &outer = node->iter_vars[i - 1], &inner = node->iter_vars[i];
+      const auto extent = ExtentOf(inner);
+      if (!extent || !UsesVar(index, outer.var) || !UsesVar(index, inner.var)) continue;
+      const Expr sum = outer.var * Const(outer.var.dtype(), *extent) + inner.var;
+      if (arith::Analyzer().CanProveEqual(index, sum) && FuseIterators(sch, block, i, *extent)) return true;
+    }
+  }
+  return false;
+}
+
+// All at once: who looks for each of them walks over the function as often.
+std::unordered_map<uint32_t, Block> BlocksIn(const Function& function) {
+  std::unordered_map<uint32_t, Block> blocks;
+  PreOrder(function->body, [&](const Stmt& s) {
+    if (const auto* realize = dyn_cast<BlockRealizeNode>(s)) blocks.emplace(realize->block->id, realize->block);
+    return !isa<StoreNode>(s);
+  });
+  return blocks;
+}
+
+bool OnlyMoves(const BlockNode& block) {
+  const auto* store = dyn_cast<StoreNode>(block.body);
+  return !block.init && store != nullptr && !store->predicate && isa<LoadNode>(store->value);
+}
+
+// The factors of a sum of products: what it loads beside the sum.
+std::vector<const LoadNode*> FactorsOf(const BlockNode& block) {
+  std::vector<const LoadNode*> factors;
+  const auto* store = dyn_cast<StoreNode>(block.body);
+  if (store == nullptr) return factors;
+  PreOrder(store->value, [&](const Expr& e) {
+    const auto* load = dyn_cast<LoadNode>(e);
+    if (load != nullptr && !load->buffer.same_as(store->buffer)) factors.push_back(load);
+    return load == nullptr;
+  });
+  return factors;
+}
+
+// The iterator whose elements lie next to each other in the factor; -1: none.
+int IteratorOfVectors(const BlockNode& block, const LoadNode& factor) {
+  if (factor.indices.empty()) return -1;
+  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+    if (factor.indices.back().same_as(block.iter_vars[i].var)) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+// Inlines what writes the n-th factor of the product. `by_vectors`: where the same iterator runs along its vectors.
+bool InlineMove(Schedule& sch, BlockRv product, size_t n, bool by_vectors) {
+  const Block before = RealizeOf(sch, product).block;
+  const std::vector<const LoadNode*> factors = FactorsOf(*before);
+  const std::optional<BlockRv> move = WriterOf(sch, product, factors[n]->buffer);
+  if (!move || !OnlyMoves(*RealizeOf(sch, *move).block)) return false;
+  const Outcome<std::vector<BlockRv>> consumers = sch.GetConsumers(*move);
+  if (!consumers.ok() || consumers->size() != 1) return false;
+  Schedule attempt = sch;
+  if (!attempt.ComputeInline(*move).ok()) return false;
+  const BlockNode& after = *RealizeOf(attempt, product).block;
+  const std::vector<const LoadNode*> moved = FactorsOf(after);
+  if (moved.size() != factors.size()) return false;
+  if (by_vectors && IteratorOfVectors(after, *moved[n]) != IteratorOfVectors(*before, *factors[n])) return false;
+  sch = std::move(attempt);
+  return true;
+}
 
 }  // namespace
 
 int ChainedBlock::IteratorAlong(int n) const {
   const auto found = std::ranges::find(along, n);
   return found == along.end() ? -1 : static_cast<int>(found - along.begin());
+}
+
+bool JoinParts(Schedule& sch, BlockRv product, std::span<const BlockRv> blocks) {
+  // Joined iterators change what a block is made of, not what it reads and writes.
+  const std::unordered_map<uint32_t, Block> there = BlocksIn(FunctionOf(sch, product));
+  std::set<const VarNode*> made;
+  bool joined = false;
+  for (const BlockRv& block : blocks) {
+    const auto found = there.find(sch.Get(block).As<BlockRef>()->id);
+    if (found == there.end()) continue;
+    const Block& node = found->second;
+    const bool reads = std::ranges::any_of(
+        node->reads, [&](const BufferRegion& read) { return made.contains(read.buffer->data.get()); });
+    if (block.index != product.index && !reads) continue;
+    for (const BufferRegion& write : node->writes) made.insert(write.buffer->data.get());
+    if (node->init) joined |= JoinPartsOf(sch, block);
+  }
+  return joined;
+}
+
+bool InlineMoves(Schedule& sch, const ChainedPlan& plan) {
+  bool inlined = false;
+  const auto inline_factors = [&](BlockRv product, bool by_vectors) {
+    const size_t factors = FactorsOf(*RealizeOf(sch, product).block).size();
+    for (size_t n = 0; n < factors; ++n) {
+      while (InlineMove(sch, product, n, by_vectors)) inlined = true;
+    }
+  };
+  inline_factors(plan.product, false);
+  if (plan.second) inline_factors(plan.blocks[*plan.second].block, true);
+  return inlined;
 }
 
 std::optional<ChainedPlan> PlanChain(Schedule& sch, BlockRv product, const SketchContext& context) {

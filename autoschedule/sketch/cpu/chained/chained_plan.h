@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "autoschedule/sketch/sketch.h"
@@ -40,6 +41,7 @@ struct ChainedPlan {
   std::optional<size_t> second;        // of them, the second product
   int64_t row_extent = 0, key_extent = 0;
   int score_buffers = 0;  // internal ones along rows and keys, the product's included
+  bool masked = false;    // a comparison of rows and keys decides about scores: blocks of keys may be left out
 
   int row() const { return rows.back(); }
 };
@@ -47,5 +49,15 @@ struct ChainedPlan {
 // The chain that begins with the block; nothing where there is none, or where its extents, types or outputs are not
 // those that the rule schedules.
 std::optional<ChainedPlan> PlanChain(Schedule& sch, BlockRv product, const SketchContext& context);
+
+// The normal form takes iterators apart that an operand divides (heads that share keys); behind a product they are rows
+// like others. Makes them one iterator again, in the block and in those of `blocks` that read what it gives. Whether
+// there were any.
+bool JoinParts(Schedule& sch, BlockRv product, std::span<const BlockRv> blocks);
+
+// Inlines blocks that do nothing but move elements of a product's factor (keys by heads, transposed keys). The second
+// product's are inlined only where the vectors that it loads stay vectors. Whether there were any: `plan.row_operand`
+// is another buffer then, so the chain is planned again.
+bool InlineMoves(Schedule& sch, const ChainedPlan& plan);
 
 }  // namespace tilewright

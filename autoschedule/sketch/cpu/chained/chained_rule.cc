@@ -54,25 +54,36 @@ class ChainedSchedule {
 
   // ---- Sizes
 
-  std::vector<int64_t> BlocksOf(int64_t extent, std::vector<int64_t> sizes) const {
+  // The sizes that divide the extent.
+  static std::vector<int64_t> Dividing(int64_t extent, std::vector<int64_t> sizes) {
     std::erase_if(sizes, [&](int64_t size) { return size > extent || extent % size != 0; });
-    if (sizes.empty()) sizes.push_back(extent);
     return sizes;
   }
 
+  // The preferred one first. Rows that no size divides are one block where they are few; else the last block is not
+  // whole.
+  std::vector<int64_t> RowBlocks() const {
+    const std::vector<int64_t> all = {4 * lanes_, 2 * lanes_, 8 * lanes_, lanes_};
+    std::vector<int64_t> blocks = Dividing(plan_.row_extent, all);
+    if (!blocks.empty()) return blocks;
+    if (plan_.row_extent <= 2 * std::ranges::max(all)) blocks.push_back(plan_.row_extent);
+    for (int64_t size : all) {
+      if (size < plan_.row_extent) blocks.push_back(size);
+    }
+    return blocks;
+  }
+
   Outcome<Done> ChooseBlocks() {
-    std::vector<int64_t> rows = BlocksOf(plan_.row_extent, {2 * lanes_, 4 * lanes_, 8 * lanes_, lanes_});
-    TW_ASSIGN_OR_RETURN(const Choices::Pick row_block,
-                        choices_.Take(sch_, name_ + ".row_block", rows, rows.size() > 1 ? 1 : 0));
+    TW_ASSIGN_OR_RETURN(const Choices::Pick row_block, choices_.Take(sch_, name_ + ".row_block", RowBlocks(), 0));
     row_block_ = row_block.value;
     const int64_t bytes = row_block_ * plan_.key_extent * 4 * plan_.score_buffers;
     const bool fits = bytes <= target_.Near().bytes / 2;
-    std::vector<int64_t> keys = BlocksOf(plan_.key_extent, {128, 64, 256});
+    std::vector<int64_t> keys = Dividing(plan_.key_extent, {128, 64, 256});
     std::erase(keys, plan_.key_extent);
     if (all_keys_) keys.clear();
     keys.push_back(0);
     TW_ASSIGN_OR_RETURN(const Choices::Pick key_block,
-                        choices_.Take(sch_, name_ + ".key_block", keys, fits ? keys.size() - 1 : 0));
+                        choices_.Take(sch_, name_ + ".key_block", keys, fits && !plan_.masked ? keys.size() - 1 : 0));
     key_block_ = key_block.value;
     TW_ASSIGN_OR_RETURN(const Choices::Pick tile, choices_.Take(sch_, name_ + ".tile_vectors", {2, 1, 4}, 0));
     tile_vectors_ = tile.value;
@@ -188,14 +199,11 @@ class ChainedSchedule {
     }
     for (const ChainedBlock& block : chain_) {
       if (!Exists(sch_, block.block)) continue;
-      if (second_ && block.block.index == chain_[*second_].block.index) {
-        TW_RETURN_IF_ERROR(sch_.ReverseComputeAt(block.block, shared_));
-        TW_RETURN_IF_ERROR(sch_.ReverseComputeAt(*result_, shared_));
-        continue;
-      }
       TW_RETURN_IF_ERROR(sch_.ReverseComputeAt(block.block, shared_));
+      if (!second_ || block.block.index != chain_[*second_].block.index) continue;
+      TW_RETURN_IF_ERROR(sch_.ReverseComputeAt(*result_, shared_));
+      if (scaled_ && Exists(sch_, *scaled_)) TW_RETURN_IF_ERROR(sch_.ReverseComputeAt(*scaled_, shared_));
     }
-    if (scaled_ && Exists(sch_, *scaled_)) TW_RETURN_IF_ERROR(sch_.ReverseComputeAt(*scaled_, shared_));
     return Done();
   }
 
@@ -366,13 +374,15 @@ class ChainedSchedule {
 
   // ---- Tiles
 
-  // The greatest divisor of the extent that is at most `most`.
-  static int64_t DivisorUpTo(int64_t extent, int64_t most) {
+  // The greatest divisor of the extent that is at most `most`, where it is at least half of it. Else `most`: the last
+  // tile is not whole.
+  static int64_t PreferredTile(int64_t extent, int64_t most) {
+    if (extent <= most) return extent;
     int64_t best = 1;
-    for (int64_t d = 2; d <= std::min(extent, most); ++d) {
+    for (int64_t d = 2; d <= most; ++d) {
       if (extent % d == 0) best = d;
     }
-    return best;
+    return 2 * best >= most ? best : most;
   }
   // Elements that are broadcast in a tile: what registers hold beside the vectors that are loaded.
   int64_t MostBroadcast(int64_t vectors) const {
@@ -380,9 +390,9 @@ class ChainedSchedule {
   }
 
   Outcome<int64_t> TileOf(const std::string& name, int64_t extent, int64_t most) {
-    std::vector<int64_t> sizes = {DivisorUpTo(extent, most)};
-    for (int64_t size : {4, 6, 8, 2, 1}) {
-      if (size <= most && extent % size == 0 && size != sizes[0]) sizes.push_back(size);
+    std::vector<int64_t> sizes = {PreferredTile(extent, most)};
+    for (int64_t size : {8, 6, 4, 12, 2, 1}) {
+      if (size <= std::min(most, extent) && size != sizes[0]) sizes.push_back(size);
     }
     TW_ASSIGN_OR_RETURN(const Choices::Pick pick, choices_.Take(sch_, name_ + name, sizes, 0));
     return pick.value;
@@ -404,7 +414,7 @@ class ChainedSchedule {
     TW_RETURN_IF_ERROR(sch_.Vectorize(tile.loaded));
     const Var row = Node(plan_.product).iter_vars[static_cast<size_t>(plan_.row())].var;
     TW_RETURN_IF_ERROR(WriteSum(sch_, plan_.product, tile.place, row));
-    return sch_.ComputeAt(packed, outer_.back());
+    return PackInLoop(sch_, packed, outer_.back(), target_);
   }
 
   Outcome<Done> WriteSecondTiles() {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_replace.h"
@@ -17,8 +18,35 @@ struct ChainedVariant {
   std::string score = "P[vh, vi, vj] * T.float32(0.125)";
   std::string start = "-3.0e+38";
   bool late_division = false, log_sum = false;
-  std::string bias = "";  // a parameter
+  std::string bias = "";      // a parameter
+  bool by_tokens = false;     // heads of parameters and of the result are behind tokens: blocks move them
+  bool batch_of_one = false;  // the result has a dimension of one in front
 };
+
+// A block that moves elements: `to` of iterators a, b and c within the extents is `from`.
+inline std::string Moved(const std::string& to, const std::string& from, const std::string& extents) {
+  return "    for a, b, c in T.grid(" + extents + "):\n        with T.block(\"" + to.substr(0, to.find('[')) +
+         "\"):\n            va, vb, vc = T.axis.remap(\"SSS\", [a, b, c])\n            " + to + " = " + from + "\n";
+}
+
+// The program with queries, keys, values and the result by tokens: moved to heads before the chain and back behind it.
+inline std::string ByTokens(std::string text) {
+  text = absl::StrReplaceAll(text, {{"Q: T.Buffer((HEADS, ROWS, DEPTH)", "QT: T.Buffer((ROWS, HEADS, DEPTH)"},
+                                    {"K: T.Buffer((KHEADS, KEYS, DEPTH)", "KT: T.Buffer((KEYS, KHEADS, DEPTH)"},
+                                    {"V: T.Buffer((KHEADS, KEYS, WIDTH)", "VT: T.Buffer((KEYS, KHEADS, WIDTH)"},
+                                    {"O: T.Buffer((HEADS, ROWS, WIDTH)", "OT: T.Buffer((ROWS, HEADS, WIDTH)"},
+                                    {"K[vh // GROUP, vj, vd]", "K[vh // GROUP, vd, vj]"}});
+  const std::string first = "    P = T.alloc_buffer";
+  text.insert(text.find(first), R"(    Q = T.alloc_buffer((HEADS, ROWS, DEPTH), "float32")
+    K = T.alloc_buffer((KHEADS, DEPTH, KEYS), "float32")
+    V = T.alloc_buffer((KHEADS, KEYS, WIDTH), "float32")
+    O = T.alloc_buffer((HEADS, ROWS, WIDTH), "float32")
+)");
+  text.insert(text.find("    for h, i, j, d"), Moved("Q[va, vb, vc]", "QT[vb, va, vc]", "HEADS, ROWS, DEPTH") +
+                                                   Moved("K[va, vb, vc]", "KT[vc, va, vb]", "KHEADS, DEPTH, KEYS") +
+                                                   Moved("V[va, vb, vc]", "VT[vb, va, vc]", "KHEADS, KEYS, WIDTH"));
+  return text + Moved("OT[va, vb, vc]", "O[vb, va, vc]", "ROWS, HEADS, WIDTH");
+}
 
 // P = Q K, X = score, M = max X, E = exp(X - M), S = sum E, O = sum of E / S times V.
 inline std::string TextOf(const ChainedVariant& v) {
@@ -88,6 +116,11 @@ def main(Q: T.Buffer((HEADS, ROWS, DEPTH), "float32"), K: T.Buffer((KHEADS, KEYS
             L[vh, vi] = M[vh, vi] + T.log(S[vh, vi])
 )";
   }
+  if (v.batch_of_one) {
+    text = absl::StrReplaceAll(
+        text, {{"O: T.Buffer((HEADS", "O: T.Buffer((1, HEADS"}, {"O[vh, vi, vd]", "O[0, vh, vi, vd]"}});
+  }
+  if (v.by_tokens) text = ByTokens(std::move(text));
   const auto number = [](int64_t n) { return std::to_string(n); };
   return absl::StrReplaceAll(
       text,

@@ -1,4 +1,5 @@
-// Pointers of emulated kernels. On a GPU tw::Global<T> and tw::Shared<T> are plain T*; here they check what is accessed.
+// Pointers of emulated kernels. On a GPU tw::Global<T> and tw::Shared<T> are plain T*; here they check what is
+// accessed.
 #pragma once
 
 #include <stdint.h>

@@ -42,8 +42,8 @@ struct SumRegister<f16> {
 
 }  // namespace emu
 
-// The sums of a warpgroup's m64nN product that a thread holds: kCount registers. It must stay where it is while products
-// are under way.
+// The sums of a warpgroup's m64nN product that a thread holds: kCount registers. It must stay where it is while
+// products are under way.
 template <class T, int kCount>
 class Acc {
  public:

@@ -1,5 +1,5 @@
-// What the text of a kernel includes. One text compiles for a GPU (nvcc, NVRTC) and for the emulator (a host compiler): both
-// sides define the same names, which docs/cuda_emulator.md lists.
+// What the text of a kernel includes. One text compiles for a GPU (nvcc, NVRTC) and for the emulator (a host
+// compiler): both sides define the same names, which docs/cuda_emulator.md lists.
 #pragma once
 
 #ifdef __CUDACC__

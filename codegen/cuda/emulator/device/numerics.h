@@ -49,8 +49,8 @@ TW_DEVICE T max_of(T a, T b) {
   return a > b ? a : b;
 }
 
-// The same where `b` is a number and `a` such a choice: compilers make max_of(max_of(b, x), b) max_of(b, x), which is NaN
-// where x is.
+// The same where `b` is a number and `a` such a choice: compilers make max_of(max_of(b, x), b) max_of(b, x), which is
+// NaN where x is.
 TW_DEVICE float min_of_choice(float a, float b) { return TW_MATH(fminf)(a, b); }
 TW_DEVICE float max_of_choice(float a, float b) { return TW_MATH(fmaxf)(a, b); }
 TW_DEVICE double min_of_choice(double a, double b) { return TW_MATH(fmin)(a, b); }

@@ -1,0 +1,40 @@
+#include "autoschedule/program/computed_places.h"
+
+#include "ir/analysis.h"
+#include "ir/functor.h"
+
+namespace tilewright {
+namespace {
+
+// Whether operations on floats make the index, and not an element alone.
+bool IsMadeOfFloats(const Expr& index) {
+  bool found = false;
+  PreOrder(index, [&](const Expr& e) {
+    found |= e.dtype().is_float() && !isa<LoadNode>(e) && !isa<FloatImmNode>(e);
+    return !found;
+  });
+  return found;
+}
+
+}  // namespace
+
+std::vector<bool> IteratorsOfPlaces(const BlockNode& block, int along) {
+  std::vector<bool> result(block.iter_vars.size(), false);
+  bool any = false;
+  PreOrderExprs(block.body, [&](const Expr& e) {
+    const auto* load = dyn_cast<LoadNode>(e);
+    if (load == nullptr) return true;
+    for (const Expr& index : load->indices) {
+      if (along >= 0 && !UsesVar(index, block.iter_vars[static_cast<size_t>(along)].var)) continue;
+      if (!IsMadeOfFloats(index)) continue;
+      any = true;
+      for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+        if (UsesVar(index, block.iter_vars[i].var)) result[i] = true;
+      }
+    }
+    return true;
+  });
+  return any ? result : std::vector<bool>();
+}
+
+}  // namespace tilewright

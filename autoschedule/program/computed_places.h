@@ -1,0 +1,20 @@
+// Which iterators decide the places that a block computes: indices that are not linear in iterators but made of floats,
+// such as those of samples between the elements of an image.
+//
+//   y[c, i, j] = x[c, int(p[i, j, 1]), int(p[i, j, 0])] * (p[i, j, 1] - floor(p[i, j, 1])) + ...
+//
+// Places of an element are the same for each c: with the loop over c inside of those over i and j, they are computed
+// once for all of them.
+#pragma once
+
+#include <vector>
+
+#include "ir/stmt.h"
+
+namespace tilewright {
+
+// For each iterator of the block whether the places depend on it. `along`: only those that depend on this iterator,
+// which are computed lane by lane where it is a vector axis; -1: all of them. Empty where no place is computed.
+std::vector<bool> IteratorsOfPlaces(const BlockNode& block, int along = -1);
+
+}  // namespace tilewright

@@ -1,0 +1,50 @@
+#include "autoschedule/program/computed_places.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "ir/script/parse_or_die.h"
+#include "verify/structure/block_scope.h"
+
+namespace tilewright {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// Those of a block over c, i and j that stores this value.
+std::vector<bool> Decide(const std::string& value, int along = -1) {
+  const Function function = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(X: T.Buffer((4, 16, 16), "float32"), P: T.Buffer((8, 8), "float32"), N: T.Buffer((8, 8), "int32"), Y: T.Buffer((4, 8, 8), "float32")):
+    for c, i, j in T.grid(4, 8, 8):
+        with T.block("Y"):
+            vc, vi, vj = T.axis.remap("SSS", [c, i, j])
+            Y[vc, vi, vj] = )" + value);
+  const BlockScope scope = BlockScope::Of(cast<BlockRealizeNode>(function->body)->block.get());
+  return IteratorsOfPlaces(*scope.children()[0].realize->block, along);
+}
+
+TEST(ComputedPlaces, AreThoseOfFloats) {
+  const std::string column = "T.Cast(\"int32\", T.floor(P[vi, vj] * T.float32(4)))";
+  EXPECT_THAT(Decide("X[vc, 3, " + column + "]"), ElementsAre(false, true, true));
+  EXPECT_THAT(Decide("X[vc, vi, vj] + X[vc, vi, " + column + "] * P[vi, vj]"), ElementsAre(false, true, true));
+  // Linear ones and ones that are loaded take nothing to compute.
+  EXPECT_THAT(Decide("X[vc, vi * 2, vj + 1] * P[vi, vj]"), IsEmpty());
+  EXPECT_THAT(Decide("X[vc, N[vi, vj], vj]"), IsEmpty());
+}
+
+TEST(ComputedPlaces, OfAVectorAxisAreThoseAlongIt) {
+  const auto place = [](const std::string& at) {
+    return "T.Cast(\"int32\", T.floor(T.Cast(\"float32\", " + at + ") * T.float32(1.5)))";
+  };
+  const std::string value = "X[vc, " + place("vi") + ", " + place("vj") + "]";
+  EXPECT_THAT(Decide(value), ElementsAre(false, true, true));
+  EXPECT_THAT(Decide(value, 2), ElementsAre(false, false, true));
+  EXPECT_THAT(Decide(value, 0), IsEmpty());
+}
+
+}  // namespace
+}  // namespace tilewright

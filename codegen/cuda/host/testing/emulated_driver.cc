@@ -1,0 +1,291 @@
+// NVIDIA's driver as a library of tests: its memory is that of the process, and its kernels run in the emulator. A
+// library for a GPU that holds kernels of the emulator in place of a cubin (CompileOptions::emulate) runs with it as it
+// stands.
+//
+// TILEWRIGHT_EMULATED_CAPABILITY in the environment is the device's compute capability (90), TILEWRIGHT_EMULATED_BYTES
+// what its memory holds. `tw_driver_counts` tells what has been asked of it.
+#include <dlfcn.h>
+#include <elf.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+
+#include "codegen/cuda/emulator/launch.h"
+#include "codegen/cuda/emulator/tensor_map.h"
+#include "codegen/cuda/host/testing/driver_counts.h"
+
+namespace tilewright {
+namespace {
+
+using Address = unsigned long long;
+using KernelCall = void (*)(void* const* params);
+
+// CUresult.
+enum Code {
+  kOk = 0,
+  kInvalidValue = 1,
+  kNoMemory = 2,
+  kNoBinary = 209,
+  kNotFound = 500,
+  kLaunchFailed = 719,
+  kNotSupported = 801
+};
+
+constexpr size_t kStackBytes = 192 << 10, kAlignment = 512;
+
+struct EmulatedKernel {
+  std::string name;
+  KernelCall call = nullptr;
+  const unsigned* cluster = nullptr;
+};
+
+// Tests call from one thread.
+struct Device {
+  std::map<Address, size_t> memory;  // by its first byte
+  size_t bytes = 0;
+  std::map<std::string, EmulatedKernel> kernels;
+  std::string last_error;
+  TwDriverCounts counts = {};
+};
+Device& TheDevice() {
+  static Device* const device = new Device;
+  return *device;
+}
+
+int64_t FromEnvironment(const char* name, int64_t otherwise) {
+  const char* const text = std::getenv(name);
+  return text != nullptr ? std::atoll(text) : otherwise;
+}
+
+bool Holds(Address first, size_t bytes) {
+  const auto& memory = TheDevice().memory;
+  auto after = memory.upper_bound(first);
+  if (after == memory.begin()) return false;
+  --after;
+  return first + bytes <= after->first + after->second;
+}
+
+template <class T>
+T* At(Address address) {
+  return reinterpret_cast<T*>(address);
+}
+
+// The bytes of an ELF file that ends with its table of sections.
+size_t BytesOf(const void* image) {
+  const auto* header = static_cast<const Elf64_Ehdr*>(image);
+  return header->e_shoff + size_t{header->e_shentsize} * header->e_shnum;
+}
+
+int Refused(const absl::Status& status) {
+  TheDevice().last_error = std::string(status.message());
+  return kInvalidValue;
+}
+
+template <class Map>
+int Encoded(const Map& map, void* to) {
+  if (!map.ok()) return Refused(map.status());
+  std::memcpy(to, &*map, sizeof(*map));
+  return kOk;
+}
+
+constexpr int kSpans[] = {0, 32, 64, 128};
+
+}  // namespace
+}  // namespace tilewright
+
+using namespace tilewright;  // NOLINT
+
+extern "C" {
+
+const TwDriverCounts* tw_driver_counts() { return &TheDevice().counts; }
+
+int cuInit(unsigned) {
+  // The kernels' libraries look for the emulator among what is global.
+  return dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL) != nullptr ? kOk : kNotFound;
+}
+int cuDeviceGet(int* device, int) {
+  *device = 0;
+  return kOk;
+}
+int cuDeviceGetName(char* name, int bytes, int) {
+  std::strncpy(name, "emulated GPU", static_cast<size_t>(bytes));
+  return kOk;
+}
+int cuDeviceGetAttribute(int* value, int attribute, int) {
+  const auto capability = static_cast<int>(FromEnvironment("TILEWRIGHT_EMULATED_CAPABILITY", 90));
+  *value = attribute == 75 ? capability / 10 : attribute == 76 ? capability % 10 : 0;
+  return kOk;
+}
+int cuDevicePrimaryCtxRetain(void** context, int) {
+  *context = &TheDevice();
+  return kOk;
+}
+int cuCtxSetCurrent(void*) { return kOk; }
+int cuCtxPushCurrent_v2(void*) { return kOk; }
+int cuCtxPopCurrent_v2(void**) { return kOk; }
+int cuGetErrorString(int code, const char** text) {
+  const std::string& last = TheDevice().last_error;
+  *text = code == kNoMemory ? "out of memory" : last.empty() ? "an error" : last.c_str();
+  return kOk;
+}
+
+int cuMemAlloc_v2(Address* memory, size_t bytes) {
+  Device& device = TheDevice();
+  const auto most = static_cast<size_t>(FromEnvironment("TILEWRIGHT_EMULATED_BYTES", int64_t{1} << 40));
+  if (device.bytes + bytes > most) return kNoMemory;
+  void* const first = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  if (first == nullptr) return kNoMemory;
+  // What was never written should be seen.
+  std::memset(first, 0xff, bytes);
+  *memory = reinterpret_cast<Address>(first);
+  device.memory[*memory] = bytes;
+  device.bytes += bytes;
+  ++device.counts.allocations;
+  return kOk;
+}
+int cuMemFree_v2(Address memory) {
+  Device& device = TheDevice();
+  const auto found = device.memory.find(memory);
+  if (found == device.memory.end()) return kInvalidValue;
+  device.bytes -= found->second;
+  device.memory.erase(found);
+  std::free(At<void>(memory));
+  return kOk;
+}
+int cuMemcpyHtoD_v2(Address to, const void* from, size_t bytes) {
+  if (!Holds(to, bytes)) return kInvalidValue;
+  ++TheDevice().counts.copies_in;
+  std::memcpy(At<void>(to), from, bytes);
+  return kOk;
+}
+int cuMemcpyDtoH_v2(void* to, Address from, size_t bytes) {
+  if (!Holds(from, bytes)) return kInvalidValue;
+  ++TheDevice().counts.copies_out;
+  std::memcpy(to, At<void>(from), bytes);
+  return kOk;
+}
+int cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, void*) {
+  if (!Holds(to, bytes) || !Holds(from, bytes)) return kInvalidValue;
+  std::memcpy(At<void>(to), At<void>(from), bytes);
+  return kOk;
+}
+int cuMemsetD8_v2(Address memory, unsigned char byte, size_t bytes) {
+  if (!Holds(memory, bytes)) return kInvalidValue;
+  std::memset(At<void>(memory), byte, bytes);
+  return kOk;
+}
+
+int cuModuleLoadData(void** module, const void* image) {
+  const auto* header = static_cast<const Elf64_Ehdr*>(image);
+  if (std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_type != ET_DYN) return kNoBinary;
+  const size_t bytes = BytesOf(image);
+  const int file = memfd_create("kernels", 0);
+  if (file < 0 || write(file, image, bytes) != static_cast<ssize_t>(bytes)) return kNoMemory;
+  *module = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (*module == nullptr) TheDevice().last_error = dlerror();
+  close(file);
+  return *module != nullptr ? kOk : kNoBinary;
+}
+int cuModuleUnload(void* module) { return dlclose(module) == 0 ? kOk : kInvalidValue; }
+int cuModuleGetFunction(void** function, void* module, const char* name) {
+  EmulatedKernel kernel{.name = name};
+  kernel.call = reinterpret_cast<KernelCall>(dlsym(module, (kernel.name + "_call").c_str()));
+  kernel.cluster = static_cast<const unsigned*>(dlsym(module, (kernel.name + "_cluster").c_str()));
+  if (kernel.call == nullptr || kernel.cluster == nullptr) return kNotFound;
+  EmulatedKernel& kept = TheDevice().kernels[name];
+  kept = kernel;
+  *function = &kept;
+  return kOk;
+}
+int cuFuncSetAttribute(void*, int, int) { return kOk; }
+int cuFuncGetAttribute(int* value, int, void*) {
+  *value = 0;
+  return kOk;
+}
+int cuLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                   unsigned block_y, unsigned block_z, unsigned shared_bytes, void*, void** params, void**) {
+  Device& device = TheDevice();
+  const EmulatedKernel& kernel = *static_cast<const EmulatedKernel*>(function);
+  emulator::GlobalMemory memory;
+  for (const auto& [first, bytes] : device.memory) {
+    memory.Add("memory of the driver", At<void>(first), bytes, emulator::GlobalMemory::kInOut);
+  }
+  ++device.counts.launches;
+  const emulator::LaunchResult result =
+      emulator::Launch({.kernel = kernel.name,
+                        .grid = {grid_x, grid_y, grid_z},
+                        .block = {block_x, block_y, block_z},
+                        .cluster = {kernel.cluster[0], kernel.cluster[1], kernel.cluster[2]},
+                        .shared_bytes = shared_bytes,
+                        .stack_bytes = kStackBytes},
+                       memory, [&] { kernel.call(params); });
+  if (result.ok()) return kOk;
+  device.last_error = result.faults.empty() ? "the kernel does not end" : ToString(result.faults[0]);
+  return kLaunchFailed;
+}
+
+int cuStreamCreate(void** stream, unsigned) {
+  *stream = new char;
+  return kOk;
+}
+int cuStreamDestroy_v2(void* stream) {
+  delete static_cast<char*>(stream);
+  return kOk;
+}
+int cuStreamSynchronize(void*) { return kOk; }
+int cuStreamWaitEvent(void*, void*, unsigned) { return kOk; }
+int cuEventCreate(void** event, unsigned) {
+  *event = new char;
+  return kOk;
+}
+int cuEventDestroy_v2(void* event) {
+  delete static_cast<char*>(event);
+  return kOk;
+}
+int cuEventRecord(void*, void*) { return kOk; }
+int cuEventSynchronize(void*) { return kOk; }
+int cuEventElapsedTime(float* milliseconds, void*, void*) {
+  *milliseconds = 0;
+  return kOk;
+}
+int cuStreamBeginCapture_v2(void*, int) { return kNotSupported; }
+int cuStreamEndCapture(void*, void**) { return kNotSupported; }
+int cuGraphInstantiateWithFlags(void**, void*, unsigned long long) { return kNotSupported; }
+int cuGraphLaunch(void*, void*) { return kNotSupported; }
+int cuGraphExecDestroy(void*) { return kOk; }
+
+int cuTensorMapEncodeTiled(void* map, int type, unsigned rank, void* address, const uint64_t* extents,
+                           const uint64_t* strides, const uint32_t* box, const uint32_t* steps, int, int swizzle, int,
+                           int) {
+  return Encoded(emulator::EncodeTiled({.type = static_cast<emulator::MapType>(type),
+                                        .address = address,
+                                        .extents = {extents, extents + rank},
+                                        .strides = {strides, strides + rank - 1},
+                                        .box = {box, box + rank},
+                                        .steps = {steps, steps + rank},
+                                        .swizzle_bytes = kSpans[swizzle]}),
+                 map);
+}
+int cuTensorMapEncodeIm2col(void* map, int type, unsigned rank, void* address, const uint64_t* extents,
+                            const uint64_t* strides, const int* lower, const int* upper, unsigned channels,
+                            unsigned pixels, const uint32_t* steps, int, int swizzle, int, int) {
+  return Encoded(emulator::EncodeIm2col({.type = static_cast<emulator::MapType>(type),
+                                         .address = address,
+                                         .extents = {extents, extents + rank},
+                                         .strides = {strides, strides + rank - 1},
+                                         .lower = {lower, lower + rank - 2},
+                                         .upper = {upper, upper + rank - 2},
+                                         .channels = channels,
+                                         .pixels = pixels,
+                                         // Those of channels and of images are not of the emulator's map.
+                                         .steps = {steps + 1, steps + rank - 1},
+                                         .swizzle_bytes = kSpans[swizzle]}),
+                 map);
+}
+
+}  // extern "C"
