@@ -7,7 +7,8 @@ set -uo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 
 readers=(//ir/script/... //schedule/script:schedule_fuzz //target/... //tools/foreign:launch_file_fuzz
-  //autoschedule/database:database_fuzz //graph/onnx:model_file_test //graph/onnx:damaged_test)
+  //autoschedule/database:database_fuzz //graph/fuzz:onnx_fuzz //graph/onnx:model_file_test
+  //graph/onnx:damaged_test)
 threads=(//codegen/runtime/... //codegen/cuda/emulator/...)
 
 configurations=() flags=()
