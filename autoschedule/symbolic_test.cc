@@ -138,6 +138,23 @@ def main(a: T.handle, b: T.handle, c: T.handle):
                               {"SUM", sum}});
 }
 
+TEST(Symbolic, SequencesBeforeABatchThatIsProbablyOne) {
+  ExpectRight(R"(
+@T.prim_func
+def main(a: T.handle, B: T.Buffer((T.INDEX(8), T.INDEX(20)), "float32"), c: T.handle):
+    T.func_attr({"tilewright.likely_sizes": {"n": [1]}})
+    n = T.INDEX()
+    A = T.match_buffer(a, (T.INDEX(9), n, T.INDEX(8)))
+    C = T.match_buffer(c, (T.INDEX(9), n, T.INDEX(20)))
+    for i, s, j, k in T.grid(T.INDEX(9), n, T.INDEX(20), T.INDEX(8)):
+        with T.block("C"):
+            vi, vs, vj, vk = T.axis.remap("SSSR", [i, s, j, k])
+            with T.init():
+                C[vi, vs, vj] = T.float32(0)
+            C[vi, vs, vj] = C[vi, vs, vj] + A[vi, vs, vk] * B[vk, vj]
+)");
+}
+
 TEST(Symbolic, ProductsWithAnyNumberOfRows) {
   ExpectRight(Product("(n, 40)", "(40, 48)", "(n, 48)", "n, 48, 40", "vk, vj"));
   ExpectRight(Product("(n, 40)", "(33, 40)", "(n, 33)", "n, 33, 40", "vj, vk"));

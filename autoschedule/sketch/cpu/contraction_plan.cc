@@ -141,6 +141,14 @@ void PlanTiles(const BlockRealizeNode& realize, const BlockRealizeNode& likely, 
   plan->tiles = RegisterTiles(plan->instruction, rows, columns, most_rows, operands);
 }
 
+// The iterator whose neighbours are rows of a tile: the last one that probably has several. A batch inside of a
+// sequence, as recurrent layers and some exporters of attention store it, is often one.
+int RowOfTile(const BlockRealizeNode& likely, const Contraction& contraction) {
+  const auto several = [&](int row) { return IteratorExtent(likely, row) > 1; };
+  const auto last = std::find_if(contraction.rows.rbegin(), contraction.rows.rend(), several);
+  return last == contraction.rows.rend() ? contraction.rows.back() : *last;
+}
+
 // The instruction whose best tile multiplies most is preferred.
 Outcome<ContractionPlan> PickPlan(Schedule& sch, const std::string& block, const std::vector<ContractionPlan>& plans,
                                   Choices& choices) {
@@ -181,15 +189,15 @@ Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Tar
                     contraction->product_type.ToString()}};
   }
   if (contraction->rows.empty()) return No("{block0} has no rows to tile", id);
+  const Ref<BlockRealizeNode> kept = LikelyRealizeOf(sch, block);
+  const BlockRealizeNode& likely = *kept;
   ContractionPlan plan{*contraction,
                        instructions.back(),
                        {},
-                       contraction->rows.back(),
+                       RowOfTile(likely, *contraction),
                        contraction->columns.back(),
                        contraction->inner.back()};
   if (plan.instruction.group > 1) plan.depth = DepthIterator(*realize.block, *contraction);
-  const Ref<BlockRealizeNode> kept = LikelyRealizeOf(sch, block);
-  const BlockRealizeNode& likely = *kept;
   plan.rows_outside = RowsOutside(*likely.block, *contraction, target);
   plan.short_rows = plan.rows_outside && plan.instruction.group == 1 && BytesOfRow(likely, *contraction) <= kShortRow;
   plan.uneven = IsComputedPerProduct(*realize.block, *contraction);
