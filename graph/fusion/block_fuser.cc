@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "graph/fusion/inline_chains.h"
 #include "graph/fusion/likely_sizes.h"
 #include "graph/fusion/program_form.h"
 #include "graph/ir/call_types.h"
@@ -83,7 +84,7 @@ std::optional<JoinedKernel> BlockFuser::Join(const std::vector<int>& members) co
   std::optional<Composed> composed = ComposePrograms(module_, joined.name, ports.params, bindings, ports.results);
   if (!composed) return std::nullopt;
   joined.composed = *std::move(composed);
-  joined.composed.program = WithOneIndexType(WithoutUnitDimensions(joined.composed.program));
+  joined.composed.program = InlineChains(WithOneIndexType(WithoutUnitDimensions(joined.composed.program)));
   joined.composed.program = WithSizes(joined.composed.program, costs_.sizes());
   joined.params = ports.params;
   joined.results = ports.results;
@@ -263,15 +264,15 @@ bool BlockFuser::TryMerge(const BlockGraph::Edge& edge, int consumer, bool light
   if (products && producer.windows + own.windows > 0) return refuse("each computes products or windows");
   if (producer.blocks + own.blocks > kMaxBlocks) return refuse("the program would be too long");
   if (!graph_.MayMerge(edge, consumer)) return refuse("other kernels lie between");
-  const std::optional<JoinedKernel> joined = Join(members);
-  if (!joined) return refuse("they are not one program");
-  if (products && !ChainsProducts(joined->composed.program)) return refuse("each computes products or windows");
-  // One pass over the same elements is never slower than two: no schedule has to be asked for. Long chains would ask
-  // for the schedule of each of their beginnings.
+  // One pass over the same elements is never slower than two: no schedule has to be asked for, and no program is made
+  // before the kernel has all of its parts. Long chains would ask for those of each of their beginnings.
   if (producer.pointwise && own.pointwise && ReadsOnce(edge.producer, consumer) && HaveOneShape(members)) {
     Joined(edge, consumer, nullptr);
     return true;
   }
+  const std::optional<JoinedKernel> joined = Join(members);
+  if (!joined) return refuse("they are not one program");
+  if (products && !ChainsProducts(joined->composed.program)) return refuse("each computes products or windows");
   const double seconds[2] = {CostOf(edge.producer).seconds, CostOf(consumer).seconds};
   const double apart = seconds[0] + seconds[1];
   const KernelCost& cost = CostOf(*joined);

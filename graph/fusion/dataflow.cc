@@ -80,6 +80,7 @@ void BlockGraph::AddNode(const GraphModule& module, const Binding& binding, bool
   if (const auto* call = dyn_cast<CallTirNode>(binding.value)) {
     if (IsPlainCall(*call)) {
       node.form = FormOf(module.FindProgram(call->function));
+      node.form.pointwise = node.form.pointwise && isa<TensorTypeNode>(call->out);
       if (node.form.regular) node.kind = NodeKind::kKernel;
     }
   } else if (const auto* item = dyn_cast<TupleGetItemNode>(binding.value)) {

@@ -58,31 +58,41 @@ bool ReadsWindow(const BlockNode& block) {
   return window;
 }
 
-// Whether the indices are iterators of the block in their order, some of which may be left out, and constants.
-bool AreIteratorsInOrder(const std::vector<Expr>& indices, const std::vector<IterVar>& iters, bool all) {
+// Whether an access is at iterators of the block in their order and at constants. `all`: at all of them, and at
+// constants in dimensions of one element alone.
+bool IsAtIteratorsInOrder(const Buffer& buffer, const std::vector<Expr>& indices, const std::vector<IterVar>& iters,
+                          bool all) {
   size_t next = 0;
-  for (const Expr& index : indices) {
-    if (AsInt(index) && !all) continue;
-    while (!all && next < iters.size() && !index.same_as(iters[next].var)) ++next;
-    if (next == iters.size() || !index.same_as(iters[next++].var)) return false;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    if (AsInt(indices[d]) && (!all || IsInt(buffer->shape[d], 1))) continue;
+    while (!all && next < iters.size() && !indices[d].same_as(iters[next].var)) ++next;
+    if (next == iters.size() || !indices[d].same_as(iters[next++].var)) return false;
   }
   return !all || next == iters.size();
 }
 
-// Whether the block is one store at its iterators, of values that are computed from loads at them. `loaded`: buffers
-// that the program has loaded before.
+bool AreEqual(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+  return std::ranges::equal(a, b, [](const Expr& x, const Expr& y) { return tilewright::StructuralEqual(x, y); });
+}
+
+// Whether the block is one store at its iterators, of values that are computed from loads at them, from each buffer at
+// one place. `loaded`: buffers that blocks before it have loaded.
 bool IsPointwise(const BlockNode& block, std::unordered_set<const BufferNode*>* loaded) {
   const auto* store = dyn_cast<StoreNode>(block.body);
-  if (store == nullptr || block.init || !AreIteratorsInOrder(store->indices, block.iter_vars, /*all=*/true)) {
+  if (store == nullptr || block.init ||
+      !IsAtIteratorsInOrder(store->buffer, store->indices, block.iter_vars, /*all=*/true)) {
     return false;
   }
   bool pointwise = true;
+  std::unordered_map<const BufferNode*, const LoadNode*> loads;
   PreOrder(store->value, [&](const Expr& e) {
     const auto* load = dyn_cast<LoadNode>(e);
     const auto* call = dyn_cast<tilewright::CallNode>(e);
     if (load != nullptr) {
-      pointwise &= AreIteratorsInOrder(load->indices, block.iter_vars, /*all=*/false) &&
-                   loaded->insert(load->buffer.get()).second;
+      const auto [first, is_new] = loads.try_emplace(load->buffer.get(), load);
+      pointwise &= is_new ? IsAtIteratorsInOrder(load->buffer, load->indices, block.iter_vars, /*all=*/false) &&
+                                loaded->insert(load->buffer.get()).second
+                          : AreEqual(load->indices, first->second->indices);
     }
     pointwise &= call == nullptr || call->op != kIfThenElse;
     return pointwise && load == nullptr;

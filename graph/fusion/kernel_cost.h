@@ -32,7 +32,7 @@ struct KernelForm {
   int blocks = 0;
   bool regular = true;  // loops around blocks with spatial and reduction iterators, nothing else
   // Each element of what a block writes depends on the elements at the same place, or in the same row or column, and
-  // each buffer is read once.
+  // each buffer is read by one block, at one place.
   bool pointwise = true;
   // Computes: of these, kernels are joined where their products are chained alone.
   bool heavy() const { return contractions + windows > 0; }

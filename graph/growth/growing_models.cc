@@ -253,6 +253,7 @@ const std::vector<GrowingModel>& GrowingModels() {
   static const auto& models = *new std::vector<GrowingModel>{
       {"elementwise chain", [=](int n) { return Repeat(n, fixed, Elementwise); }},
       {"symbolic elementwise chain", [=](int n) { return Repeat(n, symbolic, Elementwise); }},
+      {"elementwise chain of one batch", [](int n) { return Repeat(n, {1, 8, kWidth}, Elementwise); }},
       {"wide join", [](int n) { return WideJoin(n, 8); }},
       {"symbolic wide join", [](int n) { return WideJoin(n, "n"); }},
       {"concat of rows", [](int n) { return Concatenation(n, 0); }},
