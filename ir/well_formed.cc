@@ -1,6 +1,8 @@
 #include "ir/well_formed.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
@@ -21,6 +23,9 @@ class Checker : public Visitor {
     }
     for (const Param& param : function_->params) {
       if (param.buffer) DefineBuffer(param.buffer, /*symbols=*/true);
+    }
+    for (const Param& param : function_->params) {
+      if (param.buffer) CheckBeginning(*param.buffer);
     }
     Visit(function_->body);
     return std::move(violations_);
@@ -149,6 +154,15 @@ class Checker : public Visitor {
         if (var != nullptr && !IsDefined(var)) Define(var, var->name, true);
       }
     }
+  }
+  // A caller passes the address of the first element, behind which nothing is known of the memory before it.
+  void CheckBeginning(const BufferNode& param) {
+    const Expr& offset = param.elem_offset;
+    if (!offset || isa<VarNode>(offset) || IsInt(offset, 0)) return;
+    const std::optional<int64_t> constant = AsInt(offset);
+    Report("parameter " + param.name + " has elem_offset " +
+           (constant ? std::to_string(*constant) : "of an expression") +
+           ": an argument begins with its first element, so its offset is 0 or a variable");
   }
   void DefineBuffer(const Buffer& buffer, bool symbols) {
     if (!buffers_.insert(buffer.get()).second) Report("buffer " + buffer->name + " is defined twice");

@@ -5,7 +5,8 @@
 //     iterator (the block's own or that of a block around it);
 //   * ids of loops and blocks are unique, not 0 and less than the function's next_id;
 //   * bindings match iterators in number and type; indices are integers, as many as the buffer has dimensions;
-//     conditions are boolean; stored values have the buffer's type.
+//     conditions are boolean; stored values have the buffer's type;
+//   * elements of a parameter begin where its argument does: its elem_offset is 0 or a variable.
 #pragma once
 
 #include <string>

@@ -76,5 +76,20 @@ TEST(WellFormed, VariableDefinedTwice) {
   EXPECT_NE(Reasons(bad)[0].find("is defined twice"), std::string::npos);
 }
 
+TEST(WellFormed, ArgumentsBeginWithTheirFirstElement) {
+  const auto reasons = [](Expr offset) {
+    BufferNode::Fields fields{.name = "A", .dtype = kF32, .shape = {Expr(16)}};
+    fields.elem_offset = std::move(offset);
+    const Buffer a(std::move(fields));
+    const Stmt body = Store(a, Const(kF32, 1.0), {Expr(0)});
+    return Reasons(Function({.name = "main", .params = {{Var("a", DataType::Handle()), a}}, .body = body}));
+  };
+  EXPECT_EQ(reasons(Expr()), std::vector<std::string>{});
+  EXPECT_EQ(reasons(Expr(0)), std::vector<std::string>{});
+  EXPECT_EQ(reasons(Var("offset", DataType::Int(32))), std::vector<std::string>{});
+  EXPECT_EQ(reasons(Expr(16)), std::vector<std::string>{"parameter A has elem_offset 16: an argument begins with its "
+                                                        "first element, so its offset is 0 or a variable"});
+}
+
 }  // namespace
 }  // namespace tilewright
