@@ -202,10 +202,18 @@ PrimFunc WithFacts(const PrimFunc& program, const std::vector<Expr>& facts) {
   arith::Analyzer analyzer;
   for (const Expr& fact : facts) analyzer.Assume(fact);
   BufferMap simpler;
+  VarMap known;  // symbols that the facts decide: no extent defines them afterwards
   const auto simplify = [&](const Buffer& buffer) {
     BufferNode::Fields fields = buffer->fields();
     bool changes = false;
     for (Expr& extent : fields.shape) {
+      PreOrder(extent, [&](const Expr& part) {
+        if (const auto* symbol = dyn_cast<SymbolNode>(part)) {
+          const Expr value = analyzer.Simplify(part);
+          if (!value.same_as(part)) known[Symbol(symbol)] = value;
+        }
+        return true;
+      });
       const Expr simple = analyzer.Simplify(extent);
       changes |= !simple.same_as(extent);
       extent = simple;
@@ -217,7 +225,7 @@ PrimFunc WithFacts(const PrimFunc& program, const std::vector<Expr>& facts) {
     if (param.buffer) param.buffer = simplify(param.buffer);
   }
   for (const Buffer& buffer : cast<BlockRealizeNode>(program->body)->block->alloc_buffers) simplify(buffer);
-  fields.body = IndexRewriter(IndexTypeOf(program), facts).Mutate(Substitute(program->body, {}, simpler));
+  fields.body = IndexRewriter(IndexTypeOf(program), facts).Mutate(Substitute(program->body, known, simpler));
   return PrimFunc(std::move(fields));
 }
 

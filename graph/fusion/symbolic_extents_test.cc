@@ -92,6 +92,29 @@ TEST(KnownExtents, WhatIsAddedToPositionsIsJoinedWithThem) {
   }
 }
 
+// What is joined to a constant says how long the input is, so that its extent is a number. Programs that count with the
+// extent, as a mean does, have that number in the place of the symbol too.
+TEST(KnownExtents, ExtentsThatAreNumbersAreSoInValuesToo) {
+  ModelWriter m(17);
+  m.Input("x", TensorProto::FLOAT, {2, "n"});
+  m.Floats("c", {1, 5}, {1, 2, 3, 4, 5});
+  ModelWriter::SetInt(m.Node("Concat", {"x", "c"}, {"all"}), "axis", 0);
+  ModelWriter::SetInt(m.Node("ReduceMean", {"x"}, {"mean"}), "keepdims", 1);
+  m.Output("all");
+  m.Output("mean");
+  const auto imported = Load(m, 0), simpler = Load(m, 1), fused = Load(m, 2);
+  ASSERT_TRUE(imported != nullptr && simpler != nullptr && fused != nullptr);
+  NDArray x(DataType::Float(32), {2, 5});
+  FillUniform(x, 3, -1, 1);
+  const auto wanted = imported->executor().Run({x});
+  ASSERT_TRUE(wanted.ok()) << wanted.status();
+  for (const OnnxModel* model : {simpler.get(), fused.get()}) {
+    const auto found = model->executor().Run({x});
+    ASSERT_TRUE(found.ok()) << found.status();
+    for (size_t i = 0; i < 2; ++i) EXPECT_LT(MaxError((*found)[i], (*wanted)[i]).max_abs, 1e-6);
+  }
+}
+
 TEST(LikelySizes, ProgramsKnowThoseOfTheirCalls) {
   ModelWriter m(17);
   m.Input("x", TensorProto::FLOAT, {"n", 4, 1 << 20});
