@@ -142,7 +142,7 @@ class Matcher {
     return true;
   }
 
-  // The combination of placeholders, null when it is not known.
+  // The combination in terms of `old` and `fresh`, null when it is not known.
   Expr Combined(size_t i) {
     Reducer::Component& component = components_[i];
     component.identity = component.init;
@@ -196,10 +196,10 @@ class Matcher {
     return IsGreater(comparison->op) == choice.if_true.same_as(component.old);
   }
 
-  // `e` as `old op value` of a component, also in terms of its placeholders as it was written.
+  // `e` as `old op value` of a component, also in terms of `old` and `fresh` as it was written.
   struct Comparison {
     BinaryOp op;
-    Expr placeholders;
+    Expr of_operands;
   };
   std::optional<Comparison> FindComparison(const Expr& e, size_t of) const {
     const auto* binary = dyn_cast<BinaryNode>(e);
@@ -214,13 +214,13 @@ class Matcher {
     return std::nullopt;
   }
 
-  // The condition in terms of placeholders when it says that the old key is greater (less, without `greater`), ties
+  // The condition in terms of `old` and `fresh` when it says that the old key is greater (less, without `greater`), ties
   // aside; else null.
   Expr Decision(const Expr& condition, bool greater, size_t key, size_t follower) {
     const auto direct = FindComparison(condition, key);
     if (direct && (greater ? IsGreater(direct->op) : IsLess(direct->op))) {
       in_order |= key != follower;
-      return direct->placeholders;
+      return direct->of_operands;
     }
     // key > value or (key == value and the follower's own order)
     const auto* either = dyn_cast<BinaryNode>(condition);
@@ -232,7 +232,7 @@ class Matcher {
     const auto equal = FindComparison(tie->a, key), order = FindComparison(tie->b, follower);
     if (!equal || equal->op != BinaryOp::kEQ || !order || !(IsGreater(order->op) || IsLess(order->op))) return Expr();
     breaks_ties_ = true;
-    return Or(strict->placeholders, And(equal->placeholders, order->placeholders));
+    return Or(strict->of_operands, And(equal->of_operands, order->of_operands));
   }
 
   std::vector<Reducer::Component>& components_;
@@ -319,14 +319,14 @@ Stmt StoreInto(const std::vector<Element>& targets, const std::vector<Expr>& val
 }
 
 Stmt CombineInto(const Reducer& reducer, const std::vector<Element>& targets, const std::vector<Expr>& values) {
-  VarMap placeholders;
+  VarMap operands;
   for (size_t i = 0; i < targets.size(); ++i) {
-    placeholders[reducer.components[i].old] = targets[i].buffer.Load(targets[i].indices);
-    placeholders[reducer.components[i].fresh] = values[i];
+    operands[reducer.components[i].old] = targets[i].buffer.Load(targets[i].indices);
+    operands[reducer.components[i].fresh] = values[i];
   }
   std::vector<Expr> combined;
   for (const Reducer::Component& component : reducer.components) {
-    combined.push_back(Substitute(component.combined, placeholders));
+    combined.push_back(Substitute(component.combined, operands));
   }
   if (!reducer.at_once) return StoreInto(targets, combined);
   std::vector<Expr> vars;

@@ -1,8 +1,6 @@
 #include "bench/peers/plain_c.h"
 
 #include <dlfcn.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -11,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/temporary_folder.h"
 
 namespace tilewright::bench {
 namespace {
@@ -37,15 +36,13 @@ bool RunCommand(const std::string& command, std::string* output) {
 
 absl::StatusOr<PlainC> PlainC::Compile(const std::string& path, const std::string& compiler) {
   const std::string name = std::filesystem::path(path).stem();
-  std::string folder = absl::StrCat(std::string(std::filesystem::temp_directory_path()), "/tilewright_c_XXXXXX");
-  if (mkdtemp(folder.data()) == nullptr) return absl::InternalError("cannot make a folder for what C becomes");
-  const std::string library = absl::StrCat(folder, "/", name, ".so");
+  const TemporaryFolder folder;  // an open library needs no file
+  if (folder.path().empty()) return absl::InternalError("cannot make a folder for what C becomes");
+  const std::string library = folder.path() / (name + ".so");
   std::string output;
   const bool compiled =
       RunCommand(absl::StrCat(compiler, " -shared -fPIC -o ", Quoted(library), " ", Quoted(path), " -lm"), &output);
   void* handle = compiled ? dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
-  std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);  // an open library needs no file
   if (!compiled) return absl::InvalidArgumentError(absl::StrCat(compiler, " does not compile ", path, ":\n", output));
   if (handle == nullptr) return absl::InternalError(dlerror());
   std::shared_ptr<void> owner(handle, [](void* open) { dlclose(open); });

@@ -1,12 +1,11 @@
 // A plan on another machine or in an emulator of one: its library in a worker.
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/temporary_folder.h"
 #include "codegen/abi/abi_type.h"
 #include "codegen/remote/launcher.h"
 #include "codegen/remote/remote_module.h"
@@ -17,28 +16,7 @@
 namespace tilewright::graph {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr char kName[] = "model";
-
-// A folder that is gone when the object is.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string path = (fs::temp_directory_path() / "tilewright-XXXXXX").string();
-    if (mkdtemp(path.data()) != nullptr) path_ = path;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 class WorkerRun : public BoundRun {
  public:
@@ -47,9 +25,9 @@ class WorkerRun : public BoundRun {
   absl::Status Open() {
     const WorkerOptions& worker = *function_.options().worker;
     TW_ASSIGN_OR_RETURN(std::vector<std::string> command, remote::WorkerCommand(worker.target, worker.launcher));
-    const ScratchFolder folder;
+    const TemporaryFolder folder;
     if (folder.path().empty()) return absl::UnavailableError("there is no folder for a library");
-    const std::string path = absl::StrCat(folder.path(), "/", kName, ".so");
+    const std::string path = absl::StrCat(folder.path().string(), "/", kName, ".so");
     TW_RETURN_IF_ERROR(ExportBound(
         function_, bound_, {.name = kName, .path = path, .database = worker.database, .target = worker.target}));
     std::ifstream file(path, std::ios::binary);

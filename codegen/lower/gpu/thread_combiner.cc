@@ -115,7 +115,7 @@ class ThreadCombiner {
   // If the order of the operands counts, both partners take the part of the lower lane first.
   Stmt CombineBoth(const std::vector<Expr>& index, const std::vector<Expr>& others, const Expr& is_lower) const {
     if (!reduction_.reducer.in_order) return CombineInto(reduction_.reducer, PartsAt(index), others);
-    VarMap placeholders;
+    VarMap operands;
     std::vector<Var> vars;
     std::vector<std::pair<Var, Expr>> lets;
     for (size_t i = 0; i < Count(); ++i) {
@@ -123,12 +123,12 @@ class ThreadCombiner {
       const Var own(name + "_own", reduction_.parts[i]->dtype), other(name + "_other", reduction_.parts[i]->dtype);
       lets.push_back({own, reduction_.parts[i].Load(index)});
       lets.push_back({other, others[i]});
-      placeholders[Component(i).old] = Select(is_lower, own, other);
-      placeholders[Component(i).fresh] = Select(is_lower, other, own);
+      operands[Component(i).old] = Select(is_lower, own, other);
+      operands[Component(i).fresh] = Select(is_lower, other, own);
     }
     std::vector<Stmt> stores;
     for (size_t i = 0; i < Count(); ++i) {
-      stores.push_back(Store(reduction_.parts[i], Substitute(Component(i).combined, placeholders), index));
+      stores.push_back(Store(reduction_.parts[i], Substitute(Component(i).combined, operands), index));
     }
     Stmt body = Sequence(std::move(stores));
     for (size_t i = lets.size(); i-- > 0;) body = LetStmt(lets[i].first, lets[i].second, body);
@@ -212,13 +212,13 @@ class ThreadCombiner {
     }
     Stmt store = StoreInto(targets, totals);
     if (!starts_neutral) {
-      VarMap placeholders;
+      VarMap operands;
       for (size_t i = 0; i < Count(); ++i) {
-        placeholders[Component(i).old] = inits[i];
-        placeholders[Component(i).fresh] = totals[i];
+        operands[Component(i).old] = inits[i];
+        operands[Component(i).fresh] = totals[i];
       }
       std::vector<Expr> values;
-      for (size_t i = 0; i < Count(); ++i) values.push_back(Substitute(Component(i).combined, placeholders));
+      for (size_t i = 0; i < Count(); ++i) values.push_back(Substitute(Component(i).combined, operands));
       store = StoreInto(targets, values);
     }
     Expr condition = Outside(reduction_.element_condition, loops);
