@@ -109,8 +109,8 @@ absl::StatusOr<Kernel> CompileKernel(const KernelSource& source, const KernelOpt
     if (std::optional<Kernel> kernel = options.cache->Load(key)) return *std::move(kernel);
   }
   if (options.schedule) {
-    TW_ASSIGN_OR_RETURN(ScheduledKernel scheduled,
-                        ScheduleKernel(canonical, source.constant, options.target, options.database));
+    TW_ASSIGN_OR_RETURN(ScheduledKernel scheduled, ScheduleKernel(canonical, source.constant, options.target,
+                                                                  options.database, options.scheduled.get()));
     AddVersions(canonical, source.constant, options.target, &scheduled);
     absl::StatusOr<Kernel> kernel = CompileAs(scheduled, true, key, options, source.program->name);
     if (kernel.ok()) return kernel;

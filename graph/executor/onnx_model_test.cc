@@ -1,5 +1,9 @@
 #include "graph/executor/onnx_model.h"
 
+#include <algorithm>
+#include <vector>
+
+#include "base/phases.h"
 #include "gmock/gmock.h"
 #include "graph/onnx/testing.h"
 #include "gtest/gtest.h"
@@ -45,6 +49,29 @@ TEST(OnnxModel, UnknownDimensionsAreNotEqual) {
     ASSERT_TRUE(y.ok()) << unknown << ": " << y.status();
     EXPECT_EQ((*y)[0].arrays[0].shape(), (std::vector<int64_t>{2, 3}));
   }
+}
+
+// Fusion has asked for the schedules of the kernels that it joined.
+TEST(OnnxModel, KernelsAreScheduledOnce) {
+  ModelWriter m(17);
+  m.Input("x", TensorProto::FLOAT, {17, 32});
+  m.Floats("w", {32, 24}, std::vector<float>(32 * 24, 0.5f));
+  m.Floats("b", {24}, std::vector<float>(24, 0.25f));
+  m.Node("MatMul", {"x", "w"}, {"product"});
+  m.Node("Add", {"product", "b"}, {"sum"});
+  m.Node("Softmax", {"sum"}, {"y"});
+  m.Output("y");
+  PhaseReport report;
+  const ReportPhases here({.report = &report});
+  const auto model = OnnxModel::Load(*m.File(), {});
+  ASSERT_TRUE(model.ok()) << model.status();
+  const std::vector<PhaseReport::Entry> phases = report.Phases();
+  const auto ran = [&](const char* path) {
+    return std::ranges::any_of(phases, [&](const auto& phase) { return phase.path == path; });
+  };
+  EXPECT_TRUE(ran("graph passes/FuseKernels/rules"));
+  EXPECT_TRUE(ran("kernels/lower"));
+  EXPECT_FALSE(ran("kernels/rules"));
 }
 
 // Symbolic extents that meet are equal or, where they broadcast, 1; others were read beyond the shorter array.
