@@ -5,6 +5,7 @@
 
 #include "ir/float_format.h"
 #include "ir/interp/interp.h"
+#include "ir/ops/attention.h"
 #include "ir/ops/conv.h"
 #include "ir/ops/conv_bn_relu.h"
 #include "ir/ops/conv_transpose.h"
@@ -90,6 +91,45 @@ TEST(Values, TransposeBatchMatmul) {
     for (int64_t k = 0; k < 4; ++k) sum += At(arrays[0], {v[0], v[2], v[1], k}) * At(arrays[1], {v[0], v[3], v[1], k});
     EXPECT_EQ(value, sum);
   });
+}
+
+TEST(Values, Attention) {
+  struct Case {
+    int64_t key_heads, queries, keys;
+    bool causal;
+    int64_t window;
+    const char* types;
+  };
+  for (const Case& test :
+       {Case{4, 5, 5, false, 0, "f32"}, Case{2, 3, 7, true, 0, "f32"}, Case{1, 7, 7, true, 3, "f32"},
+        Case{4, 2, 6, false, 2, "f32"}, Case{2, 1, 9, false, 0, "f32"}, Case{2, 5, 5, true, 0, "bf16"}}) {
+    const OperandTypes types = *OperandTypes::Parse(test.types);
+    const auto arrays = Results(Attention({.batch = 2,
+                                           .heads = 4,
+                                           .key_heads = test.key_heads,
+                                           .queries = test.queries,
+                                           .keys = test.keys,
+                                           .dim = 3,
+                                           .causal = test.causal,
+                                           .window = test.window},
+                                          types));
+    EXPECT_EQ(arrays[3].shape(), (std::vector<int64_t>{2, 4, test.queries, 3}));
+    ForEach(arrays[3], [&](const std::vector<int64_t>& v, double result) {
+      const int64_t key_head = v[1] / (4 / test.key_heads), position = v[2] + test.keys - test.queries;
+      double total = 0, sum = 0;
+      for (int64_t j = 0; j < test.keys; ++j) {
+        const int64_t distance = test.causal ? position - j : std::abs(position - j);
+        if ((test.causal && distance < 0) || (test.window > 0 && distance >= test.window)) continue;
+        double score = 0;
+        for (int64_t d = 0; d < 3; ++d)
+          score += At(arrays[0], {v[0], v[1], v[2], d}) * At(arrays[1], {v[0], key_head, j, d});
+        const double weight = std::exp(score / std::sqrt(3.0));
+        total += weight;
+        sum += weight * At(arrays[2], {v[0], key_head, j, v[3]});
+      }
+      EXPECT_NEAR(result, sum / total, types.input.bits() == 32 ? 1e-5 : 0.05) << test.keys;
+    });
+  }
 }
 
 TEST(Values, Conv1d) {
