@@ -15,6 +15,8 @@
 //   int8q  u8          s8      u8       s32, exactly, then requantized
 //   s8s8q  s8          s8      s8       s32, exactly, then requantized
 //
+// ATT sums in f32 in all of them, and has no integers.
+//
 // CBR turns s32 sums into f32 and goes on there, so its output is f32 in int8 and s8s8. The row operators have no
 // products; they compute in f32, integers standing for themselves. Their output is bf16 in bf16 and bf16h, f16 in f16,
 // f16f32 and f16h, and f32 in e4m3, int8 and s8s8 (OutputType() in bench/operators/problem.h).

@@ -10,8 +10,9 @@
 namespace tilewright::bench {
 namespace {
 
-// Numbers that decide what a program looks like: channels, kernel, stride, padding, dilation and groups.
-constexpr std::array<std::string_view, 8> kStructure = {"CI", "CO", "C", "k", "s", "p", "d", "g"};
+// Numbers that decide what a program looks like: channels, kernel, stride, padding, dilation, groups; what is masked.
+constexpr std::array<std::string_view, 11> kStructure = {"CI", "CO", "C",      "k",         "s",     "p",
+                                                         "d",  "g",  "causal", "key_heads", "window"};
 
 bool Contains(const auto& names, std::string_view name) { return std::ranges::find(names, name) != names.end(); }
 
@@ -21,7 +22,7 @@ std::vector<std::string> NumberNames(Operator op) { return absl::StrSplit(std::s
 std::vector<int64_t> ConstantNumbers(const Shape& shape, const Extents& extents) {
   const std::vector<std::string> names = NumberNames(shape.op);
   std::vector<int64_t> numbers;
-  for (size_t i = 0; i < names.size(); ++i) {
+  for (size_t i = 0; i < shape.numbers.size(); ++i) {
     if (!Contains(extents.symbolic, names[i])) numbers.push_back(shape.numbers[i]);
   }
   return numbers;
@@ -44,7 +45,7 @@ absl::Status CheckSymbolic(const std::vector<std::string>& names, const std::vec
 std::map<std::string, int64_t> SymbolicSizes(const Shape& shape, const Extents& extents) {
   std::map<std::string, int64_t> sizes;
   const std::vector<std::string> names = NumberNames(shape.op);
-  for (size_t i = 0; i < names.size(); ++i) {
+  for (size_t i = 0; i < shape.numbers.size(); ++i) {
     if (Contains(extents.symbolic, names[i])) sizes[names[i]] = shape.numbers[i];
   }
   return sizes;

@@ -58,10 +58,10 @@ void ScaleParameters(Tensor& parameters, double unit) {
   }
 }
 
-void RoundToFloat16(Tensor& parameters) {
+void RoundTo(DataType type, Tensor& parameters) {
   for (int64_t i = 0; i < parameters.num_elements(); ++i) {
     float& parameter = parameters.data<float>()[i];
-    parameter = static_cast<float>(RoundTo(DataType::Float(16), parameter));
+    parameter = static_cast<float>(tilewright::RoundTo(type, parameter));
   }
 }
 
@@ -74,6 +74,13 @@ absl::StatusOr<Tensor> Allocate(TwDataType dtype, const std::vector<int64_t>& sh
 }  // namespace
 
 absl::StatusOr<Operands> MakeOperands(const Workload& workload) {
+  const bool attention = std::holds_alternative<AttentionProblem>(workload.problem);
+  if (attention && IsInteger(workload.dtype)) {
+    return absl::UnimplementedError(absl::StrCat(std::string(Name(workload.shape.op)),
+                                                 " is measured in floating-point "
+                                                 "types, not in ",
+                                                 std::string(Name(workload.dtype))));
+  }
   const TensorShapes shapes = ShapesOf(workload.problem);
   absl::StatusOr<Tensor> activation = Allocate(ActivationType(workload.dtype), shapes.activation);
   absl::StatusOr<Tensor> weight = Allocate(WeightType(workload.dtype), shapes.weight);
@@ -88,8 +95,9 @@ absl::StatusOr<Operands> MakeOperands(const Workload& workload) {
   Fill(*parameters, random);
   if (const auto* conv = std::get_if<ConvolutionProblem>(&workload.problem); conv != nullptr && conv->normalized) {
     ScaleParameters(*parameters, IsInteger(workload.dtype) ? SumDeviation(workload) : 1);
-    if (workload.dtype == DType::kF16) RoundToFloat16(*parameters);
+    if (workload.dtype == DType::kF16) RoundTo(DataType::Float(16), *parameters);
   }
+  if (attention) RoundTo(ProgramType(WeightType(workload.dtype)), *parameters);
   return Operands{
       .activation = *std::move(activation), .weight = *std::move(weight), .parameters = *std::move(parameters)};
 }

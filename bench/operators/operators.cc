@@ -54,6 +54,9 @@ ABSL_FLAG(
     "16 bits), e4m3, int8 (u8 by s8), s8s8, int8q and s8s8q (requantized to 8 bits).");
 ABSL_FLAG(std::string, batch, "",
           "Sizes of batches, such as 1,16: each shape is measured with each of them as its first number.");
+ABSL_FLAG(int64_t, queries, 0, "Queries of the shapes of ATT; 0 for as many as keys, or what the shape says.");
+ABSL_FLAG(int64_t, key_heads, 0, "Key heads of the shapes of ATT; 0 for as many as heads, or what the shape says.");
+ABSL_FLAG(int64_t, window, 0, "Keys that a query of ATT sees to each side; 0 for all, or what the shape says.");
 ABSL_FLAG(std::string, peers, "default",
           "Libraries to compare with. The default is onednn,openblas,xnnpack, on a GPU cublaslt; none where code is "
           "emulated, for which there are xnnpack and acl on AArch64 (bench/peers/arm).");
@@ -189,6 +192,9 @@ absl::StatusOr<std::vector<Workload>> ChooseWorkloads() {
     }
   }
   if (shapes.empty()) shapes = DefaultShapes();
+  TW_ASSIGN_OR_RETURN(shapes, WithAttentionNumbers(shapes, {.queries = absl::GetFlag(FLAGS_queries),
+                                                            .key_heads = absl::GetFlag(FLAGS_key_heads),
+                                                            .window = absl::GetFlag(FLAGS_window)}));
   TW_ASSIGN_OR_RETURN(const std::vector<Shape> of_batches, WithBatches(shapes, absl::GetFlag(FLAGS_batch)));
   TW_ASSIGN_OR_RETURN(const std::vector<DType> dtypes, ParseDTypes(absl::GetFlag(FLAGS_dtype)));
 

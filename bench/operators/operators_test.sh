@@ -56,6 +56,18 @@ if grep '"error"' "$TEST_TMPDIR/f16.json"; then
   echo "FAILED: something has no result in f16, f16f32, f16h, bf16h or e4m3"
   failures=$((failures + 1))
 fi
+expect 0 "ATT 2,4,19,8,1,0,2,0 f16h" --seconds=0 --notune --peers= --dtype=f32,bf16,f16,f16f32,f16h,bf16h,e4m3 \
+  --shape=ATT:1,2,37,20,0,ATT:1,2,16,8,1,ATT:1,2,33,16,1,5,1,7,ATT:2,4,19,8,1,0,2,0 --json="$TEST_TMPDIR/attention.json"
+grep '"error"' "$TEST_TMPDIR/attention.json" && { echo "FAILED: an attention has no result"; failures=$((failures + 1)); }
+expect 0 "ATT 1,4,24,8,0,1,2 f32" --seconds=0 --notune --peers= --shape=ATT:1,4,24,8,0 --queries=1 --key_heads=2
+expect 2 "which is not measured" --queries=1 --shape=GMM:1,8,8,8
+expect 2 "3 key heads do not divide the heads" --key_heads=3 --shape=ATT:1,4,24,8,0
+expect 2 "window is constant in every program" --symbolic=window --shape=ATT:1,4,24,8,0
+expect 0 "times the time of constant extents" --symbolic=S,B --notune --seconds=0 --peers= \
+  --shape=ATT:1,2,24,8,0,ATT:2,2,17,8,0,ATT:1,2,24,8,1,5
+expect 0 "ATT is measured in floating-point types, not in int8" --seconds=0 --notune --peers= --dtype=int8 \
+  --shape=ATT:1,2,8,8,0
+expect 0 "XNNPACK has no attention" --seconds=0 --notune --peers=onednn,openblas,xnnpack --shape=ATT:1,2,8,8,0
 expect 0 "oneDNN has no GMM in f16" --seconds=0 --notune --peers=onednn --dtype=f16 --shape=GMM:1,8,8,8
 expect 0 "oneDNN has no GMM in f16h" --seconds=0 --notune --peers=onednn --dtype=f16h --shape=GMM:1,8,8,8
 expect 0 "oneDNN has no LN in int8" --seconds=0 --notune --peers=onednn --dtype=int8 --shape=LN:5,37
@@ -69,7 +81,7 @@ for text in '"operands": "weights of 7 bits' '"not_compared": "takes features th
 done
 TILEWRIGHT_HOST_FEATURES=vax expect 2 "TILEWRIGHT_HOST_FEATURES=vax: unknown; known are " --shape=GMM:1,8,8,8
 TILEWRIGHT_PEERS=/nonexistent expect 0 "not installed: there is no /nonexistent/bin/python3" --seconds=0 --notune \
-  --peers=onnxruntime,pytorch,tvm,iree,xla --shape=GMM:1,8,8,8
+  --peers=onnxruntime,openvino,pytorch,tvm,iree,xla --shape=GMM:1,8,8,8
 # Code for another architecture is emulated where that is installed.
 if ! "$program" --target=arm-neoverse-n1 --shape=GMM:1,1,1,1 2>&1 | grep -q "apt-get install"; then
   expect 0 "emulated: " --target=arm-neoverse-n1 --shape=GMM:1,9,19,7 --dtype=f32,int8,s8s8 \

@@ -1,10 +1,12 @@
 #include "bench/operators/problem.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "codegen/runtime/tensor.h"
 
 namespace tilewright::bench {
@@ -72,6 +74,44 @@ ConvolutionProblem MakeConvolution(const Shape& shape) {
   return conv;
 }
 
+AttentionProblem MakeAttention(const Shape& shape) {
+  const auto number = [&](std::string_view name, int64_t otherwise) {
+    const int64_t given = NumberOf(shape, name).value_or(0);
+    return given == 0 ? otherwise : given;
+  };
+  const int64_t heads = number("heads", 0), keys = number("S", 0);
+  return {.batch = number("B", 0),
+          .heads = heads,
+          .key_heads = number("key_heads", heads),
+          .queries = number("queries", keys),
+          .keys = keys,
+          .dim = number("dim", 0),
+          .causal = number("causal", 0) != 0,
+          .window = number("window", 0)};
+}
+
+absl::Status CheckAttention(const Shape& shape, const AttentionProblem& p) {
+  if (NumberOf(shape, "causal").value_or(0) > 1) return Refuse(shape, "causal is 0 or 1");
+  if (p.heads % p.key_heads != 0) return Refuse(shape, p.key_heads, " key heads do not divide the heads");
+  if ((p.causal || p.window > 0) && p.queries > p.keys) {
+    return Refuse(shape, "the first queries see no key: there are more queries than keys");
+  }
+  return absl::OkStatus();
+}
+
+// Pairs of a query and a key that it sees, of one head.
+double VisiblePairs(const AttentionProblem& p) {
+  if (!p.causal && p.window == 0) return static_cast<double>(p.queries) * static_cast<double>(p.keys);
+  double pairs = 0;
+  for (int64_t i = 0; i < p.queries; ++i) {
+    const int64_t position = i + p.keys - p.queries;
+    const int64_t first = p.window > 0 ? std::max<int64_t>(0, position - p.window + 1) : 0;
+    const int64_t last = p.causal ? position : std::min(p.keys - 1, position + p.window - 1);
+    pairs += static_cast<double>(last - first + 1);
+  }
+  return pairs;
+}
+
 double Product(const std::vector<int64_t>& shape) {
   double product = 1;
   for (int64_t extent : shape) product *= static_cast<double>(extent);
@@ -81,12 +121,13 @@ double Product(const std::vector<int64_t>& shape) {
 }  // namespace
 
 absl::StatusOr<Problem> MakeProblem(const Shape& shape) {
-  // Only padding may be zero; it is the number named p.
+  // Padding may be zero, and what stands for a default.
+  constexpr std::string_view kMayBeZero[] = {"p", "causal", "queries", "key_heads", "window"};
   std::string_view names = Signature(shape.op);
   for (size_t i = 0; i < shape.numbers.size(); ++i) {
     const std::string_view name = names.substr(0, names.find(','));
     names.remove_prefix(std::min(names.size(), name.size() + 1));
-    const int64_t least = name == "p" ? 0 : 1;
+    const int64_t least = std::ranges::find(kMayBeZero, name) != std::end(kMayBeZero) ? 0 : 1;
     if (shape.numbers[i] < least || shape.numbers[i] > kLargestNumber) {
       return Refuse(shape, std::string(name), " = ", shape.numbers[i], " is not within ", least, " and ",
                     kLargestNumber);
@@ -100,6 +141,12 @@ absl::StatusOr<Problem> MakeProblem(const Shape& shape) {
     case Operator::kTbg:
       problem = MakeMatmul(shape);
       break;
+    case Operator::kAtt: {
+      const AttentionProblem attention = MakeAttention(shape);
+      TW_RETURN_IF_ERROR(CheckAttention(shape, attention));
+      problem = attention;
+      break;
+    }
     case Operator::kSfm:
       problem = RowProblem{RowFunction::kSoftmax, shape.numbers[0], shape.numbers[1]};
       break;
@@ -155,6 +202,11 @@ TensorShapes ShapesOf(const Problem& problem) {
     if (conv->normalized) shapes.parameters = {3, conv->out_channels};
     return shapes;
   }
+  if (const auto* p = std::get_if<AttentionProblem>(&problem)) {
+    const std::vector<int64_t> queries = {p->batch, p->heads, p->queries, p->dim};
+    const std::vector<int64_t> keys = {p->batch, p->key_heads, p->keys, p->dim};
+    return {.activation = queries, .weight = keys, .parameters = keys, .output = queries};
+  }
   const auto& rows = std::get<RowProblem>(problem);
   TensorShapes shapes = {.activation = {rows.rows, rows.columns}, .output = {rows.rows, rows.columns}};
   if (rows.function == RowFunction::kLayerNorm) shapes.parameters = {2, rows.columns};
@@ -175,6 +227,9 @@ double Flops(const Problem& problem) {
     for (size_t i = 0; i < 3; ++i) flops *= static_cast<double>(positions[i] * conv->kernel[i]);
     return flops;
   }
+  if (const auto* p = std::get_if<AttentionProblem>(&problem)) {
+    return 4.0 * static_cast<double>(p->batch * p->heads * p->dim) * VisiblePairs(*p);
+  }
   return 0;
 }
 
@@ -192,7 +247,8 @@ TwDataType OutputType(const Workload& workload) {
 
 double Bytes(const Workload& workload) {
   const TensorShapes shapes = ShapesOf(workload.problem);
-  const double weight = shapes.weight.empty() ? 0 : Product(shapes.weight) * WeightType(workload.dtype).bits;
+  double weight = shapes.weight.empty() ? 0 : Product(shapes.weight) * WeightType(workload.dtype).bits;
+  if (std::holds_alternative<AttentionProblem>(workload.problem)) weight *= 2;  // keys and values
   return (Product(shapes.activation) * ActivationType(workload.dtype).bits + weight +
           Product(shapes.output) * OutputType(workload).bits) /
          8;

@@ -1,8 +1,9 @@
 // What an operator computes at a shape, in terms that every implementation and the reference share.
 //
-// A problem is one of three kinds:
+// A problem is one of four kinds:
 //   MatmulProblem       out[b, m, n] = sum over k of a[b, m, k] * b[b, k, n]              (GMM, GMMt, TBG)
 //   ConvolutionProblem  convolutions of one to three spatial dimensions, channels last     (C1D, ..., T2D, CBR)
+//   AttentionProblem    softmax of scaled scores of queries and keys, by values                 (ATT)
 //   RowProblem          each row of a matrix by itself                                     (SFM, NRM, LN, GELU):
 //                       softmax; the square root of the sum of squares; layer norm with epsilon 1e-5; x Phi(x)
 //
@@ -41,6 +42,14 @@ struct ConvolutionProblem {
   bool normalized = false;
 };
 
+// softmax(q k^T / sqrt(dim)) v for each head. Query i stands at position i + keys - queries; with `causal` it sees the
+// keys up to there, with a window those fewer positions away. heads / key_heads heads share a key head.
+struct AttentionProblem {
+  int64_t batch, heads, key_heads, queries, keys, dim;
+  bool causal = false;
+  int64_t window = 0;  // 0: none
+};
+
 enum class RowFunction { kSoftmax, kRowNorm, kLayerNorm, kGelu };
 
 struct RowProblem {
@@ -50,7 +59,7 @@ struct RowProblem {
 
 inline constexpr double kLayerNormEpsilon = 1e-5;
 
-using Problem = std::variant<MatmulProblem, ConvolutionProblem, RowProblem>;
+using Problem = std::variant<MatmulProblem, ConvolutionProblem, AttentionProblem, RowProblem>;
 
 // Refuses numbers that make no problem, as ParseShapes() says. `shape.numbers` must have the operator's count.
 absl::StatusOr<Problem> MakeProblem(const Shape& shape);
@@ -58,13 +67,15 @@ absl::StatusOr<Problem> MakeProblem(const Shape& shape);
 struct TensorShapes {
   std::vector<int64_t> activation;
   std::vector<int64_t> weight;  // Empty for a RowProblem.
-  // Constants in f32 beside the weight: [bias, scale, offset] x channels of CBR, [scale, shift] x columns of LN.
+  // What is in f32 beside the weight: [bias, scale, offset] x channels of CBR, [scale, shift] x columns of LN; the
+  // values of ATT, rounded to their type.
   std::vector<int64_t> parameters;  // Empty for all others.
   std::vector<int64_t> output;
 };
 TensorShapes ShapesOf(const Problem& problem);
 
-// Multiplications and additions, those with padding counted as if it were data; 0 for a RowProblem.
+// Multiplications and additions, those with padding counted as if it were data, with masked keys not; 0 for a
+// RowProblem.
 double Flops(const Problem& problem);
 
 // A shape in a data type, which is what one line of the report is about.

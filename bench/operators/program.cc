@@ -10,6 +10,7 @@
 #include "codegen/abi/abi_type.h"
 #include "graph/fusion/program_form.h"
 #include "ir/float_format.h"
+#include "ir/ops/attention.h"
 #include "ir/ops/conv.h"
 #include "ir/ops/conv_bn_relu.h"
 #include "ir/ops/conv_transpose.h"
@@ -63,6 +64,20 @@ Function MakeFunction(const Workload& workload, const Extents& extents) {
                             p->b_transposed);
   }
   if (const auto* p = std::get_if<ConvolutionProblem>(&workload.problem)) return MakeConvolution(*p, types, extent);
+  if (const auto* p = std::get_if<AttentionProblem>(&workload.problem)) {
+    const Expr heads = extent("heads", p->heads), keys = extent("S", p->keys);
+    const bool grouped = p->key_heads != p->heads, decodes = p->queries != p->keys;
+    // Sums of 16 bits would not hold a softmax.
+    return ops::Attention({.batch = extent("B", p->batch),
+                           .heads = heads,
+                           .key_heads = grouped ? extent("key_heads", p->key_heads) : heads,
+                           .queries = decodes ? extent("queries", p->queries) : keys,
+                           .keys = keys,
+                           .dim = extent("dim", p->dim),
+                           .causal = p->causal,
+                           .window = p->window},
+                          {types.input, types.weight, DataType::Float(32)});
+  }
   const auto& p = std::get<RowProblem>(workload.problem);
   const Expr height = extent("rows", p.rows), width = extent("cols", p.columns);
   ops::RowTypes rows = {.input = types.input};
@@ -108,7 +123,8 @@ ops::Requantization HowToRequantize(const Workload& workload) {
 
 BenchProgram MakeProgram(const Workload& workload, const Extents& extents) {
   const auto* matmul = std::get_if<MatmulProblem>(&workload.problem);
-  BenchProgram program{MakeFunction(workload, extents), matmul != nullptr && !matmul->b_constant};
+  const bool attention = std::holds_alternative<AttentionProblem>(workload.problem);
+  BenchProgram program{MakeFunction(workload, extents), attention || (matmul != nullptr && !matmul->b_constant)};
   if (IsRequantized(workload.dtype)) {
     program.function = ops::WithRequantization(program.function, HowToRequantize(workload));
   } else if (const DataType output = ProgramType(OutputType(workload));

@@ -21,7 +21,7 @@ namespace tilewright::bench {
 
 struct BenchProgram {
   Function function;
-  // The second operand is an activation too: it is not marked constant, and nothing is packed ahead of time.
+  // All operands are activations: none is marked constant, and nothing is packed ahead of time.
   bool weight_is_activation = false;
 };
 

@@ -31,6 +31,12 @@ double Operations(const Problem& problem) {
   return Flops(problem);
 }
 
+// Heads that share one key head; 1 where each has its own.
+int64_t HeadsOfKeyHead(const Problem& problem) {
+  const auto* attention = std::get_if<AttentionProblem>(&problem);
+  return attention != nullptr ? attention->heads / attention->key_heads : 1;
+}
+
 // The input whose output is reduced, so that the last window ends where it did.
 int64_t ReduceSpatial(const ConvolutionProblem& conv, size_t dimension, int64_t step) {
   const int64_t in = conv.in[dimension], out = conv.out[dimension];
@@ -45,20 +51,24 @@ Shape ReduceBy(const Shape& shape, const Problem& problem, const Steps& steps) {
   const int64_t groups = conv != nullptr && shape.op != Operator::kDep ? conv->groups : 1;
   const std::vector<std::string> names = absl::StrSplit(std::string(Signature(shape.op)), ',');
   Shape reduced = shape;
-  for (size_t i = 0; i < names.size(); ++i) {
+  for (size_t i = 0; i < shape.numbers.size(); ++i) {
     const std::string& name = names[i];
     int64_t& number = reduced.numbers[i];
     if (name == "rows") {
       number = Reduce(number, kRowStep);
     } else if (name == "cols") {
       number = Reduce(number, kColumnsPerChannel * steps.channels);
-    } else if (i == 0 || name == "heads") {
+    } else if (i == 0) {
       number = Reduce(number, kBatchStep);
+    } else if (name == "heads" || name == "key_heads") {
+      const int64_t group = name == "heads" ? HeadsOfKeyHead(problem) : 1;
+      number = group * Reduce(number / group, kBatchStep);
     } else if (name == "L" || name == "D" || name == "H" || name == "W") {
       number = ReduceSpatial(*conv, dimension++, steps.spatial);
     } else if (name == "CI" || name == "CO") {
       number = groups * Reduce(number / groups, steps.channels);
-    } else if (name == "C" || name == "M" || name == "N" || name == "K" || name == "S" || name == "dim") {
+    } else if (name == "C" || name == "M" || name == "N" || name == "K" || name == "S" || name == "dim" ||
+               name == "queries") {
       number = Reduce(number, steps.channels);
     }
   }

@@ -21,6 +21,8 @@ TEST(ReduceShape, KeepsRemainders) {
   EXPECT_EQ(Reduced("GMM:3,1021,1024,3", 1e6), "3,253,128,3");
   EXPECT_EQ(Reduced("TBG:16,128,12,64", 1e7), "2,128,2,64");
   EXPECT_EQ(Reduced("LN:4096,1024", 1e5), "8,1024");
+  EXPECT_EQ(Reduced("ATT:1,16,4096,128,0", 1e7), "1,2,64,64,0");
+  EXPECT_EQ(Reduced("ATT:4,48,2049,128,1,5,12,64", 1e7), "2,8,129,128,1,5,2,64");
   EXPECT_EQ(Reduced("SFM:513,2049", 1e4), "9,1025");
 }
 

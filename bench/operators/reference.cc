@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <variant>
 
 #include "absl/status/status.h"
@@ -30,9 +31,8 @@ std::vector<NDArray> Arguments(const BenchProgram& program, const Operands& oper
   return arguments;
 }
 
-}  // namespace
-
-absl::StatusOr<Reference> ComputeReference(const Workload& workload, const Operands& operands) {
+// Values and errors of the outputs, one after the other.
+absl::Status AppendReference(const Workload& workload, const Operands& operands, Reference& reference) {
   // Integers are not rounded twice.
   const double factor = IsInteger(workload.dtype) && OutputType(workload).code != kTwFloat ? 1 : 2;
   const BenchProgram program = MakeProgram(workload);
@@ -42,14 +42,72 @@ absl::StatusOr<Reference> ComputeReference(const Workload& workload, const Opera
   const ReferenceResult& output = *results.back();
   const auto* rows = std::get_if<RowProblem>(&workload.problem);
   const bool gelu = rows != nullptr && rows->function == RowFunction::kGelu && !IsRequantized(workload.dtype);
-  Reference reference;
-  double greatest = 0;
   for (int64_t i = 0; i < output.value.size(); ++i) {
     const double value = output.value.Get(i), error = output.error.size() > 0 ? output.error.Get(i) : 0;
     reference.values.push_back(value);
     reference.errors.push_back(factor * error + (gelu ? kErfError * std::fabs(arguments[0].Get(i)) : 0));
-    greatest = std::max(greatest, std::fabs(value));
   }
+  return absl::OkStatus();
+}
+
+// A copy, aligned as arguments are.
+absl::StatusOr<runtime::Tensor> Part(const runtime::Tensor& tensor, int64_t first, const std::vector<int64_t>& shape) {
+  char* elements = const_cast<char*>(tensor.data<char>()) + first * tensor.dtype().bits / 8;
+  return Copy(runtime::Tensor::Borrow(elements, tensor.dtype(), shape));
+}
+
+// Appends the queries [from, to) of `heads` heads from there on, all batches counted, and their key heads.
+absl::Status AppendAttentionPart(const Workload& workload, const Operands& operands, int64_t first_head, int64_t heads,
+                                 int64_t from, int64_t to, Reference& reference) {
+  const auto& p = std::get<AttentionProblem>(workload.problem);
+  const int64_t group = p.heads / p.key_heads, first_key_head = first_head / group;
+  AttentionProblem part = p;
+  part.batch = 1;
+  part.heads = heads;
+  part.key_heads = std::max<int64_t>(1, heads / group);
+  part.queries = to - from;
+  // The last query stands at the last key.
+  if (p.causal) part.keys -= p.queries - to;
+  const Workload of_part = {.shape = workload.shape, .dtype = workload.dtype, .problem = part};
+  const TensorShapes shapes = ShapesOf(of_part.problem);
+  const int64_t first_key = first_key_head * p.keys * p.dim;
+  const int64_t first_query = (first_head * p.queries + from) * p.dim;
+  TW_ASSIGN_OR_RETURN(runtime::Tensor queries, Part(operands.activation, first_query, shapes.activation));
+  TW_ASSIGN_OR_RETURN(runtime::Tensor keys, Part(operands.weight, first_key, shapes.weight));
+  TW_ASSIGN_OR_RETURN(runtime::Tensor values, Part(operands.parameters, first_key, shapes.parameters));
+  return AppendReference(of_part,
+                         {.activation = std::move(queries), .weight = std::move(keys), .parameters = std::move(values)},
+                         reference);
+}
+
+// Heads do not depend on each other, nor do queries: as many at once as there is memory for their scores. The first
+// queries of a causal problem see the first keys alone.
+absl::Status AppendAttention(const Workload& workload, const Operands& operands, int64_t most_scores,
+                             Reference& reference) {
+  const auto& p = std::get<AttentionProblem>(workload.problem);
+  const int64_t group = p.heads / p.key_heads, all_heads = p.batch * p.heads, scores = p.queries * p.keys;
+  const bool divides_queries = group * scores > most_scores && (p.causal || p.window == 0);
+  const int64_t heads = divides_queries ? 1 : group * std::max<int64_t>(1, most_scores / (group * scores));
+  const int64_t queries = divides_queries ? std::max<int64_t>(1, most_scores / p.keys) : p.queries;
+  for (int64_t head = 0; head < all_heads; head += heads) {
+    for (int64_t from = 0; from < p.queries; from += queries) {
+      const int64_t to = std::min(p.queries, from + queries);
+      TW_RETURN_IF_ERROR(
+          AppendAttentionPart(workload, operands, head, std::min(heads, all_heads - head), from, to, reference));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Reference> ComputeReference(const Workload& workload, const Operands& operands, int64_t most_scores) {
+  Reference reference;
+  const bool attention = std::holds_alternative<AttentionProblem>(workload.problem);
+  TW_RETURN_IF_ERROR(attention ? AppendAttention(workload, operands, most_scores, reference)
+                               : AppendReference(workload, operands, reference));
+  double greatest = 0;
+  for (const double value : reference.values) greatest = std::max(greatest, std::fabs(value));
   if (greatest > 0) reference.magnitude = greatest;
   if (!reference.errors.empty()) {
     reference.tolerance = *std::ranges::max_element(reference.errors) / reference.magnitude;

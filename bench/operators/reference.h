@@ -10,6 +10,7 @@
 // GELU includes the error of an erf by a polynomial.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,9 @@ struct Reference {
   double tolerance = 0;  // the greatest of `errors`, relative to it
 };
 
-absl::StatusOr<Reference> ComputeReference(const Workload& workload, const Operands& operands);
+// `most_scores`: of attention, that are kept at once, each in double precision with its error.
+absl::StatusOr<Reference> ComputeReference(const Workload& workload, const Operands& operands,
+                                           int64_t most_scores = int64_t{1} << 24);
 
 struct CheckResult {
   // Greatest |y - value| / magnitude; infinite when an element is not a number.

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -90,6 +91,50 @@ TEST(Reference, MatmulAgreesWithNaiveLoops) {
           }
           ASSERT_NEAR(out[static_cast<size_t>((g * p.m + m) * p.n + n)], sum, 1e-12) << shape;
         }
+  }
+}
+
+// One row of attention after the other; shapes with more scores than are kept at once are taken apart.
+void ExpectAttention(const char* shape, DType dtype, double most_error, int64_t most_scores = 1 << 20) {
+  const Workload workload = MakeWorkload(shape, dtype);
+  const auto& p = std::get<AttentionProblem>(workload.problem);
+  const Operands operands = MakeOperands(workload).value();
+  const std::vector<double> query = ToDoubles(operands.activation), key = ToDoubles(operands.weight),
+                            value = ToDoubles(operands.parameters),
+                            out = ComputeReference(workload, operands, most_scores)->values;
+  ASSERT_EQ(out.size(), query.size()) << shape;
+  for (int64_t row = 0; row < p.batch * p.heads * p.queries; row += 1 + p.queries / 7) {
+    const int64_t keys = row / p.queries / (p.heads / p.key_heads) * p.keys;
+    const int64_t position = row % p.queries + p.keys - p.queries;
+    double total = 0;
+    std::vector<double> sum(static_cast<size_t>(p.dim));
+    for (int64_t j = 0; j < p.keys; ++j) {
+      const int64_t distance = p.causal ? position - j : std::abs(position - j);
+      if ((p.causal && distance < 0) || (p.window > 0 && distance >= p.window)) continue;
+      double score = 0;
+      for (int64_t d = 0; d < p.dim; ++d) {
+        score += query[static_cast<size_t>(row * p.dim + d)] * key[static_cast<size_t>((keys + j) * p.dim + d)];
+      }
+      const double weight = std::exp(score / std::sqrt(static_cast<double>(p.dim)));
+      total += weight;
+      for (size_t d = 0; d < sum.size(); ++d) sum[d] += weight * value[static_cast<size_t>((keys + j) * p.dim) + d];
+    }
+    for (size_t d = 0; d < sum.size(); ++d) {
+      ASSERT_NEAR(out[static_cast<size_t>(row * p.dim) + d], sum[d] / total, most_error) << shape << ", row " << row;
+    }
+  }
+}
+
+TEST(Reference, AttentionAgreesWithNaiveLoops) {
+  for (const char* shape : {"ATT:2,3,7,5,0", "ATT:1,4,9,3,1,0,2", "ATT:2,4,11,3,1,3,1,4", "ATT:1,2,8,3,0,5,0,2"}) {
+    ExpectAttention(shape, DType::kF32, 1e-7);
+    ExpectAttention(shape, DType::kBf16, 0.01);
+  }
+}
+
+TEST(Reference, LongAttentionIsTakenApart) {
+  for (const char* shape : {"ATT:1,1,50,3,1", "ATT:1,4,29,3,0,0,2", "ATT:1,2,29,3,0,0,0,3", "ATT:1,2,31,3,1,20,1"}) {
+    ExpectAttention(shape, DType::kF32, 1e-7, 500);
   }
 }
 

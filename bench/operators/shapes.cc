@@ -16,9 +16,10 @@ namespace {
 struct Row {
   Operator op;
   const char* name;
-  const char* signature;
+  const char* signature;  // the last `optional` names may be left out
   // Shapes separated by blanks, in the order of the signature.
   const char* standard_shapes;
+  int optional = 0;
 };
 
 constexpr Row kRows[] = {
@@ -41,6 +42,8 @@ constexpr Row kRows[] = {
      "1,4,4,512,256,4,2,1 1,8,8,256,128,4,2,1 1,16,16,128,64,4,2,1 1,32,32,64,3,4,2,1"},
     {Operator::kCbr, "CBR", "N,H,W,CI,CO,k,s,p", "1,224,224,3,64,7,2,3 1,56,56,64,64,3,1,1"},
     {Operator::kTbg, "TBG", "B,S,heads,dim", "1,128,12,64 1,128,16,64 1,64,12,128"},
+    {Operator::kAtt, "ATT", "B,heads,S,dim,causal,queries,key_heads,window",
+     "1,12,512,64,0 1,12,1024,64,1 1,16,512,128,0 1,12,4096,64,0,1", 3},
     {Operator::kSfm, "SFM", "rows,cols", "256,256 512,512 1024,1024 2048,2048"},
     {Operator::kNrm, "NRM", "rows,cols", "256,256 1024,1024"},
     {Operator::kLn, "LN", "rows,cols", "512,1024 4096,1024"},
@@ -66,10 +69,12 @@ int CountNames(std::string_view signature) {
 
 absl::Status Check(const Shape& shape) {
   const Row& row = RowOf(shape.op);
-  const int expected = CountNames(row.signature);
-  if (static_cast<int>(shape.numbers.size()) != expected) {
-    return absl::InvalidArgumentError(absl::StrCat(row.name, ":", NumbersText(shape), " has ", shape.numbers.size(),
-                                                   " numbers; ", row.name, " takes ", expected, ": ", row.signature));
+  const int most = CountNames(row.signature), least = most - row.optional;
+  const int count = static_cast<int>(shape.numbers.size());
+  if (count < least || count > most) {
+    const std::string takes = least == most ? absl::StrCat(most) : absl::StrCat(least, " to ", most);
+    return absl::InvalidArgumentError(absl::StrCat(row.name, ":", NumbersText(shape), " has ", count, " numbers; ",
+                                                   row.name, " takes ", takes, ": ", row.signature));
   }
   return MakeProblem(shape).status();
 }
@@ -79,6 +84,14 @@ absl::Status Check(const Shape& shape) {
 std::string_view Name(Operator op) { return RowOf(op).name; }
 std::string_view Signature(Operator op) { return RowOf(op).signature; }
 std::string NumbersText(const Shape& shape) { return absl::StrJoin(shape.numbers, ","); }
+
+std::optional<int64_t> NumberOf(const Shape& shape, std::string_view name) {
+  const std::vector<std::string> names = absl::StrSplit(std::string(Signature(shape.op)), ',');
+  for (size_t i = 0; i < shape.numbers.size() && i < names.size(); ++i) {
+    if (names[i] == name) return shape.numbers[i];
+  }
+  return std::nullopt;
+}
 
 absl::StatusOr<std::vector<Operator>> ParseOperators(std::string_view text) {
   std::vector<Operator> operators;
@@ -138,6 +151,28 @@ absl::StatusOr<std::vector<Shape>> WithBatches(const std::vector<Shape>& shapes,
     }
     first = false;
   }
+  return result;
+}
+
+absl::StatusOr<std::vector<Shape>> WithAttentionNumbers(const std::vector<Shape>& shapes,
+                                                        const AttentionNumbers& numbers) {
+  const std::vector<int64_t> further = {numbers.queries, numbers.key_heads, numbers.window};
+  if (std::ranges::all_of(further, [](int64_t number) { return number == 0; })) return shapes;
+  std::vector<Shape> result = shapes;
+  bool found = false;
+  for (Shape& shape : result) {
+    if (shape.op != Operator::kAtt) continue;
+    found = true;
+    const size_t first = static_cast<size_t>(CountNames(Signature(shape.op))) - further.size();
+    shape.numbers.resize(first + further.size(), 0);
+    for (size_t i = 0; i < further.size(); ++i) {
+      if (further[i] != 0) shape.numbers[first + i] = further[i];
+    }
+    while (shape.numbers.size() > first && shape.numbers.back() == 0) shape.numbers.pop_back();
+    TW_RETURN_IF_ERROR(Check(shape));
+  }
+  if (!found)
+    return absl::InvalidArgumentError("queries, key heads and windows are those of ATT, which is not measured");
   return result;
 }
 

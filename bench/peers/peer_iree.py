@@ -88,6 +88,8 @@ class Peer:
     def prepare(self, w):
         if w.dtype != "f32":
             raise Refused("IREE is measured in f32 only")
+        if w.kind == "attention":
+            raise Refused("attention is not written for IREE")
         x, out, body = {"matmul": matmul, "convolution": convolution, "rows": rows}[w.kind](w)
         text = (f"module {{\n  func.func @main(%x: {type_of(x.shape)}) -> {type_of(out)} {{\n{body}"
                 f"    return %r : {type_of(out)}\n  }}\n}}\n")

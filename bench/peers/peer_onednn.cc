@@ -107,6 +107,7 @@ class OneDnn : public Implementation {
                                                                       const RunSettings& settings) {
     const TwDataType type = ActivationType(workload.dtype);
     if (type.code == kTwFloat8E4M3 || (type.code == kTwFloat && type.bits == 16)) return Missing(workload);
+    if (std::holds_alternative<AttentionProblem>(workload.problem)) return Missing(workload);
     const PlainDescriptors plain = Describe(workload);
     Arguments constants;
     std::optional<Operands> folded;

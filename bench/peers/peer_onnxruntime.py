@@ -12,18 +12,23 @@ from onnx import TensorProto, helper, numpy_helper
 from serve import Refused
 
 
+NAMES = ("x", "y", "z")  # of inputs
+
+
 class Graph:
-    """Nodes between the inputs "x" (and "y") and the output "out"."""
+    """Nodes between the inputs "x" (and "y" and "z") and the output "out". `caches`: pairs of an input and an output
+    that share an array, which a node appends to."""
 
     def __init__(self):
-        self.nodes, self.constants = [], []
+        self.nodes, self.constants, self.caches = [], [], []
 
     def constant(self, name, array):
         self.constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
         return name
 
     def add(self, op, inputs, output="out", **attributes):
-        self.nodes.append(helper.make_node(op, inputs, [output], **attributes))
+        outputs = output if isinstance(output, list) else [output]
+        self.nodes.append(helper.make_node(op, inputs, outputs, **attributes))
         return output
 
     def add_requantization(self, w, x):
@@ -130,17 +135,54 @@ def build_rows(graph, w):
     return [w.activation], w.output_shape, lambda out: out
 
 
+def tokens_first(array):
+    """[batch, heads, tokens, dim] as [batch, tokens, heads * dim]."""
+    batch, heads, tokens, dim = array.shape
+    return np.ascontiguousarray(np.swapaxes(array, 1, 2)).reshape(batch, tokens, heads * dim)
+
+
+def build_attention(graph, w):
+    """Its own layout, tokens before heads. MultiHeadAttention where each head has its keys; else
+    GroupQueryAttention, which appends the last keys to a cache that has the others."""
+    if w.dtype != "f32":
+        raise Refused(f"ONNX Runtime has no attention in {w.dtype} on a CPU")
+    query, key, value = w.activation, w.weight, w.value
+    common = dict(domain="com.microsoft", num_heads=w.heads, scale=float(w.dim) ** -0.5)
+    out_shape = (w.batch, w.queries, w.heads * w.dim)
+    to_plain = lambda out: np.swapaxes(out.reshape(w.batch, w.queries, w.heads, w.dim), 1, 2)
+    # The last query sees all keys.
+    causal = w.causal and w.queries > 1
+    if w.key_heads == w.heads and not w.window and (not causal or w.queries == w.keys):
+        graph.add("MultiHeadAttention", ["x", "y", "z"], unidirectional=int(causal), **common)
+        return [tokens_first(a) for a in (query, key, value)], out_shape, to_plain
+    if not causal and w.queries > 1:
+        raise Refused("ONNX Runtime has no attention of several queries with grouped heads or a window without a "
+                      "causal mask")
+    lengths = graph.constant("lengths", np.full(w.batch, w.keys - 1, np.int32))
+    length = graph.constant("length", np.int32(w.keys))
+    graph.add("GroupQueryAttention", ["x", "y", "z", "past_key", "past_value", lengths, length],
+              ["out", "present_key", "present_value"], kv_num_heads=w.key_heads,
+              local_window_size=w.window if w.window else -1, **common)
+    graph.caches = [("past_key", "present_key", key), ("past_value", "present_value", value)]
+    new = slice(w.keys - w.queries, w.keys)
+    return [tokens_first(a) for a in (query, key[:, :, new], value[:, :, new])], out_shape, to_plain
+
+
 class Variant:
     name = ""
 
-    def __init__(self, session, inputs, out_shape, out_type, to_plain, num_sets):
+    def __init__(self, session, inputs, caches, out_shape, out_type, to_plain, num_sets):
         self.to_plain = to_plain
         self.runs, self.outputs, self.keep = [], [], []
         for _ in range(num_sets):
             binding = session.io_binding()
             values = [onnxruntime.OrtValue.ortvalue_from_numpy(array.copy()) for array in inputs]
-            for name, value in zip(("x", "y"), values):
+            for name, value in zip(NAMES, values):
                 binding.bind_ortvalue_input(name, value)
+            for past, present, array in caches:
+                values.append(onnxruntime.OrtValue.ortvalue_from_numpy(array.copy()))
+                binding.bind_ortvalue_input(past, values[-1])
+                binding.bind_ortvalue_output(present, values[-1])
             out = onnxruntime.OrtValue.ortvalue_from_shape_and_type(list(out_shape), out_type)
             binding.bind_ortvalue_output("out", out)
             self.outputs.append(out)
@@ -204,21 +246,24 @@ class Peer:
 
     def prepare(self, w):
         graph = Graph()
-        build = {"matmul": build_matmul, "convolution": build_convolution, "rows": build_rows}[w.kind]
+        build = {"matmul": build_matmul, "convolution": build_convolution, "rows": build_rows,
+                 "attention": build_attention}[w.kind]
         inputs, out_shape, to_plain = build(graph, w)
         out_type = np.dtype(w.output_dtype)
-        names = ("x", "y")[:len(inputs)]
+        describe = lambda name, dtype, shape: helper.make_tensor_value_info(
+            name, helper.np_dtype_to_tensor_dtype(dtype), shape)
         model = helper.make_model(
             helper.make_graph(
                 graph.nodes, "operator",
-                [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
-                 for n, a in zip(names, inputs)],
-                [helper.make_tensor_value_info("out", helper.np_dtype_to_tensor_dtype(out_type), out_shape)],
+                [describe(n, a.dtype, a.shape) for n, a in zip(NAMES, inputs)] +
+                [describe(past, a.dtype, a.shape) for past, _, a in graph.caches],
+                [describe("out", out_type, out_shape)] +
+                [describe(present, a.dtype, a.shape) for _, present, a in graph.caches],
                 graph.constants),
-            opset_imports=[helper.make_opsetid("", 21)])
+            opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)])
         model.ir_version = 10
         os.sched_setaffinity(0, self.cpus)
         session = onnxruntime.InferenceSession(model.SerializeToString(), self.options,
                                                providers=["CPUExecutionProvider"])
         os.sched_setaffinity(0, self.cpus[:1])
-        return [Variant(session, inputs, out_shape, out_type, to_plain, w.num_sets)]
+        return [Variant(session, inputs, graph.caches, out_shape, out_type, to_plain, w.num_sets)]

@@ -1,4 +1,4 @@
-"""PyTorch, eager, in f32. Convolutions of two and three dimensions run channels last, as their inputs lie in memory;
+"""PyTorch, eager, in f32; attention in bf16 too. Convolutions of two and three dimensions run channels last, as their inputs lie in memory;
 those of one dimension have no such format and take channels first."""
 
 import numpy as np
@@ -10,6 +10,8 @@ from serve import Refused
 
 
 def tensor(array):
+    if array.dtype == "bfloat16":
+        return tensor(array.view(np.int16)).view(torch.bfloat16)
     return torch.from_numpy(np.ascontiguousarray(array).copy())
 
 
@@ -21,7 +23,7 @@ class Peer:
         torch.set_grad_enabled(False)
 
     def prepare(self, w):
-        if w.dtype != "f32":
+        if w.dtype != "f32" and (w.kind, w.dtype) != ("attention", "bf16h"):
             raise Refused(f"PyTorch is measured in f32 only; its {w.dtype} operators give other types")
         call, inputs, to_plain = getattr(self, w.kind)(w)
         sets = [[tensor(array) if isinstance(array, np.ndarray) else array.clone() for array in inputs]
@@ -63,6 +65,18 @@ class Peer:
             return F.relu_(y)
 
         return normalized, [x], to_plain
+
+    def attention(self, w):
+        key, value, sees = tensor(w.weight), tensor(w.value), w.sees()
+        # Its own mask is that of as many queries as keys.
+        causal = w.causal and not w.window and w.queries == w.keys
+        mask = None if causal or sees is None or sees.all() else tensor(sees)
+        options = dict(attn_mask=mask, is_causal=causal, enable_gqa=w.key_heads != w.heads)
+
+        def to_plain(out):
+            return out.float().numpy().astype(w.activation.dtype)
+
+        return lambda q: F.scaled_dot_product_attention(q, key, value, **options), [w.activation], to_plain
 
     def rows(self, w):
         plain = lambda out: out.numpy()

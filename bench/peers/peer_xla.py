@@ -56,6 +56,19 @@ class Peer:
         bias, scale, offset = (jnp.asarray(row) for row in w.parameters)
         return lambda x: jnp.maximum(0, (convolve(x) + bias) * scale + offset), [w.activation]
 
+    def attention(self, w):
+        group, sees = w.heads // w.key_heads, w.sees()
+        key, value = jnp.asarray(w.weight), jnp.asarray(w.value)
+
+        def attend(q):
+            grouped = q.reshape(w.batch, w.key_heads, group, w.queries, w.dim)
+            scores = jnp.einsum("bhgid,bhjd->bhgij", grouped, key) * w.dim ** -0.5
+            if sees is not None:
+                scores = jnp.where(sees, scores, -jnp.inf)
+            return jnp.einsum("bhgij,bhjd->bhgid", jax.nn.softmax(scores, axis=-1), value)
+
+        return attend, [w.activation]
+
     def rows(self, w):
         if w.function == "softmax":
             return lambda x: jax.nn.softmax(x, axis=1), [w.activation]

@@ -15,7 +15,7 @@
 namespace tilewright::bench {
 namespace {
 
-constexpr std::string_view kNames[] = {"onnxruntime", "pytorch", "tvm", "iree", "xla"};
+constexpr std::string_view kNames[] = {"onnxruntime", "openvino", "pytorch", "tvm", "iree", "xla"};
 
 std::string EnvironmentFolder() {
   if (const char* folder = std::getenv("TILEWRIGHT_PEERS")) return folder;

@@ -43,6 +43,12 @@ json ProblemJson(const ConvolutionProblem& p) {
           {"transposed", p.transposed},    {"normalized", p.normalized}};
 }
 
+json ProblemJson(const AttentionProblem& p) {
+  return {{"kind", "attention"},  {"batch", p.batch}, {"heads", p.heads}, {"key_heads", p.key_heads},
+          {"queries", p.queries}, {"keys", p.keys},   {"dim", p.dim},     {"causal", p.causal},
+          {"window", p.window}};
+}
+
 json ProblemJson(const RowProblem& p) {
   const char* function = p.function == RowFunction::kSoftmax     ? "softmax"
                          : p.function == RowFunction::kRowNorm   ? "row_norm"
@@ -87,10 +93,12 @@ absl::Status WriteOperands(const Operands& operands, const std::string& folder) 
 
 absl::Status ReadInto(const std::string& path, Tensor& tensor) {
   const DataType type = ProgramType(tensor.dtype());
-  TW_ASSIGN_OR_RETURN(const NDArray array, ReadNpy(path));
-  if (array.dtype() != type || !std::ranges::equal(array.shape(), tensor.shape())) {
+  const absl::StatusOr<NDArray> read = ReadNpy(path, type);
+  if (!read.ok() && !ReadNpy(path).ok()) return read.status();
+  if (!read.ok() || !std::ranges::equal(read->shape(), tensor.shape())) {
     return absl::InvalidArgumentError("the peer's output has another shape or type");
   }
+  const NDArray& array = *read;
   std::memcpy(tensor.data<char>(), array.data(), static_cast<size_t>(array.bytes()));
   return absl::OkStatus();
 }

@@ -37,6 +37,20 @@ class Workload:
     def requantized(self):
         return self.dtype in ("int8q", "s8s8q")
 
+    # Of attention, whose arrays are [batch, heads, queries or keys, dim].
+
+    @property
+    def value(self):
+        return self.parameters.astype(self.weight.dtype)
+
+    def sees(self):
+        """[queries, keys]: which keys a query sees; None where all see all."""
+        if not self.causal and not self.window:
+            return None
+        distance = np.arange(self.queries)[:, None] + (self.keys - self.queries) - np.arange(self.keys)
+        sees = distance >= 0 if self.causal else np.ones_like(distance, bool)
+        return sees & (abs(distance) < self.window) if self.window else sees
+
     # Of a convolution.
 
     @property

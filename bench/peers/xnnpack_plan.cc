@@ -184,6 +184,9 @@ absl::StatusOr<std::vector<XnnStep>> MakeXnnSteps(const Workload& workload, cons
     return MakeMatmul(*matmul, workload, operands);
   }
   if (const auto* rows = std::get_if<RowProblem>(&workload.problem)) return MakeRows(*rows, workload.dtype);
+  if (std::holds_alternative<AttentionProblem>(workload.problem)) {
+    return absl::UnimplementedError("XNNPACK has no attention");
+  }
   const auto& conv = std::get<ConvolutionProblem>(workload.problem);
   if (!conv.normalized) return MakeConvolution(conv, workload, operands);
   if (workload.dtype != DType::kF32) {

@@ -279,6 +279,9 @@ absl::StatusOr<std::vector<std::unique_ptr<Step>>> MakeSteps(const Workload& wor
     return MakeMatmul(*matmul, workload, operands);
   }
   if (const auto* rows = std::get_if<RowProblem>(&workload.problem)) return MakeRows(*rows, workload);
+  if (std::holds_alternative<AttentionProblem>(workload.problem)) {
+    return absl::UnimplementedError("Arm Compute Library has no attention");
+  }
   const auto& conv = std::get<ConvolutionProblem>(workload.problem);
   if (!conv.normalized) return MakeConvolution(conv, workload, operands);
   if (workload.dtype != DType::kF32) {
