@@ -1,7 +1,6 @@
 #include "ir/named_layouts.h"
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -9,18 +8,19 @@
 namespace tilewright {
 namespace {
 
-constexpr std::pair<std::string_view, int64_t> kSwizzles[] = {
-    {"swizzle_32B", 32}, {"swizzle_64B", 64}, {"swizzle_128B", 128}};
-constexpr int64_t kChunkBytes = 16, kRows = 8;
+constexpr int64_t kSpans[] = {32, 64, 128};
+constexpr int64_t kChunkBytes = 16;
 
 }  // namespace
 
 std::optional<int64_t> SwizzleSpan(std::string_view name) {
-  for (const auto& [known, span] : kSwizzles) {
-    if (known == name) return span;
+  for (const int64_t span : kSpans) {
+    if (SwizzleNamed(span) == name) return span;
   }
   return std::nullopt;
 }
+
+std::string SwizzleNamed(int64_t span) { return absl::StrCat("swizzle_", span, "B"); }
 
 absl::StatusOr<Layout> LayoutNamed(std::string_view name, const std::vector<Expr>& shape, DataType type) {
   const std::optional<int64_t> span = SwizzleSpan(name);
@@ -33,7 +33,7 @@ absl::StatusOr<Layout> LayoutNamed(std::string_view name, const std::vector<Expr
         absl::StrCat(std::string(name), " needs two last dimensions with constant extents"));
   }
   const int64_t bytes = int64_t{type.bits()} * type.lanes() / 8;
-  if (bytes == 0 || kChunkBytes % bytes != 0 || *columns * bytes % *span != 0 || *rows % kRows != 0) {
+  if (bytes == 0 || kChunkBytes % bytes != 0 || *columns * bytes % *span != 0 || *rows % kSwizzleRows != 0) {
     return absl::InvalidArgumentError(absl::StrCat(std::string(name), " needs rows of a multiple of ", *span,
                                                    " bytes, and a multiple of 8 of them, not ", *rows, " rows of ",
                                                    *columns * bytes, " bytes"));
@@ -45,7 +45,7 @@ absl::StatusOr<Layout> LayoutNamed(std::string_view name, const std::vector<Expr
   const Expr row = inputs[rank - 2], column = inputs[rank - 1];
   const int64_t width = *span / bytes, chunk = kChunkBytes / bytes, chunks = *span / kChunkBytes;
   std::vector<Expr> outputs(inputs.begin(), inputs.end() - 2), extents(shape.begin(), shape.end() - 2);
-  const Expr key = FloorMod(FloorDiv(row, number(kRows / chunks)), number(chunks));
+  const Expr key = FloorMod(FloorDiv(row, number(kSwizzleRows / chunks)), number(chunks));
   const Expr place = Call(index, "bitwise_xor", {FloorDiv(FloorMod(column, number(width)), number(chunk)), key});
   outputs.insert(outputs.end(),
                  {FloorDiv(column, number(width)), row, place * number(chunk) + FloorMod(column, number(chunk))});

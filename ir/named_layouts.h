@@ -8,11 +8,12 @@
 //
 //   swizzle_128B of (64, 64) halves:   lambda i, j: (j // 64, i, (j % 64 // 8 ^ i % 8) * 8 + j % 8), shape (1, 64, 64)
 //
-// The pattern repeats every 8 * span bytes, and memory must begin at a multiple of that.
+// The pattern repeats after 8 rows, and memory must begin at a multiple of that.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"
@@ -20,8 +21,13 @@
 
 namespace tilewright {
 
+// Rows after which a swizzle repeats.
+inline constexpr int kSwizzleRows = 8;
+
 // The span of a swizzle in bytes; nothing for another name.
 std::optional<int64_t> SwizzleSpan(std::string_view name);
+// The name of the swizzle with this span.
+std::string SwizzleNamed(int64_t span);
 
 // The layout of a buffer of this shape. InvalidArgument says why there is none: the name is unknown, the last two
 // extents are not constants, or the rows do not fit the pattern.

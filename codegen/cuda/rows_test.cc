@@ -14,10 +14,8 @@
 #include "codegen/cuda/testing/scheduled_kernels.h"
 #include "codegen/lower/gpu/testing/tensor_core_products.h"
 #include "intrin/instructions.h"
+#include "intrin/operand_layout.h"
 #include "ir/data_type.h"
-#include "ir/interp/interp.h"
-#include "ir/ndarray.h"
-#include "ir/script/parse_or_die.h"
 #include "target/target.h"
 
 namespace tilewright {
@@ -26,6 +24,7 @@ namespace {
 using cuda::testing::KernelText;
 using cuda::testing::KernelTrial;
 using cuda::testing::Scheduled;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::M16n8k8Schedule;
 using testing::MmaSchedule;
@@ -174,62 +173,45 @@ TEST(Unrolling, OfAddressesIsLeftOut) {
   EXPECT_EQ(shorter, removed);
 }
 
-// A layout's place for element (x, y): its owner and the place there.
-struct Place {
-  int64_t owner, place;
-};
-class Places {
- public:
-  Places(const std::string_view layout, int rows, int columns) : columns_(columns) {
-    // "lambda i, k: (owner, place)"
-    const size_t colon = layout.find(": ("), comma = layout.find(", ", colon);
-    const std::string variables(layout.substr(7, colon - 7)), owner(layout.substr(colon + 3, comma - colon - 3)),
-        place(layout.substr(comma + 2, layout.size() - comma - 3)), shape = absl::StrCat("(", rows, ", ", columns, ")");
-    const Function function = ParseFunctionOrDie(
-        absl::StrCat("@T.prim_func\ndef main(O: T.Buffer(", shape, ", \"int32\"), P: T.Buffer(", shape,
-                     ", \"int32\")):\n    for ", variables, " in T.grid", shape, ":\n        O[", variables,
-                     "] = ", owner, "\n        P[", variables, "] = ", place, "\n"));
-    const auto program = interp::Compile(function);
-    EXPECT_TRUE(program.ok()) << program.status();
-    std::vector<interp::Argument> arguments = {interp::Argument(owners_ = NDArray(DataType::Int(32), {rows, columns})),
-                                               interp::Argument(places_ = NDArray(DataType::Int(32), {rows, columns}))};
-    EXPECT_TRUE(program->Run(arguments).ok());
-  }
-  Place Of(int row, int column) const {
-    return {owners_.GetInt(row * columns_ + column), places_.GetInt(row * columns_ + column)};
-  }
-
- private:
-  int columns_;
-  NDArray owners_, places_;
-};
-
 // Rows say which lane holds what as the emulator does, which agrees with
 // devices (docs/h200.md).
 TEST(RowsOfFragments, LanesHoldWhatTheEmulatorSays) {
   for (const MachineInstruction& row : Instructions()) {
     if (row.family != "mma" && row.family != "ldmatrix" && row.family != "stmatrix") continue;
     const int per = 32 / row.a.type.bits(), k = row.k;
-    const Places a(row.family == "ldmatrix" ? row.c.layout : row.a.layout, 16, k);
+    const auto elements_of = [](const InstructionOperand& operand, int rows, int columns) {
+      return LayoutOf(operand, rows, columns).Inverse();
+    };
+    const TileLayout a = elements_of(row.family == "ldmatrix" ? row.c : row.a, 16, k);
     for (int lane = 0; lane < 32; ++lane) {
       for (int e = 0; e < 16 * k / 32; ++e) {
         const int at = emulator::OffsetOfA(lane, e / per, 16, k, per) + e % per;
-        EXPECT_EQ(a.Of(at / k, at % k).owner, lane) << row.name << " " << row.types;
-        EXPECT_EQ(a.Of(at / k, at % k).place, e) << row.name << " " << row.types;
+        EXPECT_THAT(a.At({lane, e}), ElementsAre(at / k, at % k)) << row.name << " " << row.types;
       }
     }
     if (row.family != "mma") continue;
-    const Places b(row.b.layout, k, row.n), c(row.c.layout, row.m, row.n);
+    const TileLayout b = elements_of(row.b, k, row.n), c = elements_of(row.c, row.m, row.n);
     for (int lane = 0; lane < 32; ++lane) {
       for (int e = 0; e < k * row.n / 32; ++e) {
         const int at = emulator::OffsetOfB(lane, e / per, k, per) + e % per;
-        EXPECT_EQ(b.Of(at % k, at / k).owner, lane) << row.types;
-        EXPECT_EQ(b.Of(at % k, at / k).place, e) << row.types;
+        EXPECT_THAT(b.At({lane, e}), ElementsAre(at % k, at / k)) << row.types;
       }
       for (int e = 0; e < 4; ++e) {
         const int at = emulator::OffsetOfD(lane, e / 2, row.n) + e % 2;
-        EXPECT_EQ(c.Of(at / row.n, at % row.n).owner, lane) << row.types;
-        EXPECT_EQ(c.Of(at / row.n, at % row.n).place, e) << row.types;
+        EXPECT_THAT(c.At({lane, e}), ElementsAre(at / row.n, at % row.n)) << row.types;
+      }
+    }
+  }
+}
+
+// A warpgroup's sums are those of its four warps, one below the other.
+TEST(RowsOfFragments, WarpgroupsHoldWhatTheEmulatorSays) {
+  for (const int n : {8, 24, 256}) {
+    const TileLayout elements = LayoutOfSums("wgmma", n).Inverse();
+    for (int lane = 0; lane < 128; ++lane) {
+      for (int e = 0; e < n / 2; ++e) {
+        const int at = emulator::OffsetOfD(lane % 32, e / 2 % 2, n) + e / 4 * 8 + e % 2;
+        EXPECT_THAT(elements.At({lane, e}), ElementsAre(lane / 32 * 16 + at / n, at % n)) << n;
       }
     }
   }

@@ -10,6 +10,7 @@
 #include "absl/strings/strip.h"
 #include "intrin/cuda/warp_intrin.h"
 #include "intrin/instructions.h"
+#include "intrin/operand_layout.h"
 
 namespace tilewright {
 namespace {
@@ -40,34 +41,11 @@ std::optional<DataType> SumNamed(absl::string_view name) {
   return name == "i32" ? std::optional(DataType::Int(32)) : std::nullopt;
 }
 
-// Neighbours in a row that a lane holds, out of the 16 bytes of 4 lanes.
-int RunOf(int bits) { return 32 / bits; }
-
-// The lane and register of (row, column): "lane, position".
-std::string PlaceOf(absl::string_view row, absl::string_view column, int bits) {
-  const int run = RunOf(bits), columns = 4 * run;
-  return absl::StrCat("4 * ((", row, ") % 8) + (", column, ") % ", columns, " // ", run, ", ", 2 * run, " * ((", column,
-                      ") // ", columns, ") + (", row, ") // 8 * ", run, " + (", column, ") % ", run);
+// Tiles of B that are stored by their rows and not of 16 bits: ldmatrix cannot load them, so that lane and register are
+// those of mma.sync. All others lie as ldmatrix brings them.
+TileLayout LayoutOfTile(bool by_instruction, const MachineInstruction& row) {
+  return LayoutOfFragment(by_instruction ? FragmentOperand::kA : FragmentOperand::kB, row.a.type.bits(), row.k);
 }
-// Row and column of element `e` of lane `tx`.
-std::string RowOf(int bits) { return absl::StrCat("tx // 4 + e // ", RunOf(bits), " % 2 * 8"); }
-std::string ColumnOf(int bits) {
-  const int run = RunOf(bits);
-  return absl::StrCat("tx % 4 * ", run, " + e % ", run, " + e // ", 2 * run, " * ", 4 * run);
-}
-
-// A tile of B that is stored by its rows and not of 16 bits, which ldmatrix cannot load: lane and position are those of
-// the registers of mma.sync.
-std::string PlaceOfB(absl::string_view row, absl::string_view column, int bits) {
-  const int run = RunOf(bits), rows = 4 * run;
-  return absl::StrCat("4 * ((", column, ") % 8) + (", row, ") % ", rows, " // ", run, ", ", 2 * run, " * ((", column,
-                      ") // 8) + (", row, ") // ", rows, " * ", run, " + (", row, ") % ", run);
-}
-std::string RowOfB(int bits) {
-  const int run = RunOf(bits);
-  return absl::StrCat("tx % 4 * ", run, " + e % ", run, " + e // ", run, " % 2 * ", 4 * run);
-}
-std::string ColumnOfB(int bits) { return absl::StrCat("tx // 4 + e // ", 2 * RunOf(bits), " * 8"); }
 
 constexpr absl::string_view kLoad = R"(
 @T.prim_func
@@ -211,6 +189,8 @@ std::optional<TensorIntrin> MakeLoad(std::string_view name, absl::string_view re
   const int bits = row->a.type.bits();
   if (bits != 16 && !is_b && by_columns) return std::nullopt;
   const bool transposes = is_b != by_columns, by_instruction = bits == 16 || !transposes;
+  const TileLayout tile = LayoutOfTile(by_instruction, *row);
+  const ElementText element = ElementOf(tile);
   const std::string chunk = absl::StrCat(128 / bits);
   // The 8 x 8 matrices of A one below the other first; those that are stored by columns the other way round.
   const std::string address = by_columns ? absl::StrCat("s0 * (tx % 8 + tx // 16 * 8) + tx // 8 % 2 * ", chunk)
@@ -222,9 +202,9 @@ std::optional<TensorIntrin> MakeLoad(std::string_view name, absl::string_view re
                       {"TALL", by_instruction ? "16" : absl::StrCat(row->k)},
                       {"WIDE", by_instruction ? absl::StrCat(row->k) : "16"},
                       {"STEP", by_instruction ? absl::StrCat(row->k) : "1"},
-                      {"PLACE", by_instruction ? PlaceOf("v0", "v1", bits) : PlaceOfB("v0", "v1", bits)},
-                      {"ROW", by_instruction ? RowOf(bits) : RowOfB(bits)},
-                      {"COLUMN", by_instruction ? ColumnOf(bits) : ColumnOfB(bits)}};
+                      {"PLACE", OwnerText(tile, "v0", "v1")},
+                      {"ROW", element.row},
+                      {"COLUMN", element.column}};
   words.insert(words.end(), more.begin(), more.end());
   const std::string text = absl::StrReplaceAll(kLoad, {{"HOW", by_instruction ? kLdMatrix : kRegisters}});
   return IntrinOfRow(text, words, name, *row);
@@ -236,13 +216,16 @@ std::optional<TensorIntrin> MakeProduct(std::string_view name, absl::string_view
   if (row == nullptr) return std::nullopt;
   const int bits = row->a.type.bits();
   if (bits != 16 && trans_a) return std::nullopt;
-  const auto a = [&](absl::string_view line, absl::string_view k) {
-    return trans_a ? PlaceOf(k, line, bits) : PlaceOf(line, k, bits);
+  const TileLayout tile_a = LayoutOfTile(true, *row), tile_b = LayoutOfTile(bits == 16 || trans_b, *row),
+                   sums = LayoutOfFragment(FragmentOperand::kSum);
+  const auto a = [&](const std::string& line, const std::string& k) {
+    return trans_a ? OwnerText(tile_a, k, line) : OwnerText(tile_a, line, k);
   };
-  const auto b = [&](absl::string_view k, absl::string_view column) {
-    if (bits != 16 && !trans_b) return PlaceOfB(k, column, bits);
-    return trans_b ? PlaceOf(column, k, bits) : PlaceOf(k, column, bits);
+  const auto b = [&](const std::string& k, const std::string& column) {
+    return trans_b ? OwnerText(tile_b, column, k) : OwnerText(tile_b, k, column);
   };
+  // The sums of the first of the two instructions.
+  const ElementText first = ElementOf(LayoutOf(row->c, row->m, row->n));
   const auto factor = [&](const char* buffer, const std::string& place) {
     return FactorOf(*row, absl::StrCat(buffer, "[", place, "]"));
   };
@@ -258,10 +241,10 @@ std::optional<TensorIntrin> MakeProduct(std::string_view name, absl::string_view
                       {"TERM_B", factor("B", b("vk", "vj"))},
                       {"DESC_A", a("vi", "vk")},
                       {"DESC_B", b("vk", "vj")},
-                      {"DESC_C", PlaceOf("vi", "vj", 16)},
-                      {"PART_A", factor("A", a(RowOf(16), "k"))},
-                      {"PART_B", factor("B", b("k", "tx % 4 * 2 + e % 2"))},
-                      {"NEXT_B", factor("B", b("k", "tx % 4 * 2 + e % 2 + 8"))}};
+                      {"DESC_C", OwnerText(sums, "vi", "vj")},
+                      {"PART_A", factor("A", a(first.row, "k"))},
+                      {"PART_B", factor("B", b("k", first.column))},
+                      {"NEXT_B", factor("B", b("k", absl::StrCat(first.column, " + ", row->n)))}};
   words.insert(words.end(), more.begin(), more.end());
   return IntrinOfRow(kProduct, words, name, *row);
 }
@@ -269,7 +252,8 @@ std::optional<TensorIntrin> MakeProduct(std::string_view name, absl::string_view
 std::optional<TensorIntrin> MakeFill(std::string_view name, absl::string_view rest) {
   const std::optional<DataType> sum = SumNamed(rest);
   if (!sum) return std::nullopt;
-  return IntrinOfSums(kFill, {{"SUM", sum->ToString()}, {"PLACE", PlaceOf("v0", "v1", 16)}}, name, *sum);
+  const TileLayout sums = LayoutOfFragment(FragmentOperand::kSum);
+  return IntrinOfSums(kFill, {{"SUM", sum->ToString()}, {"PLACE", OwnerText(sums, "v0", "v1")}}, name, *sum);
 }
 
 std::optional<TensorIntrin> MakeStore(std::string_view name, absl::string_view rest) {
@@ -278,12 +262,14 @@ std::optional<TensorIntrin> MakeStore(std::string_view name, absl::string_view r
   const std::vector<absl::string_view> parts = absl::StrSplit(rest, absl::MaxSplits('_', 1));
   const std::optional<DataType> sum = SumNamed(parts[0]);
   if (!sum || parts.size() != 2 || (parts[1] != "global" && parts[1] != "shared_dyn")) return std::nullopt;
+  const TileLayout sums = LayoutOfFragment(FragmentOperand::kSum);
+  const ElementText element = ElementOf(sums);
   return IntrinOfSums(kStore,
                       {{"SUM", sum->ToString()},
                        {"SCOPE", parts[1] == "global" ? "global" : "shared.dyn"},
-                       {"PLACE", PlaceOf("v0", "v1", 16)},
-                       {"ROW", RowOf(16)},
-                       {"COLUMN", ColumnOf(16)}},
+                       {"PLACE", OwnerText(sums, "v0", "v1")},
+                       {"ROW", element.row},
+                       {"COLUMN", element.column}},
                       name, *sum);
 }
 

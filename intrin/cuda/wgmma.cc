@@ -8,15 +8,15 @@
 #include "absl/strings/strip.h"
 #include "intrin/cuda/warp_intrin.h"
 #include "intrin/instructions.h"
+#include "intrin/operand_layout.h"
 
 namespace tilewright {
 namespace {
 
 constexpr absl::string_view kPrefix = "wgmma_";
 
-// Which sum register `e` of lane `tx` is.
-constexpr absl::string_view kRow = "tx // 32 * 16 + tx % 32 // 4 + e // 2 % 2 * 8",
-                            kColumn = "tx % 4 * 2 + e % 2 + e // 4 * 8";
+// The sum, or the element of A in registers, that register `e` of lane `tx` holds.
+ElementText SumOf(int columns) { return ElementOf(LayoutOfSums("wgmma", columns)); }
 
 constexpr absl::string_view kSync = R"(
 @T.prim_func
@@ -150,13 +150,14 @@ absl::string_view ShortName(DataType type) {
 // follow each other.
 Words SumWords(int columns, DataType type) {
   const std::string text = absl::StrCat(columns);
+  const ElementText sum = SumOf(columns);
   return {{"FRAGMENT_C", absl::StrCat("(C.elem_offset // T.max(sc, 1) // 64 * (sc // ", text,
                                       ") + C.elem_offset % T.max(sc, 1) // ", text, ")")},
           {"COLUMNS", text},
-          {"REGISTERS", absl::StrCat(columns / 2)},
+          {"REGISTERS", absl::StrCat(sum.elements)},
           {"TYPE_C", type.ToString()},
-          {"COLUMN_", std::string(kColumn)},
-          {"ROW", std::string(kRow)}};
+          {"COLUMN_", sum.column},
+          {"ROW", sum.row}};
 }
 
 // "64x128", "64x128x16".
@@ -206,7 +207,7 @@ std::optional<TensorIntrin> MakeSync(std::string_view name, absl::string_view re
   if (row->a.type.bits() != 16 && (trans_a || in_registers || !trans_b)) return std::nullopt;
   if (in_registers && trans_a) return std::nullopt;
   const std::string n = absl::StrCat((*extents)[1]), k = absl::StrCat(row->k);
-  const std::string i(kRow), j(kColumn);
+  const auto [i, j, registers] = SumOf((*extents)[1]);
   Words words = {
       {"SHAPE_A", trans_a ? absl::StrCat("(", k, ", 64)") : absl::StrCat("(64, ", k, ")")},
       {"SHAPE_B", trans_b ? absl::StrCat("(", n, ", ", k, ")") : absl::StrCat("(", k, ", ", n, ")")},
@@ -255,6 +256,7 @@ std::optional<TensorIntrin> MakeStMatrix(std::string_view name, absl::string_vie
   if (parts.size() != 2 || (parts[1] != "shared" && parts[1] != "shared_dyn")) return std::nullopt;
   const MachineInstruction* row = InstructionNamed("stmatrix", {parts[0].data(), parts[0].size()});
   if (row == nullptr) return std::nullopt;
+  const ElementText element = SumOf(16);
   return IntrinOfRow(kStMatrix,
                      {{"ADDRESS_D", "T.address_of(D[tx // 32 * 16 + tx % 16, tx % 32 // 16 * 8])"},
                       {"REGISTERS_A",
@@ -262,8 +264,8 @@ std::optional<TensorIntrin> MakeStMatrix(std::string_view name, absl::string_vie
                        "* (sa // 16) + A.elem_offset % T.max(sa, 1) // 16) * 4, 4, 1)"},
                       {"TYPE", row->a.type.ToString()},
                       {"SCOPE", parts[1] == "shared" ? "shared" : "shared.dyn"},
-                      {"COLUMN_", std::string(kColumn)},
-                      {"ROW", std::string(kRow)}},
+                      {"COLUMN_", element.column},
+                      {"ROW", element.row}},
                      name, *row);
 }
 

@@ -4,9 +4,9 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "intrin/cuda/fragments.h"
 #include "intrin/cuda/warp_intrin.h"
 #include "intrin/instructions.h"
+#include "intrin/operand_layout.h"
 
 namespace tilewright {
 namespace {
@@ -203,7 +203,8 @@ std::optional<TensorIntrin> MakeLoad(std::string_view name, absl::string_view re
   tile.by_columns = absl::ConsumePrefix(&place, "trans_");
   const std::optional<std::string> scope = ScopeNamed(place);
   if (!scope) return std::nullopt;
-  FragmentMap map = FragmentOf(tile.is_b ? FragmentOperand::kB : FragmentOperand::kA, tile.bits, tile.depth);
+  ElementText map =
+      ElementOf(LayoutOfFragment(tile.is_b ? FragmentOperand::kB : FragmentOperand::kA, tile.bits, tile.depth));
   if (tile.by_columns) std::swap(map.row, map.column);
   // There is no load that transposes bytes, and none from global memory: lanes load their elements.
   const bool by_instruction = *scope != "global" && (tile.bits == 16 || tile.is_b == tile.by_columns);
@@ -231,7 +232,7 @@ std::optional<TensorIntrin> MakeStore(std::string_view name, absl::string_view r
   const std::optional<DataType> sum = SumNamed(parts[0]);
   const std::optional<std::string> scope = parts.size() == 2 ? ScopeNamed(parts[1]) : std::nullopt;
   if (!sum || !scope) return std::nullopt;
-  const FragmentMap map = FragmentOf(FragmentOperand::kSum, sum->bits());
+  const ElementText map = ElementOf(LayoutOfFragment(FragmentOperand::kSum));
   const Words outer = {{"MARK", "cuda.registers"}, {"VALUE", "FRAGMENT_A * 8"}};
   return IntrinOfSums(absl::StrReplaceAll(kCopy, outer),
                       And(TileWords(), {{"TYPE", sum->ToString()},
@@ -247,7 +248,7 @@ std::optional<TensorIntrin> MakeFill(std::string_view name, absl::string_view re
   if (ConsumeDepth(&rest) != kDepth) return std::nullopt;
   const std::optional<DataType> sum = SumNamed(rest);
   if (!sum) return std::nullopt;
-  const FragmentMap map = FragmentOf(FragmentOperand::kSum, sum->bits());
+  const ElementText map = ElementOf(LayoutOfFragment(FragmentOperand::kSum));
   return IntrinOfSums(kFill,
                       And(TileWords(), {{"TYPE", sum->ToString()},
                                         {"FRAGMENT_C", FragmentNumber("C", "sc")},
@@ -259,7 +260,7 @@ std::optional<TensorIntrin> MakeFill(std::string_view name, absl::string_view re
 // C += A * B for tiles of so many columns: the row's instruction for each 8 of them. `words`: scopes, fragments.
 TensorIntrin Product(const MachineInstruction& row, bool trans_a, bool trans_b, const Words& words, int columns,
                      std::string_view name) {
-  const FragmentMap map = FragmentOf(FragmentOperand::kSum, row.c.type.bits());
+  const ElementText map = ElementOf(LayoutOfFragment(FragmentOperand::kSum));
   const bool packed = row.c.type.bits() == 16;
   const int per_part = packed ? 2 : 4, parts = columns / row.n;
   const int registers_a = row.m * row.k * row.a.type.bits() / 1024, registers_b = registers_a / 2;
@@ -363,7 +364,10 @@ std::optional<TensorIntrin> MakeSmallLoad(std::string_view name, absl::string_vi
   const std::optional<std::string> scope = ScopeNamed(parts[2]);
   if (row == nullptr || row->a.type.bits() != 16 || !scope || *scope == "global") return std::nullopt;
   const bool is_b = parts[1] == "B";
-  const std::string group = "tx // 4 + e // 2 * 8", pair = "tx % 4 * 2 + e % 2";
+  // 32 rows of A, or columns of B: those of two or four instructions.
+  const MachineInstruction& product = *InstructionNamed("mma", "f16f16f32", "k8");
+  const ElementText element = ElementOf(is_b ? LayoutOf(product.b, product.k, product.n).Repeat(1, 4, 1)
+                                             : LayoutOf(product.a, product.m, product.k).Repeat(0, 2, 1));
   const std::string fragment =
       is_b ? FragmentNumber("C", "sc", 8, 8) : absl::StrCat(FragmentNumber("C", "sc", 32, 8), " * 4");
   const std::string call = absl::StrCat(
@@ -379,8 +383,8 @@ std::optional<TensorIntrin> MakeSmallLoad(std::string_view name, absl::string_vi
                       {"TYPE", row->a.type.ToString()},
                       {"FROM", *scope},
                       {"TO", is_b ? "m16n8k8.matrixB" : "m16n8k8.matrixA"},
-                      {"ROW", is_b ? pair : group},
-                      {"COLUMN", is_b ? group : pair}},
+                      {"ROW", element.row},
+                      {"COLUMN", element.column}},
                      name, *row);
 }
 
@@ -388,7 +392,7 @@ std::optional<TensorIntrin> MakeSmallLoad(std::string_view name, absl::string_vi
 std::optional<TensorIntrin> OfSmallSums(absl::string_view text, absl::string_view sum_name, std::string_view name) {
   const std::optional<DataType> sum = SumNamed(sum_name);
   if (!sum || !sum->is_float()) return std::nullopt;
-  const FragmentMap map = FragmentOf(FragmentOperand::kSum, sum->bits());
+  const ElementText map = ElementOf(LayoutOfFragment(FragmentOperand::kSum));
   return IntrinOfSums(text,
                       {{"TALL", "16"},
                        {"WIDE", "8"},

@@ -9,6 +9,7 @@
 #include "autoschedule/sketch/gpu/mma_tiling.h"
 #include "autoschedule/sketch/gpu/result_way.h"
 #include "base/status_macros.h"
+#include "ir/named_layouts.h"
 
 namespace tilewright {
 namespace {
@@ -81,8 +82,8 @@ Outcome<Done> CopyTiles(Schedule& sch, const WarpgroupProduct& product, const Mm
                    {{"threadIdx.z", tiling.warps_m}, {"threadIdx.y", tiling.warps_n}, {"threadIdx.x", gpu.warp_size}}));
   const int64_t bytes = product.tile.Bytes(), row = tiling.tile.k * bytes,
                 column = ByDepth(product) ? row : tiling.tile.n * bytes;
-  TW_RETURN_IF_ERROR(sch.SetLayout(blocks.form.rows, 0, absl::StrCat("swizzle_", SpanOf(row, gpu), "B")));
-  return sch.SetLayout(blocks.form.columns, 0, absl::StrCat("swizzle_", SpanOf(column, gpu), "B"));
+  TW_RETURN_IF_ERROR(sch.SetLayout(blocks.form.rows, 0, SwizzleNamed(SpanOf(row, gpu))));
+  return sch.SetLayout(blocks.form.columns, 0, SwizzleNamed(SpanOf(column, gpu)));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -10,6 +12,8 @@
 #include "autoschedule/program/block_loops.h"
 #include "base/status_macros.h"
 #include "intrin/instructions.h"
+#include "intrin/operand_layout.h"
+#include "ir/named_layouts.h"
 
 namespace tilewright {
 namespace {
@@ -17,16 +21,48 @@ namespace {
 using Done = std::monostate;
 constexpr const char* kShared = "shared.dyn";
 
-// The loops of sums that a warpgroup or warp holds, by lanes and registers (codegen/lower/gpu/fragment_lanes.h).
+// A loop over an index of sums, in parts: those that say which lane holds a sum, and those that say in which register.
+struct Parts {
+  LoopRv rest;
+  std::vector<LoopRv> owners, registers;
+};
+
+// Splits the loop by the digits that the index has in the layout. `factors`: those before, of which the first one is
+// the rest and all others are owners.
+Outcome<Parts> SplitByDigits(Schedule& sch, LoopRv loop, const TileLayout& layout, size_t index,
+                             std::vector<Value> factors) {
+  std::vector<LayoutDigit> digits;
+  std::ranges::copy_if(layout.digits(), std::back_inserter(digits),
+                       [&](const LayoutDigit& digit) { return digit.sources[0].index == index; });
+  std::ranges::sort(digits, std::greater(), [](const LayoutDigit& digit) { return digit.sources[0].divisor; });
+  const size_t before = factors.size();
+  for (const LayoutDigit& digit : digits) factors.emplace_back(digit.extent);
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch.Split(loop, factors));
+  Parts parts = {loops[0], {}, {}};
+  for (size_t i = 1; i < loops.size(); ++i) {
+    const bool of_lane = i < before || digits[i - before].place == 0;
+    (of_lane ? parts.owners : parts.registers).push_back(loops[i]);
+  }
+  return parts;
+}
+
+// The loops of sums that a warpgroup or warp holds, by lanes and registers (codegen/lower/gpu/fragment_lanes.h): those
+// of a warpgroup are tiles of its warps, one below the other.
 Outcome<Done> BindLanes(Schedule& sch, BlockRv sums, LoopRv holders, bool pairs, const SumHolder& holder) {
+  const TileLayout tile = LayoutOfSums("mma", 8);
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch, sums, holders));
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> r, sch.Split(loops[loops.size() - 2], {Value(), holder.warps, 2, 8}));
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> c, sch.Split(loops.back(), {Value(), 4, 2}));
-  TW_RETURN_IF_ERROR(sch.Reorder({r[1], r[3], c[1], r[0], c[0], r[2], c[2]}));
-  TW_ASSIGN_OR_RETURN(const LoopRv lanes, FuseFirst(sch, {r[1], r[3], c[1]}, 3));
+  TW_ASSIGN_OR_RETURN(const Parts rows, SplitByDigits(sch, loops[loops.size() - 2], tile, 0, {Value(), holder.warps}));
+  TW_ASSIGN_OR_RETURN(const Parts columns, SplitByDigits(sch, loops.back(), tile, 1, {Value()}));
+  std::vector<LoopRv> order = rows.owners;
+  order.insert(order.end(), columns.owners.begin(), columns.owners.end());
+  const size_t owners = order.size();
+  const LoopRv pair = columns.registers.back();
+  order.insert(order.end(), {rows.rest, columns.rest, rows.registers[0], pair});
+  TW_RETURN_IF_ERROR(sch.Reorder(order));
+  TW_ASSIGN_OR_RETURN(const LoopRv lanes, FuseFirst(sch, order, owners));
   TW_RETURN_IF_ERROR(sch.Bind(lanes, "threadIdx.x"));
-  for (const LoopRv& loop : {r[0], c[0], r[2]}) TW_RETURN_IF_ERROR(sch.Unroll(loop));
-  return pairs ? sch.Vectorize(c[2]) : sch.Unroll(c[2]);
+  for (const LoopRv& loop : {rows.rest, columns.rest, rows.registers[0]}) TW_RETURN_IF_ERROR(sch.Unroll(loop));
+  return pairs ? sch.Vectorize(pair) : sch.Unroll(pair);
 }
 
 Outcome<BlockRv> SumsInRegisters(Schedule& sch, BlockRv product, std::optional<BlockRv> stored, LoopRv holders,
@@ -39,7 +75,7 @@ Outcome<BlockRv> SumsInRegisters(Schedule& sch, BlockRv product, std::optional<B
 
 // Lays the tile out in shared memory: as the engine takes it, or so that rows begin in other banks than those before.
 Outcome<Done> PlaceTile(Schedule& sch, BlockRv writer, DataType type, int64_t span, const GpuTarget& gpu) {
-  if (span > 0) return sch.SetLayout(writer, 0, absl::StrCat("swizzle_", span, "B"));
+  if (span > 0) return sch.SetLayout(writer, 0, SwizzleNamed(span));
   const auto elements = [&](int64_t bytes) { return static_cast<int>(bytes / type.bytes()); };
   return sch.StorageAlign(writer, 0, -2, elements(gpu.max_swizzle_bytes), elements(gpu.max_access_bytes));
 }

@@ -12,6 +12,7 @@
 #include "autoschedule/sketch/gpu/warpgroup_tiling.h"
 #include "base/status_macros.h"
 #include "ir/annotations.h"
+#include "ir/named_layouts.h"
 
 namespace tilewright {
 namespace {
@@ -81,8 +82,8 @@ Outcome<Done> CopyTiles(Schedule& sch, const WarpgroupProduct& product, const Wa
                                   {{"threadIdx.y", tiling.warpgroups}, {"threadIdx.x", gpu.warpgroup_size}}));
   const int64_t k_span = tile.k * bytes,
                 span = product.way.by_depth ? k_span : std::min<int64_t>(gpu.max_swizzle_bytes, tile.n * bytes);
-  TW_RETURN_IF_ERROR(sch.SetLayout(blocks.form.rows, 0, absl::StrCat("swizzle_", k_span, "B")));
-  return sch.SetLayout(blocks.form.columns, 0, absl::StrCat("swizzle_", span, "B"));
+  TW_RETURN_IF_ERROR(sch.SetLayout(blocks.form.rows, 0, SwizzleNamed(k_span)));
+  return sch.SetLayout(blocks.form.columns, 0, SwizzleNamed(span));
 }
 
 // Fills the sums with zeros before the loop over K, and multiplies inside of it.

@@ -12,9 +12,6 @@
 namespace tilewright {
 namespace {
 
-// A swizzle repeats every so many spans.
-constexpr int64_t kRepeat = 8;
-
 const std::string& NameOf(const Annotation& annotation) {
   const auto* text = std::get_if<Expr>(&annotation.value);
   TW_CHECK(text != nullptr && isa<StringImmNode>(*text)) << "PlaceStorageAnnotations makes these texts";
@@ -48,7 +45,7 @@ class LayoutPlacer : public Mutator {
     }
     BufferNode::Fields fields = buffer->fields();
     fields.layout = *std::move(layout);
-    fields.alignment = std::max(fields.alignment, static_cast<int>(kRepeat * SwizzleSpan(name).value_or(1)));
+    fields.alignment = std::max(fields.alignment, static_cast<int>(kSwizzleRows * SwizzleSpan(name).value_or(1)));
     const Buffer placed(std::move(fields));
     placed_[buffer] = placed;
     Annotations annotations = op->annotations;

@@ -13,6 +13,7 @@ namespace {
 
 bool HasForm(const SharedPlaces& places, const BoxForm& form, int64_t rows, int64_t columns, const GpuTarget& gpu) {
   const int64_t size = places.element_bytes(), align = form.Alignment(gpu);
+  const Swizzle swizzle(form.span);
   for (int64_t part = 0; part < places.parts(); ++part) {
     for (int64_t panel = 0; panel < columns; panel += form.columns) {
       const int64_t start = places.At(part, 0, panel);
@@ -20,7 +21,7 @@ bool HasForm(const SharedPlaces& places, const BoxForm& form, int64_t rows, int6
       for (int64_t row = 0; row < rows; ++row) {
         for (int64_t column = 0; column < form.columns; ++column) {
           const int64_t expected = start + (row * form.columns + column) * size;
-          if (places.At(part, row, panel + column) != Swizzled(expected, form.span)) return false;
+          if (places.At(part, row, panel + column) != swizzle(expected)) return false;
         }
       }
     }

@@ -1,13 +1,17 @@
 #include "codegen/lower/gpu/select_instructions.h"
 
+#include <map>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/common/instruction_attributes.h"
 #include "codegen/lower/common/scoped_mutator.h"
 #include "codegen/lower/gpu/fragment_lanes.h"
 #include "codegen/lower/gpu/wgmma_call.h"
+#include "intrin/operand_layout.h"
 #include "ir/annotations.h"
 #include "ir/arith/analyzer.h"
 #include "ir/builtin.h"
@@ -118,7 +122,7 @@ class Selector : public ScopedMutator {
     const bool of_lanes = owner == OwnerLevel::kWarp || owner == OwnerLevel::kWarpgroup;
     return (buffer->scope.kind() == MemoryKind::kFragment && of_lanes) || fragments_.contains(buffer->data.get());
   }
-  // Left operands of 16 bits lie in the lanes as sums do (intrin/cuda/fragments.h): what is made of sums element by
+  // Left operands of 16 bits lie in the lanes as sums do (intrin/cuda/wgmma.h): what is made of sums element by
   // element is the operand of another product where it is.
   static bool IsLeftOperand(const Buffer& buffer) {
     return buffer->scope.text().ends_with(".matrix_a") && buffer->dtype.bits() == 16;
@@ -159,18 +163,20 @@ class Selector : public ScopedMutator {
   std::optional<Expr> Own(const Buffer& buffer, const Expr& element) {
     const auto columns = columns_.find(buffer->data.get());
     if (columns == columns_.end() || !element.dtype().is_scalar()) return std::nullopt;
-    FragmentTile tile{.warp_size = gpu_.warp_size, .lanes = gpu_.warp_size};
+    std::string_view family = "mma";
+    int64_t wide = 16;
     if (buffer->scope.owner() == OwnerLevel::kWarpgroup) {
       const auto sums = accumulators_.find(buffer->data.get());
       if (sums == accumulators_.end() && !IsLeftOperand(buffer)) return std::nullopt;
-      tile = {.warp_size = gpu_.warp_size,
-              .lanes = gpu_.warpgroup_size,
-              .rows = 64,
-              .columns = sums == accumulators_.end() ? 16 : 2 * sums->second};
+      family = "wgmma";
+      if (sums != accumulators_.end()) wide = 2 * sums->second;
     } else if (buffer->scope.text() != "wmma.accumulator" && !IsLeftOperand(buffer)) {
       return std::nullopt;
     }
-    return OwnRegister(element, columns->second, tile, threads_, &analyzer_);
+    if (wide <= 0 || wide % 8 != 0) return std::nullopt;  // registers of no product
+    auto tile = tiles_.find({family, wide});
+    if (tile == tiles_.end()) tile = tiles_.emplace(std::pair(family, wide), LayoutOfSums(family, wide)).first;
+    return OwnRegister(element, columns->second, tile->second, threads_, &analyzer_);
   }
   Buffer OfLane(const Buffer& buffer) {
     const auto known = lanes_.find(buffer);
@@ -191,6 +197,7 @@ class Selector : public ScopedMutator {
   const GpuTarget& gpu_;
   Expr register_;                                        // of the lane, in a loop over registers
   std::unordered_map<const VarNode*, int64_t> columns_;  // of fragments, by data pointers
+  std::map<std::pair<std::string_view, int64_t>, TileLayout> tiles_;  // of families and columns
   std::vector<const ForNode*> threads_;
   std::unordered_map<Buffer, Buffer, IdentityHash, IdentityEqual> lanes_;
 };

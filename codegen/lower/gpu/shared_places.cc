@@ -4,8 +4,11 @@
 #include <unordered_map>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/status_macros.h"
 #include "ir/expr.h"
+#include "ir/layout.h"
+#include "ir/named_layouts.h"
 
 namespace tilewright {
 namespace {
@@ -74,8 +77,8 @@ std::optional<int64_t> PlaceOf(const Buffer& buffer, const std::vector<int64_t>&
 }
 
 // Whether a descriptor of the form, with the address of the tile's first element, finds all of its elements.
-bool Finds(const OperandForm& form, const SharedPlaces& places, int64_t part, int64_t row, int64_t column, int64_t rows,
-           int64_t columns, bool along_k) {
+bool Finds(const OperandForm& form, const Swizzle& swizzle, const SharedPlaces& places, int64_t part, int64_t row,
+           int64_t column, int64_t rows, int64_t columns, bool along_k) {
   const int64_t size = places.element_bytes(), t = 16 / size, w = form.span == 0 ? 1 : form.span / 16;
   const int64_t start = places.At(part, row, column);
   // The pattern must begin with the tile.
@@ -93,20 +96,21 @@ bool Finds(const OperandForm& form, const SharedPlaces& places, int64_t part, in
         offset = mn % t * size + mn / t % w * 16 + mn / (t * w) * form.leading_bytes + k % 8 * w * 16 +
                  k / 8 * form.stride_bytes;
       }
-      if (places.At(part, row + i, column + j) != Swizzled(start + offset, form.span)) return false;
+      if (places.At(part, row + i, column + j) != swizzle(start + offset)) return false;
     }
   }
   return true;
 }
 
 // The only form with the span that may find the tile at the beginning of the buffer: its distances are read off.
-OperandForm FormOfSpan(const SharedPlaces& places, int64_t span, int64_t rows, int64_t columns, bool along_k) {
+OperandForm FormOfSpan(const SharedPlaces& places, const Swizzle& swizzle, int64_t span, int64_t rows, int64_t columns,
+                       bool along_k) {
   const int64_t t = 16 / places.element_bytes(), w = span == 0 ? 1 : span / 16;
   OperandForm form{.span = span};
   const auto distance = [&](int64_t mn, int64_t k) -> int64_t {
     const int64_t row = along_k ? mn : k, column = along_k ? k : mn;
     if (row >= rows || column >= columns) return 16;  // not used
-    return Swizzled(places.At(0, row, column), span) - Swizzled(places.At(0, 0, 0), span);
+    return swizzle(places.At(0, row, column)) - swizzle(places.At(0, 0, 0));
   };
   if (along_k) {
     form.stride_bytes = distance(8, 0);
@@ -121,14 +125,15 @@ OperandForm FormOfSpan(const SharedPlaces& places, int64_t span, int64_t rows, i
   return form;
 }
 
-bool FindsAll(const OperandForm& form, const SharedPlaces& places, int64_t rows, int64_t columns, bool along_k) {
+bool FindsAll(const OperandForm& form, const Swizzle& swizzle, const SharedPlaces& places, int64_t rows,
+              int64_t columns, bool along_k) {
   for (const int64_t bytes : {form.leading_bytes, form.stride_bytes}) {
     if (bytes < 0 || bytes % 16 != 0 || bytes >> 4 > 0x3fff) return false;
   }
   for (int64_t part = 0; part < places.parts(); ++part) {
     for (int64_t row = 0; row + rows <= places.rows(); row += rows) {
       for (int64_t column = 0; column + columns <= places.columns(); column += columns) {
-        if (!Finds(form, places, part, row, column, rows, columns, along_k)) return false;
+        if (!Finds(form, swizzle, places, part, row, column, rows, columns, along_k)) return false;
       }
     }
   }
@@ -136,6 +141,20 @@ bool FindsAll(const OperandForm& form, const SharedPlaces& places, int64_t rows,
 }
 
 }  // namespace
+
+Swizzle::Swizzle(int64_t span) {
+  if (span == 0) return;
+  const std::vector<Expr> shape = {Expr(kSwizzleRows), Expr(static_cast<int>(span))};
+  const absl::StatusOr<Layout> layout = LayoutNamed(SwizzleNamed(span), shape, DataType::UInt(8));
+  TW_CHECK(layout.ok()) << layout.status().ToString();
+  const absl::StatusOr<TileLayout> bytes = TileLayout::Of(layout->map, {kSwizzleRows, span});
+  TW_CHECK(bytes.ok()) << bytes.status().ToString();
+  places_.resize(static_cast<size_t>(kSwizzleRows * span));
+  for (int64_t byte = 0; byte < kSwizzleRows * span; ++byte) {
+    const std::vector<int64_t> place = bytes->At({byte / span, byte % span});
+    places_[static_cast<size_t>(byte)] = place[1] * span + place[2];
+  }
+}
 
 absl::StatusOr<SharedPlaces> SharedPlaces::Of(const Buffer& buffer) {
   SharedPlaces places;
@@ -176,8 +195,9 @@ absl::StatusOr<OperandForm> FindOperandForm(const Buffer& buffer, int64_t rows, 
   if (places.rows() % rows == 0 && places.columns() % columns == 0) {
     for (const int64_t span : kSwizzleSpans) {
       if (buffer->alignment % (span == 0 ? 16 : 8 * span) != 0) continue;
-      const OperandForm form = FormOfSpan(places, span, rows, columns, along_k);
-      if (FindsAll(form, places, rows, columns, along_k)) return form;
+      const Swizzle swizzle(span);
+      const OperandForm form = FormOfSpan(places, swizzle, span, rows, columns, along_k);
+      if (FindsAll(form, swizzle, places, rows, columns, along_k)) return form;
     }
   }
   return absl::InvalidArgumentError(absl::StrCat(

@@ -16,10 +16,19 @@ namespace tilewright {
 // The patterns of swizzles, by the bytes of a row; 0: none.
 inline constexpr int64_t kSwizzleSpans[] = {128, 64, 32, 0};
 
-// The place that bulk copies and wgmma swizzle to `byte`: chunks of 16 bytes change places within a span.
-constexpr int64_t Swizzled(int64_t byte, int64_t span) {
-  return span == 0 ? byte : byte ^ ((byte >> 7 & (span / 16 - 1)) << 4);
-}
+// The byte at which bulk copies and wgmma look for a byte of rows of `span` bytes: the layout of that name, of bytes
+// (ir/named_layouts.h). It is its own inverse.
+class Swizzle {
+ public:
+  explicit Swizzle(int64_t span);
+  int64_t operator()(int64_t byte) const {
+    const auto period = static_cast<int64_t>(places_.size());
+    return byte - byte % period + places_[static_cast<size_t>(byte % period)];
+  }
+
+ private:
+  std::vector<int64_t> places_ = {0};  // of the bytes after which it repeats
+};
 
 // Bytes from the beginning of a buffer of the elements of each of its parts: a part has the last two dimensions.
 class SharedPlaces {
