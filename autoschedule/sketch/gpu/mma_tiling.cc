@@ -133,20 +133,6 @@ MmaTiling FastestTiling(const Problem& problem) {
   return best;
 }
 
-// Takes choices after the name of the product's block.
-struct Picker {
-  Schedule& sch;
-  const std::string& name;
-  Choices& choices;
-
-  Outcome<int64_t> Take(const char* what, std::vector<int64_t> candidates, int64_t preferred) {
-    std::ranges::sort(candidates);
-    candidates.erase(std::ranges::unique(candidates).begin(), candidates.end());
-    TW_ASSIGN_OR_RETURN(const Choices::Pick pick, TakeUpTo(sch, name + what, candidates, preferred, choices));
-    return pick.value;
-  }
-};
-
 Outcome<Done> ChooseTile(const Problem& problem, const MmaTiling& best, Picker& picker, ProductTile& tile) {
   std::vector<int64_t> columns, depths;
   TW_ASSIGN_OR_RETURN(tile.m, picker.Take(".tile_m", Sides(problem, problem.sizes().m), best.tile.m));
@@ -184,20 +170,6 @@ Outcome<Done> ChooseStages(const Problem& problem, Picker& picker, MmaTiling& ti
   return Done();
 }
 
-// Rows of tiles that run at the same time, with as many columns of tiles as cores are left: a group that is about as
-// high as it is wide reads the least.
-Outcome<Done> ChooseGroup(const Problem& problem, Picker& picker, MmaTiling& tiling) {
-  const int64_t rows = CeilDiv(problem.sizes().m, tiling.tile.m);
-  std::vector<int64_t> groups;
-  for (int64_t group = 1; group <= rows; group *= 2) {
-    if (rows % group == 0) groups.push_back(group);
-  }
-  int64_t square = 1;
-  while (4 * square * square * tiling.tile.m <= 2 * problem.target.cores * tiling.tile.n) square *= 2;
-  TW_ASSIGN_OR_RETURN(tiling.group, picker.Take(".group", groups, square));
-  return Done();
-}
-
 }  // namespace
 
 std::string ToString(const MmaTiling& tiling) {
@@ -224,7 +196,7 @@ Outcome<MmaTiling> ChooseMmaTiling(Schedule& sch, const WarpgroupProduct& produc
   TW_RETURN_IF_ERROR(ChooseWarps(problem, picker, tiling));
   TW_ASSIGN_OR_RETURN(tiling.parts, picker.Take(".parts", PartsOf(problem.Steps(tiling.tile.k)),
                                                 WithFastestParts(problem, tiling).parts));
-  TW_RETURN_IF_ERROR(ChooseGroup(problem, picker, tiling));
+  TW_ASSIGN_OR_RETURN(tiling.group, TakeGroup(picker, product.plan, tiling.tile, target));
   TW_RETURN_IF_ERROR(ChooseStages(problem, picker, tiling));
   return tiling;
 }

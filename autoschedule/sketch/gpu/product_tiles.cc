@@ -44,6 +44,25 @@ Outcome<Choices::Pick> TakeUpTo(Schedule& sch, const std::string& name, const st
   return choices.Take(sch, name, candidates, best);
 }
 
+Outcome<int64_t> Picker::Take(const char* what, std::vector<int64_t> candidates, int64_t preferred) {
+  std::ranges::sort(candidates);
+  candidates.erase(std::ranges::unique(candidates).begin(), candidates.end());
+  TW_ASSIGN_OR_RETURN(const Choices::Pick pick, TakeUpTo(sch, name + what, candidates, preferred, choices));
+  return pick.value;
+}
+
+Outcome<int64_t> TakeGroup(Picker& picker, const ProductPlan& plan, const ProductTile& tile, const Target& target,
+                           int64_t multiple) {
+  const int64_t rows = CeilDiv(plan.sizes.m, tile.m);
+  std::vector<int64_t> groups;
+  for (int64_t group = 1; group <= rows; group *= 2) {
+    if (rows % group == 0 && group % multiple == 0) groups.push_back(group);
+  }
+  int64_t square = 1;
+  while (4 * square * square * tile.m <= 2 * target.cores * tile.n) square *= 2;
+  return picker.Take(".group", groups, square);
+}
+
 Outcome<ProductTile> TakeProductTile(Schedule& sch, const ProductPlan& plan, const std::vector<int64_t>& sides,
                                      const std::vector<int64_t>& depths, int64_t depth, const Target& target,
                                      Choices& choices) {

@@ -51,6 +51,21 @@ Outcome<ProductTile> TakeProductTile(Schedule& sch, const ProductPlan& plan, con
 Outcome<Choices::Pick> TakeUpTo(Schedule& sch, const std::string& name, const std::vector<int64_t>& candidates,
                                 int64_t preferred, Choices& choices);
 
+// Takes choices after the name of a product's block.
+struct Picker {
+  Schedule& sch;
+  const std::string& name;
+  Choices& choices;
+
+  // One of the candidates, by TakeUpTo.
+  Outcome<int64_t> Take(const char* what, std::vector<int64_t> candidates, int64_t preferred);
+};
+
+// Choice: NAME.group, rows of tiles that run at the same time, a multiple of `multiple`, with as many columns of tiles
+// as cores are left: preferred is a group that is about as high as it is wide, which reads the least.
+Outcome<int64_t> TakeGroup(Picker& picker, const ProductPlan& plan, const ProductTile& tile, const Target& target,
+                           int64_t multiple = 1);
+
 // The product in matrix form, with what feeds it computed in the copies and its epilogue in the output's.
 struct ProductBlocks {
   MatrixForm form;

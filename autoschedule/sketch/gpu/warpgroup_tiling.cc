@@ -163,18 +163,6 @@ ProductTile FastestTile(const Problem& problem) {
   return best;
 }
 
-// Takes choices after the name of the product's block.
-struct Picker {
-  Schedule& sch;
-  const std::string& name;
-  Choices& choices;
-
-  Outcome<int64_t> Take(const char* what, const std::vector<int64_t>& candidates, int64_t preferred) {
-    TW_ASSIGN_OR_RETURN(const Choices::Pick pick, TakeUpTo(sch, name + what, candidates, preferred, choices));
-    return pick.value;
-  }
-};
-
 Outcome<Done> ChooseTile(const Problem& problem, Picker& picker, WarpgroupTiling& tiling) {
   const ProductTile best = FastestTile(problem);
   std::vector<int64_t> columns, depths;
@@ -231,20 +219,6 @@ Outcome<Done> ChooseStages(const Problem& problem, Picker& picker, WarpgroupTili
   return Done();
 }
 
-// Rows of tiles that run at the same time, with as many columns of tiles as cores are left: a group that is about as
-// high as it is wide reads the least.
-Outcome<Done> ChooseGroup(const Problem& problem, Picker& picker, WarpgroupTiling& tiling) {
-  const int64_t rows = CeilDiv(problem.sizes().m, tiling.tile.m);
-  std::vector<int64_t> groups;
-  for (int64_t group = 1; group <= rows; group *= 2) {
-    if (rows % group == 0 && group % tiling.cluster.m == 0) groups.push_back(group);
-  }
-  int64_t square = 1;
-  while (4 * square * square * tiling.tile.m <= 2 * problem.target.cores * tiling.tile.n) square *= 2;
-  TW_ASSIGN_OR_RETURN(tiling.group, picker.Take(".group", groups, square));
-  return Done();
-}
-
 // Tiles, or clusters of them, that a block multiplies one after the other: as many as leave one or two blocks for each
 // core, or a few.
 Outcome<Done> ChooseTurns(const Problem& problem, Picker& picker, WarpgroupTiling& tiling) {
@@ -294,7 +268,7 @@ Outcome<WarpgroupTiling> ChooseTiling(Schedule& sch, const WarpgroupProduct& pro
   TW_RETURN_IF_ERROR(ChooseParts(problem, picker, tiling));
   TW_RETURN_IF_ERROR(ChooseCluster(problem, picker, tiling));
   TW_RETURN_IF_ERROR(ChooseResultStores(problem, picker, tiling));
-  TW_RETURN_IF_ERROR(ChooseGroup(problem, picker, tiling));
+  TW_ASSIGN_OR_RETURN(tiling.group, TakeGroup(picker, product.plan, tiling.tile, target, tiling.cluster.m));
   TW_RETURN_IF_ERROR(ChooseTurns(problem, picker, tiling));
   TW_RETURN_IF_ERROR(ChooseStages(problem, picker, tiling));
   return tiling;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "ir/arith/exact.h"
 #include "ir/expr.h"
 #include "ir/layout.h"
 #include "ir/named_layouts.h"
@@ -16,8 +17,6 @@ namespace {
 constexpr int64_t kMostBytes = int64_t{1} << 20;  // more than any block has
 
 using Values = std::unordered_map<const VarNode*, int64_t>;
-
-int64_t FloorQuotient(int64_t a, int64_t b) { return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0); }
 
 // The value of an expression of integers; nothing for what layouts are not made of.
 std::optional<int64_t> Evaluate(const Expr& e, const Values& values) {
@@ -35,21 +34,7 @@ std::optional<int64_t> Evaluate(const Expr& e, const Values& values) {
   const auto* op = dyn_cast<BinaryNode>(e);
   if (op == nullptr) return std::nullopt;
   const auto a = Evaluate(op->a, values), b = Evaluate(op->b, values);
-  if (!a || !b) return std::nullopt;
-  switch (op->op) {
-    case BinaryOp::kAdd:
-      return *a + *b;
-    case BinaryOp::kSub:
-      return *a - *b;
-    case BinaryOp::kMul:
-      return *a * *b;
-    case BinaryOp::kFloorDiv:
-      return *b == 0 ? std::nullopt : std::optional(FloorQuotient(*a, *b));
-    case BinaryOp::kFloorMod:
-      return *b == 0 ? std::nullopt : std::optional(*a - FloorQuotient(*a, *b) * *b);
-    default:
-      return std::nullopt;
-  }
+  return a && b ? arith::EvaluateExactly(op->op, *a, *b) : std::nullopt;
 }
 
 // The element that lies at `indices`, in elements from the beginning of the buffer.
