@@ -9,12 +9,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/common/instruction_attributes.h"
-#include "codegen/lower/common/scoped_mutator.h"
 #include "codegen/lower/gpu/bulk_boxes.h"
 #include "codegen/lower/gpu/first_threads_nest.h"
 #include "codegen/lower/gpu/images/image_rows.h"
 #include "codegen/lower/gpu/kernel_accesses.h"
 #include "codegen/lower/gpu/multicast.h"
+#include "codegen/lower/gpu/threaded_mutator.h"
 #include "ir/analysis.h"
 #include "ir/annotations.h"
 #include "ir/builtin.h"
@@ -47,9 +47,9 @@ struct SharedBox {
 // By array, rows and columns.
 using SharedBoxes = std::map<std::tuple<const VarNode*, int64_t, int64_t>, SharedBox>;
 
-class BulkMaker : public ScopedMutator {
+class BulkMaker : public ThreadedMutator {
  public:
-  using ScopedMutator::Mutate;
+  using ThreadedMutator::Mutate;
   // `known`: the boxes that a first run found, or null in this run.
   BulkMaker(uint32_t next_id, const SharedBoxes* known, const GpuTarget& gpu)
       : next_id_(next_id), known_(known), gpu_(gpu) {}
@@ -62,7 +62,7 @@ class BulkMaker : public ScopedMutator {
       const Stmt nest = of_producer_ ? FirstThreadsNest(s, threads_) : Stmt();
       if (Stmt made = nest ? Make(nest) : Stmt()) return made;
     }
-    return ScopedMutator::Mutate(s);
+    return ThreadedMutator::Mutate(s);
   }
 
  protected:
@@ -70,34 +70,21 @@ class BulkMaker : public ScopedMutator {
     if (IsInstruction(self)) return self;
     const bool outer = std::exchange(inside_, inside_ || op->key == kAsyncCopy);
     const bool outer_role = std::exchange(of_producer_, of_producer_ || op->key == kWarpRoles);
-    Stmt result = ScopedMutator::MutateAttrStmt(op, self);
+    Stmt result = ThreadedMutator::MutateAttrStmt(op, self);
     inside_ = outer;
     of_producer_ = outer_role;
     return result;
   }
   Stmt MutateFor(const ForNode* op, const Stmt& self) override {
-    const bool of_threads = op->kind == ForKind::kThreadBound && op->thread_tag.starts_with("threadIdx");
     const bool of_cluster = op->kind == ForKind::kThreadBound && IsClusterTag(op->thread_tag);
     if (of_cluster && cluster_.empty()) blocks_copy_alike_ = BlocksCopyAlike(self);
-    if (of_threads) threads_.push_back(op);
     if (of_cluster) cluster_.push_back(op);
-    Stmt result = ScopedMutator::MutateFor(op, self);
-    if (of_threads) threads_.pop_back();
+    Stmt result = ThreadedMutator::MutateFor(op, self);
     if (of_cluster) cluster_.pop_back();
     return result;
   }
 
  private:
-  // Whether only the first thread of a block comes here.
-  bool IsFirstThread(const std::vector<Expr>& conditions) {
-    arith::Analyzer::Scope inside(&analyzer_);
-    for (const Expr& condition : conditions) analyzer_.Assume(condition);
-    return std::ranges::all_of(threads_, [&](const ForNode* loop) {
-      const arith::Bounds bounds = analyzer_.ConstBounds(loop->var);
-      return bounds.min == 0 && bounds.max == 0;
-    });
-  }
-
   // Elements outside of an array are zeros for the engine.
   bool IsInsideOrZero(const BoxNest& nest) {
     if (!nest.inside) return true;
@@ -280,7 +267,7 @@ class BulkMaker : public ScopedMutator {
   SharedBoxes found_;
   bool inside_ = false;
   bool of_producer_ = false;  // the pipeline gives its copies to threads of their own
-  std::vector<const ForNode*> threads_, cluster_;
+  std::vector<const ForNode*> cluster_;
   bool blocks_copy_alike_ = false;  // those of a cluster
 };
 

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "codegen/lower/common/instruction_attributes.h"
-#include "codegen/lower/common/scoped_mutator.h"
 #include "codegen/lower/gpu/bulk_boxes.h"
 #include "codegen/lower/gpu/bulk_copies.h"
 #include "codegen/lower/gpu/first_threads_nest.h"
 #include "codegen/lower/gpu/kernel_accesses.h"
+#include "codegen/lower/gpu/threaded_mutator.h"
 #include "ir/analysis.h"
 #include "ir/annotations.h"
 #include "ir/builtin.h"
@@ -25,9 +25,9 @@ struct Destination {
   std::vector<int64_t> box;
 };
 
-class StoreMaker : public ScopedMutator {
+class StoreMaker : public ThreadedMutator {
  public:
-  using ScopedMutator::Mutate;
+  using ThreadedMutator::Mutate;
   StoreMaker(uint32_t next_id, const GpuTarget& gpu) : next_id_(next_id), gpu_(gpu) {}
   uint32_t next_id() const { return next_id_; }
 
@@ -37,40 +37,24 @@ class StoreMaker : public ScopedMutator {
       const Stmt nest = FirstThreadsNest(s, threads_);
       if (Stmt made = nest ? Make(nest) : Stmt()) return made;
     }
-    return ScopedMutator::Mutate(s);
+    return ThreadedMutator::Mutate(s);
   }
 
  protected:
   Stmt MutateAttrStmt(const AttrStmtNode* op, const Stmt& self) override {
-    return IsInstruction(self) ? self : ScopedMutator::MutateAttrStmt(op, self);
-  }
-  Stmt MutateFor(const ForNode* op, const Stmt& self) override {
-    const bool of_threads = op->kind == ForKind::kThreadBound && op->thread_tag.starts_with("threadIdx");
-    if (of_threads) threads_.push_back(op);
-    Stmt result = ScopedMutator::MutateFor(op, self);
-    if (of_threads) threads_.pop_back();
-    return result;
+    return IsInstruction(self) ? self : ThreadedMutator::MutateAttrStmt(op, self);
   }
   // Below, not all threads may be there.
   Stmt MutateIf(const IfNode* op, const Stmt& self) override {
     const bool divides = std::ranges::any_of(
         threads_, [&](const ForNode* loop) { return UsesVar(op->condition, loop->var) && !IsInt(loop->extent, 1); });
     const bool outer = std::exchange(of_some_, of_some_ || divides);
-    Stmt result = ScopedMutator::MutateIf(op, self);
+    Stmt result = ThreadedMutator::MutateIf(op, self);
     of_some_ = outer;
     return result;
   }
 
  private:
-  bool IsFirstThread(const std::vector<Expr>& conditions) {
-    arith::Analyzer::Scope inside(&analyzer_);
-    for (const Expr& condition : conditions) analyzer_.Assume(condition);
-    return std::ranges::all_of(threads_, [&](const ForNode* loop) {
-      const arith::Bounds bounds = analyzer_.ConstBounds(loop->var);
-      return bounds.min == 0 && bounds.max == 0;
-    });
-  }
-
   // The index without the loop, which it has to run along by itself; null otherwise.
   Expr FirstOf(const Expr& index, const ForNode* loop, const BoxNest& nest) {
     const Expr first = loop == nullptr ? index : analyzer_.Simplify(index - CastTo(index.dtype(), loop->var));
@@ -237,7 +221,6 @@ class StoreMaker : public ScopedMutator {
 
   uint32_t next_id_;
   const GpuTarget& gpu_;
-  std::vector<const ForNode*> threads_;
   bool of_some_ = false;  // inside of a branch that depends on the thread
 };
 

@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/common/instruction_attributes.h"
-#include "codegen/lower/common/scoped_mutator.h"
 #include "codegen/lower/gpu/fragment_lanes.h"
+#include "codegen/lower/gpu/threaded_mutator.h"
 #include "codegen/lower/gpu/wgmma_call.h"
 #include "intrin/operand_layout.h"
 #include "ir/annotations.h"
@@ -57,9 +57,9 @@ std::unordered_map<const VarNode*, int64_t> FindAccumulators(const Stmt& body) {
   return found;
 }
 
-class Selector : public ScopedMutator {
+class Selector : public ThreadedMutator {
  public:
-  using ScopedMutator::Mutate;
+  using ThreadedMutator::Mutate;
   Selector(std::unordered_set<const VarNode*> fragments, std::unordered_map<const VarNode*, int64_t> accumulators,
            const GpuTarget& gpu)
       : fragments_(std::move(fragments)), accumulators_(std::move(accumulators)), gpu_(gpu) {}
@@ -72,7 +72,7 @@ class Selector : public ScopedMutator {
       return Evaluate(Call(DataType::Void(), cast<CallNode>(call)->op, cast<CallNode>(call)->args));
     }
     if (op->key == kCudaValue) return StoredBy(op->body, Mutate(op->value));
-    if (op->key != kCudaRegisters) return ScopedMutator::MutateAttrStmt(op, self);
+    if (op->key != kCudaRegisters) return ThreadedMutator::MutateAttrStmt(op, self);
     const auto* loop = dyn_cast<ForNode>(op->body);
     if (loop == nullptr) {
       Refuse("the registers of a fragment are not accessed in one loop");
@@ -88,7 +88,7 @@ class Selector : public ScopedMutator {
     return For(std::move(fields));
   }
   Stmt MutateAllocate(const AllocateNode* op, const Stmt& self) override {
-    if (!IsFragment(op->buffer)) return ScopedMutator::MutateAllocate(op, self);
+    if (!IsFragment(op->buffer)) return ThreadedMutator::MutateAllocate(op, self);
     Annotations annotations = op->annotations;
     if (const auto columns = annotations.find(kFragmentColumns); columns != annotations.end()) {
       const auto* extent = std::get_if<Expr>(&columns->second.value);
@@ -100,20 +100,13 @@ class Selector : public ScopedMutator {
     return Stmt(new AllocateNode(OfLane(op->buffer), std::move(annotations), Mutate(op->body)));
   }
   Expr MutateLoad(const LoadNode* op, const Expr& self) override {
-    if (!IsFragment(op->buffer)) return ScopedMutator::MutateLoad(op, self);
+    if (!IsFragment(op->buffer)) return ThreadedMutator::MutateLoad(op, self);
     return OfLane(op->buffer).Load({Register(op->buffer, op->indices[0])}, Mutate(op->predicate));
   }
   Stmt MutateStore(const StoreNode* op, const Stmt& self) override {
-    if (!IsFragment(op->buffer)) return ScopedMutator::MutateStore(op, self);
+    if (!IsFragment(op->buffer)) return ThreadedMutator::MutateStore(op, self);
     Expr index = Register(op->buffer, op->indices[0]);
     return Store(OfLane(op->buffer), Mutate(op->value), {std::move(index)}, Mutate(op->predicate));
-  }
-  Stmt MutateFor(const ForNode* op, const Stmt& self) override {
-    const bool of_threads = op->kind == ForKind::kThreadBound && op->thread_tag.starts_with("threadIdx");
-    if (of_threads) threads_.push_back(op);
-    Stmt result = ScopedMutator::MutateFor(op, self);
-    if (of_threads) threads_.pop_back();
-    return result;
   }
 
  private:
@@ -195,10 +188,9 @@ class Selector : public ScopedMutator {
   const std::unordered_set<const VarNode*> fragments_;
   const std::unordered_map<const VarNode*, int64_t> accumulators_;
   const GpuTarget& gpu_;
-  Expr register_;                                        // of the lane, in a loop over registers
-  std::unordered_map<const VarNode*, int64_t> columns_;  // of fragments, by data pointers
+  Expr register_;                                                     // of the lane, in a loop over registers
+  std::unordered_map<const VarNode*, int64_t> columns_;               // of fragments, by data pointers
   std::map<std::pair<std::string_view, int64_t>, TileLayout> tiles_;  // of families and columns
-  std::vector<const ForNode*> threads_;
   std::unordered_map<Buffer, Buffer, IdentityHash, IdentityEqual> lanes_;
 };
 
