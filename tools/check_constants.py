@@ -24,13 +24,13 @@ FOLDERS = ["sketch", "movement", "normalize", "program", "tensorize", "cost"]
 # In each folder; what is in folders of GPUs counts apart. May only shrink: at most 40 together are wanted.
 MOST = {
     "cost": 63,
-    "cost/gpu": 8,
+    "cost/gpu": 6,
     "movement": 2,
     "movement/gpu": 3,
     "normalize": 10,
     "program": 9,
     "sketch": 23,
-    "sketch/gpu": 38,
+    "sketch/gpu": 27,
     "target": 4,
     "tensorize": 11,
 }

@@ -1,5 +1,7 @@
 #include "codegen/cuda/program.h"
 
+#include <algorithm>
+
 namespace tilewright::cuda {
 
 int MapTypeOf(DataType type) {
@@ -9,7 +11,10 @@ int MapTypeOf(DataType type) {
   return type.bits() == 16 ? 1 : 0;
 }
 
-int SwizzleOf(int span) { return span == 128 ? 3 : span / 32; }
+int SwizzleOf(int span) {
+  constexpr int kSpans[] = {0, 32, 64, 128};
+  return static_cast<int>(std::ranges::find(kSpans, span) - kSpans);
+}
 
 std::vector<bool> WrittenParams(const DeviceFunction& function) {
   std::vector<bool> written(function.params.size());

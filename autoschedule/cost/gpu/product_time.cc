@@ -10,7 +10,7 @@
 namespace tilewright {
 namespace {
 
-constexpr double kSumBytes = 4;
+constexpr double kSumBytes = DataType::Float(32).bytes();
 
 double Tiles(int64_t extent, int64_t side) {
   return std::ceil(static_cast<double>(extent) / static_cast<double>(side));

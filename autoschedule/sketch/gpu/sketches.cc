@@ -100,9 +100,6 @@ bool IsShareable(const BlockRealizeNode& realize) {
   });
 }
 
-// Rows that are worth several threads.
-constexpr int64_t kLeastRow = 16;
-
 // Products in tiles read less, where a tile is not mostly padding.
 Met MeetRowThreads(Schedule& sch, BlockRv block, const SketchContext& context) {
   std::vector<BlockRv> chain = RowChain(sch, context.scope, context.child.id(), context.blocks);
@@ -115,14 +112,12 @@ Met MeetRowThreads(Schedule& sch, BlockRv block, const SketchContext& context) {
   if (chain.empty() || !global || !shareable) return std::nullopt;
   const std::optional<ProductPlan> plan = PlanOf(context);
   const bool tiles = plan && FitOf(*plan, kThreadTileSide) == Fit::kBest;
-  const bool long_rows = RowLength(*LikelyRealizeOf(sch, block)->block).value_or(0) >= kLeastRow;
+  const bool long_rows =
+      RowLength(*LikelyRealizeOf(sch, block)->block).value_or(0) >= context.target.gpu_part().warp_size / 2;
   const Target* target = &context.target;
   return Structure{tiles || !long_rows ? Fit::kGeneral : Fit::kBest,
                    [=](Schedule& s, Choices& choices) { return ScheduleRowThreads(s, chain, *target, choices); }};
 }
-
-// Terms that are worth several threads.
-constexpr int64_t kLeastTerms = 32;
 
 // Reductions that read neighbouring elements for neighbouring results, too few for a thread each.
 Met MeetColumnThreads(Schedule& sch, BlockRv block, const SketchContext& context) {
@@ -134,7 +129,7 @@ Met MeetColumnThreads(Schedule& sch, BlockRv block, const SketchContext& context
   for (const IterVar& iter : LikelyRealizeOf(sch, block)->block->iter_vars) {
     (iter.kind == IterKind::kReduce ? terms : results) *= ExtentOf(iter).value_or(1);
   }
-  if (SpatialIterators(node).empty() || terms < kLeastTerms) return std::nullopt;
+  if (SpatialIterators(node).empty() || terms < context.target.gpu_part().warp_size) return std::nullopt;
   if (results >= context.target.cores * kThreadsOfCore) return std::nullopt;
   const std::optional<ProductPlan> plan = PlanOf(context);
   const bool tiles = plan && FitOf(*plan, kThreadTileSide) == Fit::kBest;

@@ -1,5 +1,7 @@
 #include "autoschedule/sketch/gpu/thread_tile_rule.h"
 
+#include <algorithm>
+
 #include "autoschedule/program/block_loops.h"
 #include "base/status_macros.h"
 
@@ -12,8 +14,12 @@ using Done = std::monostate;
 const std::vector<int64_t> kSides = {16, 32, 64, 128}, kDepths = {8, 16, 32}, kThreadSides = {1, 2, 4, 8};
 constexpr int64_t kDepth = 16;
 
-// As large as keeps the loads of a step below its products and leaves a warp.
-int64_t PreferredThreadSide(int64_t side) { return side >= 128 ? 8 : side >= 32 ? 4 : 2; }
+// Sides of a thread's tile in block's tiles of kSides: as large as keeps the loads of a step below its products and
+// leaves a warp.
+const std::vector<int64_t> kPreferredThreadSides = {2, 4, 4, 8};
+int64_t PreferredThreadSide(int64_t side) {
+  return kPreferredThreadSides[static_cast<size_t>(std::ranges::find(kSides, side) - kSides.begin())];
+}
 
 Outcome<int64_t> TakeThreadSide(Schedule& sch, const std::string& name, int64_t side, int64_t least_threads,
                                 int64_t most_threads, Choices& choices) {

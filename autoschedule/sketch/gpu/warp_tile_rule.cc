@@ -14,11 +14,9 @@ using Done = std::monostate;
 constexpr const char* kName = "warp_tile_rule";
 const std::vector<int64_t> kSides = {16, 32, 64, 128}, kDepths = {16, 32, 64};
 constexpr int64_t kDepth = 32;
-// Bytes by which a row of a tile in shared memory is longer than a multiple of 64: rows that are read together lie in
+// A row of a tile in shared memory is an access longer than a multiple of this: rows that are read together lie in
 // different banks.
-constexpr int64_t kRowBytes = 64, kShiftBytes = 16;
-// Bytes of a sum.
-constexpr int64_t kSumBytes = 4;
+constexpr int64_t kRowBytes = 64;
 
 // As intrinsics call a type; empty for those that no instruction takes.
 std::string ShortName(DataType type) {
@@ -70,7 +68,8 @@ class WarpSchedule {
   Outcome<Done> Choose(BlockRv block) {
     const GpuTarget& gpu = target_.gpu_part();
     TW_ASSIGN_OR_RETURN(tile_, TakeProductTile(sch_, plan_, kSides, kDepths, kDepth, target_, choices_));
-    TW_ASSIGN_OR_RETURN(warps_m_, TakeWarps(".warps_m", tile_.m, tile_.m >= 128 ? 4 : 2));
+    // Warps of two fragments along M.
+    TW_ASSIGN_OR_RETURN(warps_m_, TakeWarps(".warps_m", tile_.m, std::max<int64_t>(2, tile_.m / kFragmentSide / 2)));
     TW_ASSIGN_OR_RETURN(warps_n_, TakeWarps(".warps_n", tile_.n, 2));
     std::vector<int64_t> stages = {1};
     const int64_t steps = CeilDiv(plan_.sizes.k, tile_.k);
@@ -80,9 +79,9 @@ class WarpSchedule {
                         TakeUpTo(sch_, plan_.name + ".stages", stages, kStagesThatHide, choices_));
     stages_ = pick.value;
     const int64_t bytes = plan_.contraction.row_operand->dtype.bytes();
-    const auto row = [&](int64_t elements) { return RoundUp(elements * bytes, kRowBytes) + kShiftBytes; };
+    const auto row = [&](int64_t elements) { return RoundUp(elements * bytes, kRowBytes) + gpu.max_access_bytes; };
     const int64_t columns = warp_.by_depth ? tile_.n * row(tile_.k) : tile_.k * row(tile_.n);
-    const int64_t all = stages_ * (tile_.m * row(tile_.k) + columns) + tile_.m * tile_.n * kSumBytes;
+    const int64_t all = stages_ * (tile_.m * row(tile_.k) + columns) + tile_.m * tile_.n * DataType::Float(32).bytes();
     if (all > gpu.max_shared_bytes_per_block) {
       return Refusal{kName, "the tiles of {block0} do not fit in shared memory", {RealizeOf(sch_, block).block->id}};
     }
@@ -113,8 +112,8 @@ class WarpSchedule {
     TW_RETURN_IF_ERROR(CopyOperands(sch_, blocks_, blocks_.form.product, "shared.dyn", depth_loop, Threads()));
     const int64_t bytes = plan_.contraction.row_operand->dtype.bytes();
     for (const BlockRv& copy : {blocks_.form.rows, blocks_.form.columns}) {
-      TW_RETURN_IF_ERROR(
-          sch_.StorageAlign(copy, 0, -2, static_cast<int>(kRowBytes / bytes), static_cast<int>(kShiftBytes / bytes)));
+      TW_RETURN_IF_ERROR(sch_.StorageAlign(copy, 0, -2, static_cast<int>(kRowBytes / bytes),
+                                           static_cast<int>(target_.gpu_part().max_access_bytes / bytes)));
     }
     return Done();
   }

@@ -8,6 +8,7 @@
 #include "autoschedule/sketch/gpu/depth_parts.h"
 #include "base/math.h"
 #include "base/status_macros.h"
+#include "ir/named_layouts.h"
 #include "target/clusters.h"
 
 namespace tilewright {
@@ -22,8 +23,8 @@ constexpr int64_t kLeastStages = WarpgroupTiling{}.stages, kMostStages = 8;
 constexpr int64_t kMostColumnsOfTwo = 128;
 // Bytes of shared memory that the barriers of stages take, and what keeps buffers aligned.
 constexpr int64_t kOtherSharedBytes = 2048;
-// Blocks of a cluster, and rows after which swizzles repeat: blocks copy whole repeats for each other.
-constexpr int64_t kClusterSizes[] = {2, 4}, kRepeat = 8;
+// Blocks of a cluster.
+constexpr int64_t kClusterSizes[] = {2, 4};
 
 // What is divided: all that estimates depend on.
 struct Problem {
@@ -79,11 +80,11 @@ std::vector<ClusterShape> Clusters(const Problem& problem, const ProductTile& ti
   if (!problem.way().bulk() || MaxClusterBlocks(problem.target) == 1) return clusters;
   const int64_t columns_rows = problem.way().by_depth ? tile.n : tile.k;
   for (const int64_t size : kClusterSizes) {
-    if (CeilDiv(problem.sizes().m, tile.m) % size == 0 && columns_rows % (size * kRepeat) == 0)
+    if (CeilDiv(problem.sizes().m, tile.m) % size == 0 && columns_rows % (size * kSwizzleRows) == 0)
       clusters.push_back({size, 1});
     // Blocks do not copy pixels for each other.
     const bool pixels = problem.way().copies == OperandCopies::kPixels;
-    if (!pixels && CeilDiv(problem.sizes().n, tile.n) % size == 0 && tile.m % (size * kRepeat) == 0)
+    if (!pixels && CeilDiv(problem.sizes().n, tile.n) % size == 0 && tile.m % (size * kSwizzleRows) == 0)
       clusters.push_back({1, size});
   }
   return clusters;
