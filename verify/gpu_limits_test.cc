@@ -1,10 +1,8 @@
-// What GPUs limit: launches, memory, vectors, warps.
+// What GPUs limit: memory, vectors, warps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ir/script/parse_or_die.h"
-#include "target/target.h"
-#include "verify/verify.h"
+#include "verify/testing.h"
 
 namespace tilewright {
 namespace {
@@ -12,176 +10,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::StartsWith;
-
-std::vector<std::string> Findings(std::string_view text, const char* target = "cuda-sm80") {
-  const Target gpu = *NamedTarget(target);
-  std::vector<std::string> findings;
-  for (const Diagnostic& d : VerifyProgram(ParseFunctionOrDie(text), &gpu).diagnostics) {
-    if (d.verdict == Verdict::kRefuted) findings.push_back(std::string(d.check) + ": " + d.reason);
-  }
-  return findings;
-}
-
-std::string Replaced(std::string text, const std::string& what, const std::string& by) {
-  for (size_t at; (at = text.find(what)) != std::string::npos;) text.replace(at, what.size(), by);
-  return text;
-}
-
-// Copies through two launches; LAUNCH gives the first one's threads, SECOND those of a second loop in it.
-std::string Copy(const std::string& blocks, const std::string& threads, const std::string& tag = "threadIdx.x") {
-  return "@T.prim_func\n"
-         "def main(A: T.Buffer((" +
-         blocks + ", " + threads + "), \"float32\"), B: T.Buffer((" + blocks + ", " + threads +
-         "), \"float32\")):\n"
-         "    for bx in T.thread_binding(" +
-         blocks +
-         ", thread=\"blockIdx.x\"):\n"
-         "        for tx in T.thread_binding(" +
-         threads + ", thread=\"" + tag +
-         "\"):\n"
-         "            with T.block(\"B\"):\n"
-         "                v, vi = T.axis.remap(\"SS\", [bx, tx])\n"
-         "                B[v, vi] = A[v, vi]\n";
-}
-
-TEST(ThreadLaunch, WithinTheLimits) {
-  EXPECT_THAT(Findings(Copy("4096", "1024")), IsEmpty());
-  EXPECT_THAT(Findings(Copy("4096", "64", "threadIdx.z")), IsEmpty());
-}
-
-TEST(ThreadLaunch, TooManyThreads) {
-  EXPECT_THAT(
-      Findings(Copy("4", "2048")),
-      ElementsAre("thread launch: loop tx is bound to threadIdx.x with an extent of 2048, cuda-sm80 allows 1024",
-                  "thread launch: the kernel has 2048 threads in a block, cuda-sm80 allows 1024"));
-  EXPECT_THAT(Findings(Copy("4", "128", "threadIdx.z")),
-              ElementsAre("thread launch: loop tx is bound to threadIdx.z with an extent of 128, cuda-sm80 allows 64"));
-}
-
-TEST(ThreadLaunch, UnknownThreads) {
-  EXPECT_THAT(Findings(Copy("4", "32", "threadIdx.w")),
-              ElementsAre("thread launch: loop tx is bound to threadIdx.w, which is not a thread of a GPU"));
-}
-
-TEST(ThreadLaunch, ThreadsAreCountedFromZeroToAConstant) {
-  EXPECT_THAT(Findings(R"(
-@T.prim_func
-def main(A: T.Buffer((33,), "float32"), B: T.Buffer((33,), "float32")):
-    for tx in T.thread_binding(1, 33, thread="threadIdx.x"):
-        with T.block("B"):
-            vi = T.axis.spatial(33, tx)
-            B[vi] = A[vi]
-)"),
-              Contains("thread launch: loop tx is bound to threadIdx.x and starts at 1, not at 0"));
-  EXPECT_THAT(Findings(R"(
-@T.prim_func
-def main(a: T.handle, b: T.handle, n: T.int32):
-    A = T.match_buffer(a, (4, n), "float32")
-    B = T.match_buffer(b, (4, n), "float32")
-    for bx in T.thread_binding(4, thread="blockIdx.x"):
-        with T.block("block"):
-            v = T.axis.spatial(4, bx)
-            T.reads(A[v, 0:n])
-            T.writes(B[v, 0:n])
-            S = T.alloc_buffer((n,), "float32", scope="shared")
-            for tx in T.thread_binding(n, thread="threadIdx.x"):
-                with T.block("S"):
-                    vi = T.axis.spatial(n, tx)
-                    S[vi] = A[v, vi]
-            for tx in T.thread_binding(n, thread="threadIdx.x"):
-                with T.block("B"):
-                    vi = T.axis.spatial(n, tx)
-                    B[v, vi] = S[vi]
-)"),
-              ElementsAre("thread launch: loop tx is bound to threadIdx.x, but its extent n is not a constant",
-                          "thread launch: loop tx is bound to threadIdx.x, but its extent n is not a constant",
-                          "memory limits: the kernel needs no constant number of bytes of shared memory in a block, "
-                          "cuda-sm80 has 166912"));
-}
-
-constexpr char kTwoLoops[] = R"(
-@T.prim_func
-def main(A: T.Buffer((8, 64), "float32"), C: T.Buffer((8, 64), "float32")):
-    B = T.alloc_buffer((8, 64), "float32", scope="shared")
-    for bx in T.thread_binding(8, thread="blockIdx.x"):
-        for tx in T.thread_binding(64, thread="threadIdx.x"):
-            with T.block("B"):
-                v, vi = T.axis.remap("SS", [bx, tx])
-                B[v, vi] = A[v, vi]
-        for i in range(HALF):
-            for ty in T.thread_binding(OTHER, thread="threadIdx.x"):
-                with T.block("C"):
-                    v = T.axis.spatial(8, bx)
-                    vi = T.axis.spatial(64, i * OTHER + ty)
-                    C[v, vi] = B[v, 63 - vi]
-)";
-
-std::string TwoLoops(const std::string& half, const std::string& other) {
-  std::string text = kTwoLoops;
-  text.replace(text.find("HALF"), 4, half);
-  for (size_t at; (at = text.find("OTHER")) != std::string::npos;) text.replace(at, 5, other);
-  return text;
-}
-
-TEST(ThreadLaunch, OneNumberOfThreadsInAKernel) {
-  EXPECT_THAT(Findings(TwoLoops("1", "64")), IsEmpty());
-  EXPECT_THAT(
-      Findings(TwoLoops("2", "32")),
-      ElementsAre("thread launch: loops tx and ty of one kernel are bound to threadIdx.x with different extents, "
-                  "64 and 32"));
-}
-
-TEST(ThreadLaunch, BlocksInsideOfThreads) {
-  EXPECT_THAT(Findings(R"(
-@T.prim_func
-def main(A: T.Buffer((8, 64), "float32"), B: T.Buffer((8, 64), "float32")):
-    for tx in T.thread_binding(64, thread="threadIdx.x"):
-        for bx in T.thread_binding(8, thread="blockIdx.x"):
-            with T.block("B"):
-                v, vi = T.axis.remap("SS", [bx, tx])
-                B[v, vi] = A[v, vi]
-)"),
-              ElementsAre("thread launch: loop bx, bound to blockIdx.x, lies inside of loop tx, bound to threadIdx.x"));
-}
-
-// A cluster has a number of blocks that the target can run together.
-std::string Clusters(const std::string& blocks) {
-  return Replaced(R"(
-@T.prim_func
-def main(A: T.Buffer((8, BLOCKS, 64), "float32"), B: T.Buffer((8, BLOCKS, 64), "float32")):
-    for bx in T.thread_binding(8, thread="blockIdx.x"):
-        for cx in T.thread_binding(BLOCKS, thread="clusterCtaIdx.x"):
-            for tx in T.thread_binding(64, thread="threadIdx.x"):
-                with T.block("B"):
-                    v, vc, vi = T.axis.remap("SSS", [bx, cx, tx])
-                    B[v, vc, vi] = A[v, vc, vi]
-)",
-                  "BLOCKS", blocks);
-}
-
-TEST(ThreadLaunch, Clusters) {
-  EXPECT_THAT(Findings(Clusters("8"), "cuda-sm90"), IsEmpty());
-  EXPECT_THAT(Findings(Clusters("16"), "cuda-sm90"),
-              ElementsAre("thread launch: the kernel has clusters of 16 blocks, cuda-sm90 allows 8"));
-  EXPECT_THAT(Findings(Clusters("2")),
-              ElementsAre("thread launch: the kernel has clusters of 2 blocks, cuda-sm80 has no clusters"));
-}
-
-TEST(ThreadLaunch, ClustersInsideOfThreads) {
-  EXPECT_THAT(Findings(R"(
-@T.prim_func
-def main(A: T.Buffer((8, 64), "float32"), B: T.Buffer((8, 64), "float32")):
-    for tx in T.thread_binding(64, thread="threadIdx.x"):
-        for cx in T.thread_binding(8, thread="clusterCtaIdx.x"):
-            with T.block("B"):
-                v, vi = T.axis.remap("SS", [cx, tx])
-                B[v, vi] = A[v, vi]
-)",
-                       "cuda-sm90"),
-              ElementsAre("thread launch: loop cx, bound to clusterCtaIdx.x, lies inside of loop tx, bound to "
-                          "threadIdx.x"));
-}
+using testing::RefutedOnGpu;
 
 // A tile of ROWS x 128 floats for each block, of a buffer that holds all of them until it is lowered.
 std::string Tile(const std::string& rows) {
@@ -207,15 +36,16 @@ def main(A: T.Buffer((64, ROWS, 128), "float32"), C: T.Buffer((64, ROWS, 128), "
 
 TEST(MemoryLimits, SharedMemoryOfABlock) {
   // 163 KiB are 326 rows.
-  EXPECT_THAT(Findings(Tile("326")), IsEmpty());
-  EXPECT_THAT(Findings(Tile("327")), ElementsAre("memory limits: the kernel needs 167424 bytes of shared memory in a "
-                                                 "block, cuda-sm80 has 166912"));
-  EXPECT_THAT(Findings(Tile("128"), "cuda-sm75"), IsEmpty());
-  EXPECT_THAT(Findings(Tile("129"), "cuda-sm75").size(), 1u);
-  EXPECT_THAT(Findings(Tile("198"), "cuda-sm86"), IsEmpty());
-  EXPECT_THAT(Findings(Tile("199"), "cuda-sm89").size(), 1u);
-  EXPECT_THAT(Findings(Tile("454"), "cuda-sm90"), IsEmpty());
-  EXPECT_THAT(Findings(Tile("455"), "cuda-sm90a").size(), 1u);
+  EXPECT_THAT(RefutedOnGpu(Tile("326")), IsEmpty());
+  EXPECT_THAT(RefutedOnGpu(Tile("327")),
+              ElementsAre("memory limits: the kernel needs 167424 bytes of shared memory in a "
+                          "block, cuda-sm80 has 166912"));
+  EXPECT_THAT(RefutedOnGpu(Tile("128"), "cuda-sm75"), IsEmpty());
+  EXPECT_THAT(RefutedOnGpu(Tile("129"), "cuda-sm75").size(), 1u);
+  EXPECT_THAT(RefutedOnGpu(Tile("198"), "cuda-sm86"), IsEmpty());
+  EXPECT_THAT(RefutedOnGpu(Tile("199"), "cuda-sm89").size(), 1u);
+  EXPECT_THAT(RefutedOnGpu(Tile("454"), "cuda-sm90"), IsEmpty());
+  EXPECT_THAT(RefutedOnGpu(Tile("455"), "cuda-sm90a").size(), 1u);
 }
 
 // Rows of 128 floats that begin 136 apart.
@@ -228,11 +58,11 @@ TEST(MemoryLimits, PaddedStridesCount) {
                        "                    T.block_attr({\"buffer_dim_align\": [" +
                            align + "]})\n");
   };
-  EXPECT_THAT(Findings(padded("306", "[0, 1, 32, 8]")), IsEmpty());
-  EXPECT_THAT(Findings(padded("307", "[0, 1, 32, 8]")),
+  EXPECT_THAT(RefutedOnGpu(padded("306", "[0, 1, 32, 8]")), IsEmpty());
+  EXPECT_THAT(RefutedOnGpu(padded("307", "[0, 1, 32, 8]")),
               ElementsAre("memory limits: the kernel needs 167008 bytes of shared memory in a block, cuda-sm80 has "
                           "166912"));
-  EXPECT_THAT(Findings(padded("326", "[0, 1, 32, 0]")), IsEmpty());
+  EXPECT_THAT(RefutedOnGpu(padded("326", "[0, 1, 32, 0]")), IsEmpty());
 }
 
 // What is dead leaves its bytes to what comes later: a row of S that is read back before T is written.
@@ -256,8 +86,8 @@ def main(A: T.Buffer((256, 128), "float32"), B: T.Buffer((256, 128), "float32"),
     }
     return text;
   };
-  EXPECT_THAT(Findings(program("")), IsEmpty());
-  EXPECT_THAT(Findings(program(" + S[vi, vj]")),
+  EXPECT_THAT(RefutedOnGpu(program("")), IsEmpty());
+  EXPECT_THAT(RefutedOnGpu(program(" + S[vi, vj]")),
               ElementsAre("memory limits: the kernel needs 262144 bytes of shared memory in a block, cuda-sm80 has "
                           "166912"));
 }
@@ -288,7 +118,7 @@ def main(A: T.Buffer((8, ROWS, 128), "float32"), C: T.Buffer((8, ROWS, 128), "fl
     return text.replace(text.find("BLOCK"), 5, block);
   };
   const auto memory = [&](const std::string& rows, const std::string& loop, const std::string& block) {
-    std::vector<std::string> findings = Findings(program(rows, loop, block));
+    testing::Texts findings = RefutedOnGpu(program(rows, loop, block));
     std::erase_if(findings, [](const std::string& finding) { return !finding.starts_with("memory limits"); });
     return findings;
   };
@@ -334,9 +164,10 @@ def main(A: T.Buffer((128, 512), "float16"), C: T.Buffer((TILES, 128, 512), "flo
     for (size_t at; (at = text.find("TILES")) != std::string::npos;) text.replace(at, 5, tiles);
     return text;
   };
-  EXPECT_THAT(Findings(program("10")), IsEmpty());
-  EXPECT_THAT(Findings(program("11")), ElementsAre("memory limits: the kernel needs 180224 bytes of shared memory in a "
-                                                   "block, cuda-sm80 has 166912"));
+  EXPECT_THAT(RefutedOnGpu(program("10")), IsEmpty());
+  EXPECT_THAT(RefutedOnGpu(program("11")),
+              ElementsAre("memory limits: the kernel needs 180224 bytes of shared memory in a "
+                          "block, cuda-sm80 has 166912"));
 }
 
 // Sums of a warpgroup are spread over 128 lanes.
@@ -359,7 +190,7 @@ def main(C: T.Buffer((64, COLUMNS), "float32")):
                     C[v // COLUMNS, v % COLUMNS] = S[v // COLUMNS, v % COLUMNS]
 )";
     for (size_t at; (at = text.find("COLUMNS")) != std::string::npos;) text.replace(at, 7, columns);
-    std::vector<std::string> findings = Findings(text, "cuda-sm90a");
+    testing::Texts findings = RefutedOnGpu(text, "cuda-sm90a");
     std::erase_if(findings, [](const std::string& finding) { return !finding.starts_with("memory limits"); });
     return findings;
   };
@@ -387,12 +218,12 @@ def main(A: T.Buffer((256, EL), "float32"), C: T.Buffer((256, EL), "float32")):
     for (size_t at; (at = text.find("EL)")) != std::string::npos;) text.replace(at, 2, elements);
     return text.replace(text.find("SCOPE"), 5, scope);
   };
-  EXPECT_THAT(Findings(program("255", "register")), IsEmpty());
+  EXPECT_THAT(RefutedOnGpu(program("255", "register")), IsEmpty());
   EXPECT_THAT(
-      Findings(program("256", "register")),
+      RefutedOnGpu(program("256", "register")),
       ElementsAre("memory limits: the kernel needs 1024 bytes in the registers of a thread, cuda-sm80 has 1020"));
-  EXPECT_THAT(Findings(program("256", "local")), IsEmpty());
-  EXPECT_THAT(Findings(program("131073", "local")),
+  EXPECT_THAT(RefutedOnGpu(program("256", "local")), IsEmpty());
+  EXPECT_THAT(RefutedOnGpu(program("131073", "local")),
               ElementsAre("memory limits: the kernel needs 524292 bytes of local memory in a thread, cuda-sm80 has "
                           "524288"));
 }
@@ -415,17 +246,16 @@ def main(A: T.Buffer((32, 64), "TYPE"), B: T.Buffer((32, ROW), "TYPE")):
 }
 
 TEST(VectorAccess, Width) {
-  EXPECT_THAT(Findings(Vectors("64")), IsEmpty());
-  EXPECT_THAT(Findings(Vectors("64", "float16", "8")), IsEmpty());
+  EXPECT_THAT(RefutedOnGpu(Vectors("64")), IsEmpty());
+  EXPECT_THAT(RefutedOnGpu(Vectors("64", "float16", "8")), IsEmpty());
   // What is not aligned is made one element at a time: slow, not wrong.
-  EXPECT_THAT(Findings(Vectors("65")), IsEmpty());
-  EXPECT_THAT(
-      Findings(Vectors("64", "float32", "8")),
-      testing::Contains("vector access: loop v is vectorized over 8 elements of float32 of B: cuda-sm80 loads and "
-                        "stores 8, 16, 32, 64 or 128 bits at once"));
-  EXPECT_THAT(Findings(Vectors("66", "float32", "3")).size(), 2u);
+  EXPECT_THAT(RefutedOnGpu(Vectors("65")), IsEmpty());
+  EXPECT_THAT(RefutedOnGpu(Vectors("64", "float32", "8")),
+              Contains("vector access: loop v is vectorized over 8 elements of float32 of B: cuda-sm80 loads and "
+                       "stores 8, 16, 32, 64 or 128 bits at once"));
+  EXPECT_THAT(RefutedOnGpu(Vectors("66", "float32", "3")).size(), 2u);
   // A CPU has no such limit.
-  EXPECT_THAT(Findings(Vectors("65"), "x86-znver4"), IsEmpty());
+  EXPECT_THAT(RefutedOnGpu(Vectors("65"), "x86-znver4"), IsEmpty());
 }
 
 constexpr char kWarp[] = R"(
@@ -442,23 +272,24 @@ def main(A: T.Buffer((64, 32), "float32"), C: T.Buffer((64, 32), "float32")):
 )";
 
 TEST(ExecutionScope, WholeWarps) {
-  EXPECT_THAT(Findings(kWarp), IsEmpty());
+  EXPECT_THAT(RefutedOnGpu(kWarp), IsEmpty());
   std::string some(kWarp);
   some.insert(some.find("                T.reads"), "                T.where(tx < 16)\n");
-  EXPECT_THAT(Findings(some), ElementsAre("execution scope: block C is executed by whole warps, but which lanes come "
-                                          "there depends on tx < 16"));
+  EXPECT_THAT(RefutedOnGpu(some),
+              ElementsAre("execution scope: block C is executed by whole warps, but which lanes come "
+                          "there depends on tx < 16"));
   std::string warps(kWarp);
   warps.insert(warps.find("                T.reads"), "                T.where(tx // 32 < 1)\n");
-  EXPECT_THAT(Findings(warps), IsEmpty());
+  EXPECT_THAT(RefutedOnGpu(warps), IsEmpty());
   std::string half(kWarp);
   half.replace(half.find("binding(32"), 10, "binding(16");
-  EXPECT_THAT(Findings(half),
+  EXPECT_THAT(RefutedOnGpu(half),
               ElementsAre("execution scope: block C is executed by warps of 32 lanes, but loop tx gives "
                           "threadIdx.x an extent of 16"));
 }
 
 TEST(ExecutionScope, FragmentsOfWarps) {
-  EXPECT_THAT(Findings(R"(
+  EXPECT_THAT(RefutedOnGpu(R"(
 @T.prim_func
 def main(A: T.Buffer((16, 32), "float32")):
     F = T.alloc_buffer((16, 32), "float32", scope="wmma.accumulator")
@@ -493,15 +324,17 @@ def main(A: T.Buffer((16, 32), "float32")):
                     vj = T.axis.spatial(32, c * 8 + tx % 4 * 2 + p)
                     F[vi, vj] = A[vi, vj]
 )";
-  EXPECT_THAT(Findings(text), IsEmpty());
+  EXPECT_THAT(RefutedOnGpu(text), IsEmpty());
   std::string other = text;
   other.replace(other.find("tx % 4 * 2 + p"), 14, "tx % 4 + p * 4");
-  EXPECT_THAT(Findings(other), ElementsAre("execution scope: block F touches F[vi, vj], a fragment of a whole warp, at "
-                                           "a place that differs between lanes"));
+  EXPECT_THAT(RefutedOnGpu(other),
+              ElementsAre("execution scope: block F touches F[vi, vj], a fragment of a whole warp, at "
+                          "a place that differs between lanes"));
   std::string operand = text;
   operand.replace(operand.find("wmma.accumulator"), 16, "wmma.matrix_b");
-  EXPECT_THAT(Findings(operand), ElementsAre("execution scope: block F touches F[vi, vj], a fragment of a whole warp, "
-                                             "at a place that differs between lanes"));
+  EXPECT_THAT(RefutedOnGpu(operand),
+              ElementsAre("execution scope: block F touches F[vi, vj], a fragment of a whole warp, "
+                          "at a place that differs between lanes"));
 }
 
 }  // namespace

@@ -22,4 +22,14 @@ inline Texts Findings(std::string_view text, const Target* target = nullptr) {
   return findings;
 }
 
+// Those that are refuted, of a program for a GPU.
+inline Texts RefutedOnGpu(std::string_view text, const char* gpu = "cuda-sm80") {
+  const Target target = *NamedTarget(gpu);
+  Texts findings;
+  for (const Diagnostic& d : VerifyProgram(ParseFunctionOrDie(text), &target).diagnostics) {
+    if (d.verdict == Verdict::kRefuted) findings.push_back(std::string(d.check) + ": " + d.reason);
+  }
+  return findings;
+}
+
 }  // namespace tilewright::testing

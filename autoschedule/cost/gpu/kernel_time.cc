@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "autoschedule/cost/gpu/lane_requests.h"
+#include "autoschedule/cost/gpu/loop_chain.h"
 #include "autoschedule/cost/memory_traffic.h"
 #include "intrin/cuda/call_roles.h"
 #include "ir/annotations.h"
@@ -64,18 +65,6 @@ struct KernelWork {
   }
 };
 
-// The loops around a place.
-struct Chain {
-  std::vector<int> serial;  // in the kernel, outermost first; vectors and unrolled loops too
-  double threads = 1;       // of a block that execute the place
-  int first_inside = 0;     // depth of the first loop that is not a loop over blocks
-  int pipelined = -1;       // the loop around whose iterations overlap, by copies that are asynchronous
-  double stages_ahead = 1;  // by which copies of the pipeline run ahead
-  // The first piece of the innermost loop over threads, and how many there are: those of an instruction.
-  int innermost_thread = -1;
-  double innermost_threads = 1;
-};
-
 class Projector {
  public:
   Projector(const ProgramFacts& facts, const Target& target) : facts_(facts), target_(target), gpu_(target.gpu_part()) {
@@ -102,10 +91,6 @@ class Projector {
 
  private:
   const LoopFacts& Loop(int l) const { return facts_.loops[static_cast<size_t>(l)]; }
-  static bool IsGrid(const LoopFacts& loop) {
-    return loop.kind == ForKind::kThreadBound && !IsThread(loop) && !loop.loop->thread_tag.starts_with("vthread");
-  }
-  static bool IsThread(const LoopFacts& loop) { return loop.loop->thread_tag.starts_with("threadIdx"); }
   bool Varies(LoopMask mask, int l) const { return (mask >> std::min(Loop(l).depth, 63) & 1) != 0; }
 
   // Iterations of one thread: loops over blocks and threads run once.
@@ -137,7 +122,7 @@ class Projector {
   }
 
   void AddGrid(int l) {
-    if (!IsGrid(Loop(l))) return;
+    if (!IsLoopOverBlocks(Loop(l))) return;
     // Pieces of a loop count at the last one.
     double extent = 1;
     for (int piece = l; piece >= 0 && Loop(piece).loop == Loop(l).loop; piece = Loop(piece).parent) {
@@ -152,55 +137,8 @@ class Projector {
     KernelOf(l).turns = std::max(1.0, std::ceil(extent / std::max(1.0, count)));
   }
 
-  Chain ChainOf(int place) const {
-    Chain chain;
-    bool inside_grid = false;
-    std::vector<int> loops;
-    for (int l = place; l >= 0; l = Loop(l).parent) loops.push_back(l);
-    std::reverse(loops.begin(), loops.end());
-    bool has_threads = false;
-    for (const int l : loops) has_threads |= Loop(l).kind == ForKind::kThreadBound;
-    bool in_kernel = !has_threads;
-    for (const int l : loops) {
-      const LoopFacts& loop = Loop(l);
-      in_kernel |= loop.kind == ForKind::kThreadBound;
-      if (!in_kernel || IsGrid(loop)) {
-        if (!inside_grid) chain.first_inside = loop.depth + 1;
-        continue;
-      }
-      inside_grid = true;
-      if (IsThread(loop)) {
-        const bool same = chain.innermost_thread >= 0 && Loop(chain.innermost_thread).loop == loop.loop;
-        if (!same) chain.innermost_threads = 1;
-        if (!same) chain.innermost_thread = l;
-        chain.innermost_threads *= extents_[static_cast<size_t>(l)];
-        chain.threads *= extents_[static_cast<size_t>(l)];
-        continue;
-      }
-      chain.serial.push_back(l);
-      if (loop.loop->annotations.contains(kPipelineAsyncStages)) {
-        chain.pipelined = l;
-        chain.stages_ahead = StagesOf(*loop.loop);
-      }
-    }
-    return chain;
-  }
-
-  // The last stage of a pipeline: so many iterations before its use data are asked for.
-  static double StagesOf(const ForNode& loop) {
-    double stages = 1;
-    const auto found = loop.annotations.find(kPipelineStage);
-    if (found == loop.annotations.end()) return stages;
-    const auto* list = std::get_if<Annotation::List>(&found->second.value);
-    for (size_t i = 0; list != nullptr && i < list->size(); ++i) {
-      const auto* number = std::get_if<Expr>(&(*list)[i].value);
-      if (number != nullptr) stages = std::max(stages, static_cast<double>(AsInt(*number).value_or(1)));
-    }
-    return stages;
-  }
-
   void Add(const OperationFacts& operation) {
-    const Chain chain = ChainOf(operation.loop);
+    const LoopChain chain = ChainOf(facts_, extents_, operation.loop);
     KernelWork& work = KernelOf(operation.loop);
     double count = operation.share * std::max(operation.dtype.lanes(), 1);
     for (const int l : chain.serial) {
@@ -257,7 +195,7 @@ class Projector {
 
   void Add(const AccessFacts& access) {
     const BufferFacts& buffer = facts_.buffers[static_cast<size_t>(access.buffer)];
-    const Chain chain = ChainOf(access.loop);
+    const LoopChain chain = ChainOf(facts_, extents_, access.loop);
     KernelWork& work = KernelOf(access.loop);
     const MemoryKind kind = buffer.buffer->scope.kind();
     if (access.accumulates) AddChained(access, chain, work);
@@ -266,7 +204,7 @@ class Projector {
   }
 
   // Sums that wait for each other.
-  void AddChained(const AccessFacts& access, const Chain& chain, KernelWork& work) const {
+  void AddChained(const AccessFacts& access, const LoopChain& chain, KernelWork& work) const {
     double links = access.share;
     int innermost = -1;
     for (const int l : chain.serial) {
@@ -294,7 +232,7 @@ class Projector {
   void AddCombined(const AccessFacts& access, KernelWork& work) const {
     double threads = 1;
     for (int l = access.loop; l >= 0; l = Loop(l).parent) {
-      if (IsThread(Loop(l)) && !Varies(access.varies, l)) threads *= extents_[static_cast<size_t>(l)];
+      if (IsLoopOverThreads(Loop(l)) && !Varies(access.varies, l)) threads *= extents_[static_cast<size_t>(l)];
     }
     if (threads <= 1 || !access.instruction.empty()) return;
     double cycles = gpu_.shuffle_cycles * std::ceil(std::log2(threads));
@@ -302,7 +240,7 @@ class Projector {
     work.waits[-2 - access.buffer] = cycles;
   }
 
-  void AddShared(const AccessFacts& access, const Chain& chain, KernelWork& work) const {
+  void AddShared(const AccessFacts& access, const LoopChain& chain, KernelWork& work) const {
     if (!access.instruction.empty()) {
       // The instruction reads each element once.
       if (chain.innermost_thread < 0) return;
@@ -323,12 +261,12 @@ class Projector {
   }
 
   // Copies of a pipeline with roles are those of an engine.
-  bool IsBulk(const Chain& chain) const {
+  bool IsBulk(const LoopChain& chain) const {
     return chain.pipelined >= 0 && Loop(chain.pipelined).loop->annotations.contains(kPipelineRoles);
   }
 
   // How often a warp accesses memory, of all warps, and how many neighbours each thread asks for at once.
-  std::pair<double, int> WarpAccesses(const AccessFacts& access, const Chain& chain) const {
+  std::pair<double, int> WarpAccesses(const AccessFacts& access, const LoopChain& chain) const {
     double count = access.share * std::ceil(chain.threads / gpu_.warp_size);
     int vector = std::max(access.lanes, 1);
     const int bytes = facts_.buffers[static_cast<size_t>(access.buffer)].buffer->dtype.bytes();
@@ -353,7 +291,7 @@ class Projector {
     return false;
   }
 
-  void AddGlobal(const AccessFacts& access, const Chain& chain, KernelWork& work) const {
+  void AddGlobal(const AccessFacts& access, const LoopChain& chain, KernelWork& work) const {
     const auto [count, vector] = WarpAccesses(access, chain);
     const LaneRequests requests = RequestsOfWarp(facts_, access, vector, gpu_.warp_size, gpu_.sector_bytes);
     const double bytes = requests.sectors * gpu_.sector_bytes;
@@ -372,7 +310,7 @@ class Projector {
   }
 
   // Blocks of a cluster that one copy brings what it reads (codegen/lower/gpu/multicast.h).
-  double Receivers(const AccessFacts& access, const Chain& chain) const {
+  double Receivers(const AccessFacts& access, const LoopChain& chain) const {
     double blocks = 1;
     if (access.write || !IsBulk(chain)) return blocks;
     for (int l = access.loop; l >= 0; l = Loop(l).parent) {
@@ -383,7 +321,7 @@ class Projector {
   }
 
   // Bytes that a block reads from L2: what fits into the first level next to it is read once.
-  double ReadOnce(const AccessFacts& access, const Chain& chain) const {
+  double ReadOnce(const AccessFacts& access, const LoopChain& chain) const {
     const auto room = static_cast<double>(target_.Nearest().usable_bytes);
     double times = access.share;
     int depth = chain.first_inside;
@@ -396,7 +334,7 @@ class Projector {
     return std::numeric_limits<double>::infinity();
   }
 
-  void AddLoadWait(const AccessFacts& access, const Chain& chain, KernelWork& work) const {
+  void AddLoadWait(const AccessFacts& access, const LoopChain& chain, KernelWork& work) const {
     double times = 1;
     int innermost = -1;
     for (const int l : chain.serial) {
@@ -441,14 +379,14 @@ class Projector {
     // (measured: docs/h200.md).
     const double sharing = work.Blocks() / work.turns;
     const double read_bytes = sharing > target_.cores ? work.alone_bytes : work.l2_bytes;
-    const std::array<std::pair<double, const char*>, 6> units = {{
+    const auto units = std::to_array<std::pair<double, const char*>>({
         {work.instructions / gpu_.warp_instructions_per_cycle, "issue"},
         {work.arithmetic / std::max(1, target_.FmaPerCycle()), "arithmetic"},
         {work.special / gpu_.special_per_cycle, "special functions"},
         {work.matrix_cycles, "matrix units"},
         {work.shared_cycles, "shared memory"},
         {std::max(read_bytes / l2, FillCycles(work)), "L2"},
-    }};
+    });
     const double busy =
         Norm({units[0].first, units[1].first, units[2].first, units[3].first, units[4].first, units[5].first});
     double waits = 0, ahead = 0;
