@@ -3,6 +3,7 @@
 #include "ir/functor.h"
 #include "ir/regions.h"
 #include "ir/substitute.h"
+#include "schedule/program/mutate_loop.h"
 
 namespace tilewright {
 namespace {
@@ -50,19 +51,7 @@ class LayoutRewriter : public Mutator {
     if (!op->buffer.same_as(change_.from)) return Mutator::MutateStore(op, self);
     return Store(change_.to, Mutate(op->value), Mapped(MutateAll(op->indices)), Mutate(op->predicate));
   }
-  Stmt MutateFor(const ForNode* op, const Stmt& self) override {
-    // The ends are evaluated outside of the loop: that the variable has a value says nothing about them.
-    ForNode::Fields fields = op->fields();
-    fields.min = Mutate(op->min);
-    fields.extent = Mutate(op->extent);
-    {
-      arith::Analyzer::Scope inside(&analyzer_);
-      analyzer_.Bind(op->var, Range{op->min, op->extent});
-      fields.body = Mutate(op->body);
-    }
-    const bool same = fields.min.same_as(op->min) && fields.extent.same_as(op->extent) && fields.body.same_as(op->body);
-    return same ? self : For(std::move(fields));
-  }
+  Stmt MutateFor(const ForNode* op, const Stmt& self) override { return MutateLoop(op, self, this, &analyzer_); }
   Block MutateBlock(const Block& block) override {
     arith::Analyzer::Scope inside(&analyzer_);
     for (const IterVar& iter : block->iter_vars) analyzer_.Bind(iter.var, iter.domain);

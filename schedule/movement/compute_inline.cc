@@ -9,6 +9,7 @@
 #include "schedule/program/inline_body.h"
 #include "schedule/program/instances.h"
 #include "schedule/program/loop_tree.h"
+#include "schedule/program/mutate_loop.h"
 #include "schedule/program/relaxed_region.h"
 #include "schedule/program/simplify_block.h"
 #include "verify/structure/block_scope.h"
@@ -35,19 +36,7 @@ class Inliner : public Mutator {
     }
     return Substitute(store_.value, values);
   }
-  Stmt MutateFor(const ForNode* op, const Stmt& self) override {
-    // The ends are evaluated outside of the loop: that the variable has a value says nothing about them.
-    ForNode::Fields fields = op->fields();
-    fields.min = Mutate(op->min);
-    fields.extent = Mutate(op->extent);
-    {
-      arith::Analyzer::Scope inside(&analyzer_);
-      analyzer_.Bind(op->var, Range{op->min, op->extent});
-      fields.body = Mutate(op->body);
-    }
-    const bool same = fields.min.same_as(op->min) && fields.extent.same_as(op->extent) && fields.body.same_as(op->body);
-    return same ? self : For(std::move(fields));
-  }
+  Stmt MutateFor(const ForNode* op, const Stmt& self) override { return MutateLoop(op, self, this, &analyzer_); }
   Block MutateBlock(const Block& block) override {
     if (block->id == producer_.id) return block;
     arith::Analyzer::Scope inside(&analyzer_);

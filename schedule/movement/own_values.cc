@@ -6,31 +6,22 @@
 #include "ir/functor.h"
 #include "ir/regions.h"
 #include "schedule/program/relaxed_region.h"
+#include "schedule/program/sum_form.h"
 #include "verify/regions/region_cover.h"
 #include "verify/structure/block_scope.h"
 
 namespace tilewright {
 namespace {
 
-bool Loads(const Expr& e, const Buffer& buffer) {
-  bool loads = false;
-  PreOrder(e, [&](const Expr& part) {
-    const auto* load = dyn_cast<LoadNode>(part);
-    loads |= load != nullptr && load->buffer.same_as(buffer);
-    return !loads;
-  });
-  return loads;
-}
-
 // Whether anything but blocks' bodies uses the buffer: loops' extents, bindings and predicates are not reads of a
 // block.
 bool UsesOutsideOfBlocks(const BlockNode& block, const Buffer& buffer) {
   bool uses = false;
   PreOrder(block.body, [&](const Stmt& s) {
-    if (const auto* loop = dyn_cast<ForNode>(s)) uses |= Loads(loop->extent, buffer) || Loads(loop->min, buffer);
+    if (const auto* loop = dyn_cast<ForNode>(s)) uses |= Reads(loop->extent, buffer) || Reads(loop->min, buffer);
     if (const auto* realize = dyn_cast<BlockRealizeNode>(s)) {
-      uses |= Loads(realize->predicate, buffer);
-      for (const Expr& binding : realize->bindings) uses |= Loads(binding, buffer);
+      uses |= Reads(realize->predicate, buffer);
+      for (const Expr& binding : realize->bindings) uses |= Reads(binding, buffer);
     }
     return !uses;
   });

@@ -13,22 +13,13 @@
 #include "schedule/program/instances.h"
 #include "schedule/program/loop_tree.h"
 #include "schedule/program/reducer.h"
+#include "schedule/program/sum_form.h"
 #include "verify/structure/block_scope.h"
 
 namespace tilewright {
 namespace {
 
 constexpr const char* kName = "fuse_reduction_epilogue";
-
-bool Loads(const Expr& e, const Buffer& buffer) {
-  bool loads = false;
-  PreOrder(e, [&](const Expr& part) {
-    const auto* load = dyn_cast<LoadNode>(part);
-    loads |= load != nullptr && load->buffer.same_as(buffer);
-    return !loads;
-  });
-  return loads;
-}
 
 class Fuser {
  public:
@@ -109,7 +100,7 @@ class Fuser {
       if (!same_operation) break;
       const Expr &result = first ? value->a : value->b, &other = first ? value->b : value->a;
       const auto* load = dyn_cast<LoadNode>(result);
-      if (load == nullptr || !load->buffer.same_as(output_) || Loads(other, output_)) continue;
+      if (load == nullptr || !load->buffer.same_as(output_) || Reads(other, output_)) continue;
       result_ = load;
       other_ = other;
       return std::nullopt;

@@ -18,22 +18,13 @@
 #include "schedule/program/produced_box.h"
 #include "schedule/program/reducer.h"
 #include "schedule/program/relaxed_region.h"
+#include "schedule/program/sum_form.h"
 #include "verify/structure/block_scope.h"
 
 namespace tilewright {
 namespace {
 
 using Check = std::optional<Refusal>;
-
-bool Loads(const Expr& e, const Buffer& buffer) {
-  bool loads = false;
-  PreOrder(e, [&](const Expr& part) {
-    const auto* load = dyn_cast<LoadNode>(part);
-    loads |= load != nullptr && load->buffer.same_as(buffer);
-    return !loads;
-  });
-  return loads;
-}
 
 bool IsWide(DataType type) { return type.is_float() && type.bits() >= 32; }
 
@@ -245,7 +236,7 @@ class Finder {
                      {},
                      {reduced()->name, iter.var.name()}};
     }
-    if (Loads(block.realize->predicate, reduced()) || (node.init && Mentions(DetectReadsOf(node.init), reduced()))) {
+    if (Reads(block.realize->predicate, reduced()) || (node.init && Mentions(DetectReadsOf(node.init), reduced()))) {
       return Refusal{name_, "{block0} reads {text0} outside of its terms", {block.id()}, {}, {reduced()->name}};
     }
     if (!block.indices.empty()) {
