@@ -28,7 +28,7 @@ MOST = {
     "movement": 2,
     "movement/gpu": 3,
     "normalize": 10,
-    "program": 9,
+    "program": 8,
     "sketch": 23,
     "sketch/gpu": 27,
     "target": 4,

@@ -5,6 +5,7 @@
 #include "ir/analysis.h"
 #include "ir/arith/linear.h"
 #include "ir/functor.h"
+#include "ir/lane_runs.h"
 
 namespace tilewright {
 namespace {

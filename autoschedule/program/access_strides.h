@@ -29,10 +29,6 @@ struct Access {
 // All loads and stores of a block's body, its init left out. Buffers are taken as row-major.
 std::vector<Access> AccessesOf(const BlockNode& block);
 
-// A vector of elements that lie no further apart is picked from the vectors between its ends
-// (codegen/lower/cpu/load_runs.h); of others each element is loaded by itself.
-inline constexpr int64_t kLongestStride = 4;
-
 // Whether vectors along the iterator are stored as neighbouring elements, and loaded as such or as elements that lie a
 // few apart.
 bool IsStridedAxis(const std::vector<Access>& accesses, size_t iterator);

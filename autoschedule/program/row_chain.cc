@@ -6,6 +6,7 @@
 #include "autoschedule/program/block_loops.h"
 #include "base/status_macros.h"
 #include "ir/analysis.h"
+#include "ir/lane_runs.h"
 #include "ir/structural.h"
 
 namespace tilewright {

@@ -39,6 +39,7 @@
 #include "codegen/lower/cpu/symbolic_edges.h"
 #include "codegen/lower/cpu/tabulate.h"
 #include "codegen/lower/cpu/threads_from.h"
+#include "codegen/lower/cpu/transpose_loads.h"
 #include "codegen/lower/cpu/trim_windows.h"
 #include "codegen/lower/cpu/widen_bytes.h"
 #include "codegen/lower/cpu/widen_shifts.h"
@@ -112,6 +113,7 @@ constexpr Pass kCpu[] = {
     {"unroll", [](const Function& f, const Context&) -> Result { return UnrollLoops(f); }},
     {"simplify_unrolled", [](const Function& f, const Context&) -> Result { return SimplifyFunction(f); }},
     {"carry_elements", [](const Function& f, const Context&) -> Result { return CarryElements(f); }},
+    {"transpose_loads", [](const Function& f, const Context&) -> Result { return TransposeLoads(f); }},
     {"load_runs", [](const Function& f, const Context&) -> Result { return LoadRuns(f); }},
     {"hoist_conditions", [](const Function& f, const Context&) -> Result { return HoistConditions(f); }},
     {"skip_padding", [](const Function& f, const Context&) -> Result { return SkipPadding(f); }},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -10,7 +11,9 @@
 #include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
+#include "ir/builtin.h"
 #include "ir/functor.h"
+#include "ir/lane_runs.h"
 
 namespace tilewright {
 namespace {
@@ -30,6 +33,8 @@ constexpr StencilTile kWideTile = {2, 2, 4}, kPlaneTile = {1, 4, 4}, kCrossTile 
 
 // The preferred number of vectors where nothing is shared.
 constexpr int64_t kVectors = 4;
+
+int64_t LineBits(const Target& target) { return int64_t{8} * target.Nearest().line_bytes; }
 
 // Whether the iterators are the indices of every access, over whole buffers.
 bool RunsThroughWholeBuffers(const PlainPlan& plan, const BlockNode& block) {
@@ -75,8 +80,18 @@ std::vector<const LoadNode*> LoadsOf(const BlockNode& block) {
   return loads;
 }
 
+// Whether the index is an element of a buffer, or is made of one.
+bool IsLoaded(const Expr& index) {
+  bool loaded = false;
+  PreOrder(index, [&](const Expr& e) {
+    loaded |= isa<LoadNode>(e);
+    return !loaded;
+  });
+  return loaded;
+}
+
 // Iterators whose neighbouring instances load the same elements, as in stencils: a buffer is read at places that lie a
-// constant distance apart along them.
+// constant distance apart along them. Places that are loaded do not count.
 struct SharedLoads {
   std::vector<int> iterators;  // spatial ones besides the vector axis, outermost first
   bool vector = false;         // the vector axis
@@ -98,7 +113,7 @@ SharedLoads FindSharedLoads(const PlainPlan& plan, const BlockNode& block) {
       bool along = false, across = false;  // they lie apart along the vector axis, or along another dimension
       for (size_t d = 0; d < loads[a]->indices.size(); ++d) {
         const auto distance = AsInt(analyzer.Simplify(loads[a]->indices[d] - loads[b]->indices[d]));
-        if (!distance || *distance == 0) continue;
+        if (!distance || *distance == 0 || IsLoaded(loads[a]->indices[d])) continue;
         (uses(loads[a]->indices[d], plan.vector) ? along : across) = true;
         for (int i : plan.spatial) {
           if (uses(loads[a]->indices[d], i)) shared[static_cast<size_t>(i)] = true;
@@ -163,6 +178,56 @@ Outcome<std::vector<LoopRv>> CutStencilTile(Schedule& sch, const PlainPlan& plan
   return inner;
 }
 
+// Loads that go down the rows of an array where vectors store neighbours.
+struct RowsAcross {
+  int iterator = -1;  // along which they have neighbours; -1: there are none
+  int64_t part = 0;   // elements that lowering transposes at a time (codegen/lower/cpu/transpose_loads.h)
+};
+RowsAcross FindRowsAcross(const PlainPlan& plan, const BlockNode& block) {
+  const auto vector = static_cast<size_t>(plan.vector);
+  if (!IteratorsOfPlaces(block, plan.vector).empty()) return {};
+  bool conditional = false;
+  PreOrderExprs(block.body, [&](const Expr& e) {
+    const auto* call = dyn_cast<CallNode>(e);
+    conditional |= isa<SelectNode>(e) || (call != nullptr && call->op == kIfThenElse);
+    return !conditional;
+  });
+  for (const Access& access : plan.accesses) {
+    if (conditional || access.store || access.indices.empty()) continue;
+    const std::optional<int64_t> stride = access.strides[vector];
+    const bool goes_down = std::ranges::any_of(access.steps, [&](const auto& steps) { return steps[vector] != 0; });
+    if (stride ? std::abs(*stride) <= kLongestStride : !goes_down || access.steps.back()[vector] != 0) continue;
+    for (const int i : plan.spatial) {
+      if (i == plan.vector || access.strides[static_cast<size_t>(i)] != 1) continue;
+      const int64_t part = kTransposedBits / access.buffer->dtype.bits();
+      if (part >= 2 && plan.likely[static_cast<size_t>(i)] >= part) return {i, part};
+    }
+  }
+  return {};
+}
+
+// Cuts tiles off the iterator along which loads across the vectors have neighbours, a cache line of them where there
+// are as many: lowering transposes them in registers. `loops` keeps what is left.
+Outcome<std::vector<LoopRv>> CutTransposedTile(Schedule& sch, const PlainPlan& plan, const RowsAcross& across,
+                                               std::vector<LoopRv>& loops, const Target& target, Choices& choices) {
+  const auto iterator = static_cast<size_t>(across.iterator);
+  const int64_t extent = plan.likely[iterator];
+  std::vector<int64_t> sizes = {1};
+  // What is left over by the preferred one is transposed too, or is nothing.
+  size_t preferred = 0;
+  for (int64_t size = across.part; size <= std::min(extent, across.part * LineBits(target) / kTransposedBits);
+       size += across.part) {
+    if (extent % size == 0 || extent % size >= across.part) preferred = sizes.size();
+    sizes.push_back(size);
+  }
+  if (preferred == 0) preferred = sizes.size() - 1;
+  TW_ASSIGN_OR_RETURN(const Choices::Pick size, choices.Take(sch, plan.name + ".across", sizes, preferred));
+  if (size.value == 1) return std::vector<LoopRv>();
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch.Split(loops[iterator], {Value(), size}));
+  loops[iterator] = parts[0];
+  return std::vector<LoopRv>{parts[1]};
+}
+
 // Takes the loops of iterators that computed places do not depend on out of `loops`, those over iterators but for the
 // vector axis: inside of the others they find the places in registers.
 std::vector<LoopRv> TakeLoopsOfSamePlaces(const PlainPlan& plan, const BlockNode& block, std::vector<LoopRv>& loops) {
@@ -201,9 +266,13 @@ Outcome<Done> ScheduleElementwise(Schedule& sch, BlockRv block, const PlainPlan&
   if (plan.vector < 0 || plan.lanes < 2) return RunInParallel(sch, plan, loops, target, choices);
   const Block kept = RealizeOf(sch, block).block;
   const SharedLoads sharing = FindSharedLoads(plan, *kept);
-  const StencilTile& tile = PreferredTile(plan, sharing, target);
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> inner,
-                      CutStencilTile(sch, plan, sharing, tile, loops, target, choices));
+  StencilTile tile = PreferredTile(plan, sharing, target);
+  TW_ASSIGN_OR_RETURN(std::vector<LoopRv> inner, CutStencilTile(sch, plan, sharing, tile, loops, target, choices));
+  if (const RowsAcross across = FindRowsAcross(plan, *kept); across.iterator >= 0 && sharing.iterators.empty()) {
+    TW_ASSIGN_OR_RETURN(inner, CutTransposedTile(sch, plan, across, loops, target, choices));
+    // Vectors that fill a line together.
+    if (!inner.empty()) tile.vectors = std::max<int64_t>(1, LineBits(target) / target.cpu_part().vector_bits);
+  }
   LoopRv vector = loops[static_cast<size_t>(plan.vector)];
   std::vector<LoopRv> of_same_places;
   if (sharing.iterators.empty() && IsFlat(plan, *kept)) {

@@ -11,8 +11,15 @@
 //   for i, j: B[i, j] = A[i - 1, j] + A[i + 1, j]      ->      for i_0 in T.parallel(...), j_0:
 //                                                                  for i_1 in T.unroll(4): for j_1 in T.vectorized(16)
 //
+// Vectors of what is stored that go down the rows of what is loaded come in tiles side by side, which are loaded by
+// rows and transposed in registers (codegen/lower/cpu/transpose_loads.h):
+//
+//   for i, j: B[i, j] = A[j, i]      ->      for i_0 in T.parallel(...), j_0:
+//                                                for i_1 in T.unroll(16): for j_1 in T.vectorized(16): ...
+//
 // Choices, each after the block's name:
 //   NAME.vectors         vectors of one iteration
+//   NAME.across          columns of a transposed tile
 //   NAME.rows, .planes   sides of a stencil's tile, along the innermost iterator that shares loads and the one before
 #pragma once
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/lower/cpu/vector_lanes.h"
 #include "ir/arith/analyzer.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
@@ -17,7 +18,6 @@ namespace tilewright {
 namespace {
 
 constexpr int64_t kLeastInRegisters = 2;
-constexpr int64_t kLongestStride = 4;
 
 // One lane of an index vector; null where it has another form.
 Expr LaneOf(const Expr& e, int lane) {
@@ -90,35 +90,6 @@ std::optional<Window> WindowOf(const Lanes& lanes, const Buffer& buffer) {
   return std::nullopt;
 }
 
-// Two vectors, one behind the other.
-Expr Behind(const Expr& low, const Expr& high) {
-  std::vector<int> all;
-  for (int lane = 0; lane < low.dtype().lanes() + high.dtype().lanes(); ++lane) all.push_back(lane);
-  return Expr(new ShuffleNode({low, high}, std::move(all)));
-}
-
-// Lanes of vectors of the same length, which are numbered one vector behind the other.
-Expr Pick(std::vector<Expr> vectors, std::vector<int> picked) {
-  while (vectors.size() > 2) {
-    if (vectors.size() % 2 != 0) vectors.push_back(vectors.back());
-    std::vector<Expr> halves;
-    for (size_t i = 0; i < vectors.size(); i += 2) halves.push_back(Behind(vectors[i], vectors[i + 1]));
-    vectors = std::move(halves);
-  }
-  return Expr(new ShuffleNode(std::move(vectors), std::move(picked)));
-}
-
-// The number of lanes that a predicate leaves in, where they are the first ones: n - a of T.Ramp(a, 1, lanes) < n. Null
-// for others.
-Expr FirstLanes(const Expr& predicate) {
-  const auto* less = dyn_cast<BinaryNode>(predicate);
-  if (less == nullptr || less->op != BinaryOp::kLT) return {};
-  const auto* ramp = dyn_cast<RampNode>(less->a);
-  const auto* bound = dyn_cast<BroadcastNode>(less->b);
-  if (ramp == nullptr || bound == nullptr || !IsInt(ramp->stride, 1)) return {};
-  return arith::Simplify(bound->value - ramp->base);
-}
-
 // The load of each `stride`th element; null where it is not known which lanes are loaded.
 Expr LoadStrided(const LoadNode& op, const RampNode& ramp, int64_t stride) {
   const int64_t lanes = ramp.dtype().lanes();
@@ -149,7 +120,7 @@ Expr LoadStrided(const LoadNode& op, const RampNode& ramp, int64_t stride) {
     const int64_t offset = lane * stride, vector = std::min(offset / lanes, stride - 1);
     picked.push_back(static_cast<int>(vector * lanes + offset - std::min(vector * lanes, last)));
   }
-  return Pick(std::move(vectors), std::move(picked));
+  return PickLanes(std::move(vectors), std::move(picked));
 }
 
 class RunLoader : public Mutator {
@@ -184,7 +155,7 @@ class RunLoader : public Mutator {
           std::ranges::find_if(runs, [&](const Run& r) { return r.first <= offset && offset < r.first + r.count; });
       picked.push_back(static_cast<int>((run - runs.begin()) * run->count + offset - run->first));
     }
-    return Pick(std::move(vectors), std::move(picked));
+    return PickLanes(std::move(vectors), std::move(picked));
   }
   // Neighbours of which each is loaded are one vector.
   Expr MutateShuffle(const ShuffleNode* op, const Expr& self) override {
