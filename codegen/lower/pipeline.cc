@@ -33,6 +33,7 @@
 #include "codegen/lower/cpu/load_runs.h"
 #include "codegen/lower/cpu/mask_bytes.h"
 #include "codegen/lower/cpu/mask_late.h"
+#include "codegen/lower/cpu/run_beside.h"
 #include "codegen/lower/cpu/shuffle_overlaps.h"
 #include "codegen/lower/cpu/signed_dots.h"
 #include "codegen/lower/cpu/skip_padding.h"
@@ -97,11 +98,12 @@ constexpr Pass kCommonBefore[] = {
     {"simplify", [](const Function& f, const Context&) -> Result { return SimplifyFunction(f); }},
 };
 
-// What loops have to do is counted before they are cut. Loops are cut before they are written out, so that each part
-// folds its own conditions. Vectors are made of flat indices, where adjacent elements can be seen, and of loops that
-// say where they lie in cache lines. Runs of vectors are found once loops over vectors are written out, and overlaps of
-// vectors once all stand side by side.
+// Whether loops meet in memory is seen while buffers have their shapes, and what they have to do before they are cut.
+// Loops are cut before they are written out, so that each part folds its own conditions. Vectors are made of flat
+// indices, where adjacent elements can be seen, and of loops that say where they lie in cache lines. Runs of vectors
+// are found once loops over vectors are written out, and overlaps of vectors once all stand side by side.
 constexpr Pass kCpu[] = {
+    {"run_beside", [](const Function& f, const Context& c) -> Result { return RunBeside(f, c.target); }},
     {"threads_from", [](const Function& f, const Context&) -> Result { return PlaceThreadConditions(f); }},
     {"trim_windows", [](const Function& f, const Context&) -> Result { return TrimWindows(f); }},
     {"symbolic_edges", [](const Function& f, const Context&) -> Result { return CutSymbolicEdges(f); }},

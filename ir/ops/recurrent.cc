@@ -47,11 +47,23 @@ class Layer {
     out.y = f_.Alloc("Y", {time_, directions, batch_, hidden_}, type_);
     out.h = f_.Alloc("Y_h", state, type_);
     if (how_.cell == Cell::kLstm) out.c = f_.Alloc("Y_c", state, type_);
-    for (size_t d = 0; d < how_.reverse.size(); ++d) Direction(static_cast<int64_t>(d), out);
+    // The loops over time follow each other: they have nothing to do with each other.
+    std::vector<State> states;
+    for (size_t d = 0; d < how_.reverse.size(); ++d) states.push_back(Begin(static_cast<int64_t>(d)));
+    for (size_t d = 0; d < states.size(); ++d) Steps(static_cast<int64_t>(d), states[d], out);
+    for (size_t d = 0; d < states.size(); ++d) {
+      StoreLast(static_cast<int64_t>(d), states[d].h, out.h);
+      if (out.c) StoreLast(static_cast<int64_t>(d), states[d].c, out.c);
+    }
     return out;
   }
 
  private:
+  // What a direction's steps read and keep.
+  struct State {
+    Buffer inputs, h, c;
+  };
+
   // Products of the inputs of all steps and the weights, with the input's bias: one matrix multiplication.
   Buffer InputProducts(int64_t d) {
     ReduceAxis k("k", in_.x->shape[2]);
@@ -103,21 +115,22 @@ class Layer {
     });
   }
 
-  void Direction(int64_t d, const RecurrentResults& out) {
-    const bool lstm = how_.cell == Cell::kLstm;
-    Buffer inputs = InputProducts(d);
+  State Begin(int64_t d) {
+    State state{InputProducts(d), {}, {}};
     const auto initial = [&](const Buffer& from, Var b, Var h) { return from ? from(Expr(d), b, h) : Const(type_, 0); };
-    Buffer h = Step("state_h", hidden_, [&](Var b, Var j) { return initial(in_.initial_h, b, j); });
-    Buffer c;
-    if (lstm) c = Step("state_c", hidden_, [&](Var b, Var j) { return initial(in_.initial_c, b, j); });
+    state.h = Step("state_h", hidden_, [&](Var b, Var j) { return initial(in_.initial_h, b, j); });
+    if (how_.cell != Cell::kLstm) return state;
+    state.c = Step("state_c", hidden_, [&](Var b, Var j) { return initial(in_.initial_c, b, j); });
+    return state;
+  }
+
+  void Steps(int64_t d, const State& state, const RecurrentResults& out) {
     f_.Loop("t", time_, [&](Var t) {
       f_.Block("step", [&](BlockBuilder& block) {
         const Var step = block.Opaque(time_, t);
-        OneStep(d, step, inputs, h, c, out);
+        OneStep(d, step, state.inputs, state.h, state.c, out);
       });
     });
-    StoreLast(d, h, out.h);
-    if (lstm) StoreLast(d, c, out.c);
   }
 
   void StoreLast(int64_t d, const Buffer& state, const Buffer& to) {
