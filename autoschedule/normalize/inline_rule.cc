@@ -83,6 +83,23 @@ bool IsEpilogue(const BlockScope& scope, const ScopeChild& child) {
   });
 }
 
+// Whether the consumer reads the buffer at places that it loads or makes of floats: gathers, samples of images.
+bool ReadsAtComputedPlaces(const BlockNode& consumer, const Buffer& buffer) {
+  bool found = false;
+  PreOrderExprs(consumer.body, [&](const Expr& e) {
+    const auto* load = dyn_cast<LoadNode>(e);
+    if (load == nullptr || !load->buffer.same_as(buffer)) return true;
+    for (const Expr& index : load->indices) {
+      PreOrder(index, [&](const Expr& part) {
+        found |= isa<LoadNode>(part) || part.dtype().is_float();
+        return !found;
+      });
+    }
+    return true;
+  });
+  return found;
+}
+
 // Whether every instance of the consumer uses an element of its own: what a matrix that meets one vector is read from.
 bool UsesElementsOnce(const BlockNode& consumer, const Buffer& buffer) {
   const bool constant =
@@ -109,7 +126,9 @@ bool IsWorthInlining(const BlockScope& scope, const ScopeChild& child) {
   if (again && IsEpilogue(scope, child)) return false;
   for (uint32_t id : consumers) {
     const BlockNode& consumer = *scope.Find(id)->realize->block;
-    again |= UsesElementsAgain(consumer, block.writes[0].buffer);
+    const bool again_here = UsesElementsAgain(consumer, block.writes[0].buffer);
+    again |= again_here;
+    if (again_here && ReadsAtComputedPlaces(consumer, block.writes[0].buffer)) return false;
     const bool product = consumer.init && consumer.reads.size() > 1;
     if (product && !UsesElementsOnce(consumer, block.writes[0].buffer)) return false;
     if (GrowsTooMuch(block, consumer)) return false;

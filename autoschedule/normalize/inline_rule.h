@@ -8,7 +8,8 @@
 // Kept are blocks whose value is dear (exp, division, ...) and used more than once, values of more than a few
 // operations that one element uses more than once, values that have grown long, the epilogue of a product that several
 // blocks read, blocks whose elements contractions or window reductions use again (their rules place what feeds them),
-// blocks that were scheduled before, and whatever compute_inline refuses.
+// or gathers and samples of images (vectors along the order in which the block stores them), blocks that were scheduled
+// before, and whatever compute_inline refuses.
 #pragma once
 
 #include <string>

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_replace.h"
 #include "autoschedule/program/block_loops.h"
 #include "ir/ops/conv.h"
 #include "ir/script/parse_or_die.h"
@@ -109,6 +110,28 @@ def main(A: T.Buffer((8, 16), "float32"), B: T.Buffer((16, 32), "float32"), R: T
             D[vi, vj] = S[vi, vj] - M[vi]
 )"));
   EXPECT_EQ(left, Names({"C", "S", "M", "D"}));
+}
+
+// What gathers read again and again is stored once, in an order that vectors may follow.
+TEST(InlineRule, KeepsWhatGathersReadAgain) {
+  const auto gathered = [](const std::string& times) {
+    return Left(ParseFunctionOrDie(absl::StrReplaceAll(R"(
+@T.prim_func
+def main(A: T.Buffer((4, 16), "float32"), P: T.Buffer(($n,), "int32"), C: T.Buffer(($n, 4), "float32")):
+    B = T.alloc_buffer((16, 4))
+    for i, j in T.grid(16, 4):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vj, vi]
+    for i, j in T.grid($n, 4):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[T.max(T.min(P[vi], 15), 0), vj]
+)",
+                                                       {{"$n", times}})));
+  };
+  EXPECT_EQ(gathered("64"), Names({"B", "C"}));
+  EXPECT_EQ(gathered("8"), Names({"C"}));
 }
 
 }  // namespace

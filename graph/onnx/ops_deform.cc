@@ -1,4 +1,8 @@
 // Convolutions whose windows read where another tensor says.
+#include <functional>
+#include <string>
+#include <vector>
+
 #include "base/status_macros.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
@@ -14,25 +18,108 @@ struct Window {
   int64_t kernel = 1, stride = 1, dilation = 1, before = 0;
 };
 
-// The element of an image at a real place: of its four neighbours by their distance; 0 is around the image.
-Expr Interpolated(const Buffer& x, const Expr& batch, const Expr& channel, const Expr& row, const Expr& column) {
-  Expr sum = Const(kF32, 0);
-  const auto floor = [](const Expr& e) { return ops::Unary("floor", e); };
-  const Expr r = floor(row), c = floor(column), one = Const(kF32, 1);
-  for (int i = 0; i < 2; ++i) {
-    for (int j = 0; j < 2; ++j) {
-      const Expr y = i == 0 ? r : r + one, z = j == 0 ? c : c + one;
-      const Expr weight = (i == 0 ? one - (row - r) : row - r) * (j == 0 ? one - (column - c) : column - c);
-      const Expr rows = CastTo(kF32, x->shape[2]), columns = CastTo(kF32, x->shape[3]), zero = Const(kF32, 0);
-      const Expr inside = And(And(y >= zero, y < rows), And(z >= zero, z < columns));
-      const auto index = [&](const Expr& e, const Expr& extent, size_t d) {
-        return CastTo(x->shape[d].dtype(), Max(Min(e, extent - one), zero));
-      };
-      const Expr value = CastTo(kF32, x(batch, channel, index(y, rows, 2), index(z, columns, 3)));
-      sum = sum + Select(inside, weight * value, zero);
-    }
+// Zeros around an image on each side: wherever a sample begins, its four neighbours are there.
+constexpr int64_t kBorder = 2;
+
+// The places of samples: what depends on an element of the window and on a group of channels, and is the same for all
+// channels of the group.
+class Places {
+ public:
+  Places(ProgramParts& p, const Window (&windows)[2], int64_t groups) : p_(p), windows_(windows), groups_(groups) {}
+
+  // The distance of the sample to the element before it, along dimension d; 0 where it is outside of the image.
+  Buffer Rest(size_t d) const {
+    return Compute("rest", [&](const At& at) {
+      const Expr place = Place(at, d);
+      return Select(IsInside(at), place - Floor(place), Const(kF32, 0));
+    });
   }
-  return sum;
+  // The number of the first of the four elements around the sample in the image with its border, row by row.
+  Buffer First() const {
+    return Compute(
+        "first", [&](const At& at) { return Bounded(at, 0) * Columns() + CastTo(Columns().dtype(), Bounded(at, 1)); });
+  }
+  // Elements of a row with the border.
+  Expr Columns() const { return Image()->shape[3] + Const(Image()->shape[3].dtype(), 2 * kBorder); }
+
+ private:
+  struct At {
+    Symbol b, group, tap, i, j;
+  };
+  const Buffer& Image() const { return p_.in[0]; }
+  static Expr Floor(const Expr& e) { return ops::Unary("floor", e); }
+
+  Buffer Compute(const std::string& name, const std::function<Expr(const At&)>& element) const {
+    const Buffer& moved = p_.in[2];
+    const int64_t taps = windows_[0].kernel * windows_[1].kernel;
+    return p_.f.Compute(
+        "deform_" + name, {moved->shape[0], Expr(groups_), Expr(taps), moved->shape[2], moved->shape[3]},
+        [&](Symbol b, Symbol group, Symbol tap, Symbol i, Symbol j) { return element({b, group, tap, i, j}); });
+  }
+  Expr Place(const At& at, size_t d) const {
+    const Window& w = windows_[d];
+    const auto number = [&](int64_t value) { return Const(at.tap.dtype(), value); };
+    const Expr width = number(windows_[1].kernel), taps = number(windows_[0].kernel * windows_[1].kernel);
+    const Expr at_tap = d == 0 ? FloorDiv(at.tap, width) : FloorMod(at.tap, width);
+    const Expr whole = CastTo(kI64, d == 0 ? at.i : at.j) * Const(kI64, w.stride) +
+                       CastTo(kI64, at_tap) * Const(kI64, w.dilation) - Const(kI64, w.before);
+    const Expr channel =
+        (CastTo(at.tap.dtype(), at.group) * taps + at.tap) * number(2) + number(static_cast<int64_t>(d));
+    return CastTo(kF32, whole) + CastTo(kF32, p_.in[2](at.b, channel, at.i, at.j));
+  }
+  Expr IsInside(const At& at) const {
+    Expr inside = True();
+    for (size_t d = 0; d < 2; ++d) {
+      const Expr place = Place(at, d);
+      inside = And(inside, And(place > Const(kF32, -1), place < CastTo(kF32, Image()->shape[2 + d])));
+    }
+    return inside;
+  }
+  Expr Bounded(const At& at, size_t d) const {
+    const Expr extent = CastTo(kF32, Image()->shape[2 + d]), border = Const(kF32, kBorder);
+    return CastTo(Image()->shape[2 + d].dtype(), Max(Min(Floor(Place(at, d)), extent) + border, Const(kF32, 0)));
+  }
+
+  ProgramParts& p_;
+  const Window (&windows_)[2];
+  const int64_t groups_;
+};
+
+// An image with channels last and zeros around it, its rows one after the other.
+Buffer WithBorder(ProgramParts& p, const Buffer& x, const Expr& columns) {
+  const auto number = [&](int64_t value) { return Const(columns.dtype(), value); };
+  const Expr rows = CastTo(columns.dtype(), x->shape[2]), zero = number(0);
+  const Expr elements = (rows + number(2 * kBorder)) * columns;
+  return p.f.Compute("deform_image", {x->shape[0], elements, x->shape[1]}, [&](Symbol b, Symbol at, Symbol c) {
+    const Expr row = FloorDiv(at, columns) - number(kBorder), column = FloorMod(at, columns) - number(kBorder);
+    const Expr inside =
+        And(And(row >= zero, row < rows), And(column >= zero, column < CastTo(columns.dtype(), x->shape[3])));
+    return IfThenElse(inside, x(b, c, row, column), Const(x->dtype, 0));
+  });
+}
+
+// What all windows sample, [batch, positions..., element of the window, channel]: sums of four neighbours by their
+// distance.
+Buffer Samples(ProgramParts& p, const Window (&windows)[2], int64_t groups, bool has_mask) {
+  const Places places(p, windows, groups);
+  const Buffer first = places.First(), rows = places.Rest(0), columns = places.Rest(1);
+  const Expr width = places.Columns();
+  const Buffer image = WithBorder(p, p.in[0], width), &moved = p.in[2];
+  const int64_t taps = windows[0].kernel * windows[1].kernel, channels = *AsInt(p.in[0]->shape[1]);
+  return p.f.Compute(
+      "deform_samples", {moved->shape[0], moved->shape[2], moved->shape[3], Expr(taps), Expr(channels)},
+      [&](Symbol b, Symbol i, Symbol j, Symbol tap, Symbol c) {
+        const Expr group = FloorDiv(c, Const(c.dtype(), channels / groups));
+        const Expr r = rows(b, group, tap, i, j), s = columns(b, group, tap, i, j), one = Const(kF32, 1);
+        const Expr last = image->shape[1] - width - Const(width.dtype(), 2), zero = Const(width.dtype(), 0);
+        const Expr at = Max(Min(first(b, group, tap, i, j), last), zero);
+        const auto neighbour = [&](const Expr& weight, const Expr& distance) {
+          return weight * CastTo(kF32, image(b, at + distance, c));
+        };
+        const Expr sum = neighbour((one - r) * (one - s), zero) + neighbour((one - r) * s, Const(width.dtype(), 1)) +
+                         neighbour(r * (one - s), width) + neighbour(r * s, width + Const(width.dtype(), 1));
+        return has_mask ? sum * CastTo(kF32, p.in.back()(b, group * Expr(taps) + tap, i, j)) : sum;
+      });
 }
 
 // Inputs are x, weights, offsets (row and column for each element of a window), a bias, a factor for each element.
@@ -68,39 +155,28 @@ absl::Status ImportDeformConv(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireShape(3, {weight.shape[0]}));
   TW_RETURN_IF_ERROR(n.RequireShape(4, {x.shape[0], Extent(offset_groups * taps), positions[0], positions[1]}));
   const bool has_bias = n.Has(3), has_mask = n.Has(4);
-  const int64_t of_group = (*extents)[1], filters = (*extents)[0] / groups, sharing = *channels / offset_groups;
-  return n.Out(n.Program("deform_conv", n.in(), [&](ProgramParts& p) {
-    const Buffer &in = p.in[0], &w = p.in[1], &moved = p.in[2];
-    const Buffer bias = has_bias ? p.in[3] : Buffer(), mask = has_mask ? p.in.back() : Buffer();
-    const std::vector<Expr> image = {moved->shape[2], moved->shape[3]};
-    Buffer columns = p.f.Compute(
-        "deform_columns", {in->shape[0], Expr(*channels), Expr(taps), image[0], image[1]},
-        [&](Symbol b, Symbol c, Symbol tap, Symbol i, Symbol j) {
-          const auto number = [&](int64_t value) { return Const(tap.dtype(), value); };
-          const Expr first = offset_groups == 1 ? tap : FloorDiv(c, Const(c.dtype(), sharing)) * number(taps) + tap;
-          const auto place = [&](size_t d, const Expr& output, const Expr& at_tap) {
-            const Expr whole = CastTo(kI64, output) * Const(kI64, windows[d].stride) +
-                               CastTo(kI64, at_tap) * Const(kI64, windows[d].dilation) - Const(kI64, windows[d].before);
-            return CastTo(kF32, whole) +
-                   CastTo(kF32, moved(b, first * number(2) + number(static_cast<int64_t>(d)), i, j));
-          };
-          const Expr width = number(windows[1].kernel);
-          const Expr value =
-              Interpolated(in, b, c, place(0, i, FloorDiv(tap, width)), place(1, j, FloorMod(tap, width)));
-          return mask ? value * CastTo(kF32, mask(b, first, i, j)) : value;
-        });
-    tilewright::ReduceAxis c("c", Expr(of_group)), tap("tap", Expr(taps));
-    const std::vector<Expr> shape = {in->shape[0], w->shape[0], image[0], image[1]};
-    Buffer sums = p.f.Compute("deform_conv", shape, [&](Symbol b, Symbol filter, Symbol i, Symbol j) {
+  const int64_t of_group = (*extents)[1], filters = (*extents)[0] / groups;
+  Items operands = {x, weight, offsets};
+  if (has_mask) operands.push_back(n.In(4));
+  TW_ASSIGN_OR_RETURN(const Items sums, n.Program("deform_conv", operands, [&](ProgramParts& p) {
+    const Buffer samples = Samples(p, windows, offset_groups, has_mask), &w = p.in[1];
+    tilewright::ReduceAxis tap("tap", Expr(taps)), c("c", Expr(of_group));
+    const std::vector<Expr> shape = {samples->shape[0], samples->shape[1], samples->shape[2], w->shape[0]};
+    return Buffers{p.f.Compute("deform_conv", shape, [&](Symbol b, Symbol i, Symbol j, Symbol filter) {
       const Expr channel = FloorDiv(filter, Expr(filters)) * Expr(of_group) + c;
       const Expr width = Const(tap.dtype(), windows[1].kernel);
       const Expr factor = w(filter, c, FloorDiv(tap, width), FloorMod(tap, width));
-      return tilewright::Sum(columns(b, channel, tap, i, j) * CastTo(kF32, factor), {c, tap});
-    });
-    if (!bias && x.dtype == kF32) return Buffers{sums};
-    return Buffers{p.f.Compute("bias_add", shape, [&](Symbol b, Symbol filter, Symbol i, Symbol j) {
-      const Expr sum = sums(b, filter, i, j);
-      return CastTo(x.dtype, bias ? sum + CastTo(kF32, bias(filter)) : sum);
+      return tilewright::Sum(samples(b, i, j, tap, channel) * CastTo(kF32, factor), {tap, c});
+    })};
+  }));
+  Items in = sums;
+  if (has_bias) in.push_back(n.In(3));
+  return n.Out(n.Program("deform_output", in, [&](ProgramParts& p) {
+    const Buffer& sum = p.in[0];
+    const std::vector<Expr> shape = {sum->shape[0], sum->shape[3], sum->shape[1], sum->shape[2]};
+    return Buffers{p.f.Compute("deform_output", shape, [&](Symbol b, Symbol filter, Symbol i, Symbol j) {
+      const Expr value = sum(b, i, j, filter);
+      return CastTo(x.dtype, has_bias ? value + CastTo(kF32, p.in[1](filter)) : value);
     })};
   }));
 }
