@@ -1,14 +1,13 @@
-// compile_worker: compiles candidates to shared libraries, and computes references (protocol.h).
+#include "autoschedule/measure/compile_worker.h"
+
 #include <fstream>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "autoschedule/measure/executor/gpu_candidate.h"
 #include "autoschedule/measure/protocol/protocol.h"
-#include "autoschedule/measure/protocol/serve.h"
 #include "autoschedule/measure/reference/reference.h"
 #include "autoschedule/measure/reference/run_reference.h"
 #include "base/status_macros.h"
@@ -95,14 +94,11 @@ absl::StatusOr<WorkerAnswer> Answer(const std::string& line) {
 }
 
 }  // namespace
-}  // namespace tilewright
 
-int main(int argc, char** argv) {
-  using tilewright::ToLine;
-  return tilewright::ServeLines(argc, argv, [](const std::string& line) {
-    const auto answer = tilewright::Answer(line);
-    if (answer.ok()) return ToLine(*answer);
-    return ToLine(tilewright::WorkerAnswer{.reason = tilewright::kReasonCompile,
-                                           .error = std::string(answer.status().message())});
-  });
+std::string AnswerCompileRequest(const std::string& line) {
+  const auto answer = Answer(line);
+  if (answer.ok()) return ToLine(*answer);
+  return ToLine(WorkerAnswer{.reason = kReasonCompile, .error = std::string(answer.status().message())});
 }
+
+}  // namespace tilewright

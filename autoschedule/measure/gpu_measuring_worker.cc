@@ -1,11 +1,7 @@
-// gpu_measuring_worker: runs candidates on a GPU and says how long they take (protocol.h). Kernels come compiled; this
-// program lowers the candidate once more to know how they are launched. A device that reports an error is of no use to
-// the process any more: it ends, and another one takes its place.
-//
-// --emulate: candidates run in the CUDA emulator, for tests where there is no GPU.
+#include "autoschedule/measure/gpu_measuring_worker.h"
+
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -16,8 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "autoschedule/measure/executor/gpu_candidate.h"
 #include "autoschedule/measure/executor/sampling.h"
-#include "autoschedule/measure/protocol/protocol.h"
-#include "autoschedule/measure/protocol/serve.h"
 #include "autoschedule/measure/reference/reference.h"
 #include "base/status_macros.h"
 #include "codegen/abi/abi_type.h"
@@ -281,19 +275,9 @@ class GpuWorker {
 };
 
 }  // namespace
-}  // namespace tilewright
 
-int main(int argc, char** argv) {
-  bool emulate = false;
-  std::vector<char*> others;
-  for (int i = 0; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--emulate") == 0) {
-      emulate = true;
-    } else {
-      others.push_back(argv[i]);
-    }
-  }
-  tilewright::GpuWorker worker(emulate);
-  return tilewright::ServeLines(static_cast<int>(others.size()), others.data(),
-                                [&](const std::string& request) { return tilewright::ToLine(worker.Answer(request)); });
+std::function<WorkerAnswer(const std::string& line)> GpuMeasuringWorker(bool emulate) {
+  return [worker = std::make_shared<GpuWorker>(emulate)](const std::string& line) { return worker->Answer(line); };
 }
+
+}  // namespace tilewright

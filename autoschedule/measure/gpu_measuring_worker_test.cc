@@ -1,4 +1,6 @@
 // What the worker that runs candidates on a GPU says of them, here by the emulator.
+#include "autoschedule/measure/gpu_measuring_worker.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "autoschedule/measure/executor/gpu_candidate.h"
-#include "autoschedule/measure/protocol/protocol.h"
 #include "autoschedule/measure/protocol/run_folder.h"
 #include "autoschedule/measure/protocol/worker_pool.h"
 #include "base/worker_path.h"
@@ -96,6 +97,25 @@ TEST_F(GpuMeasuringWorkerTest, SaysWhatItCannotLoad) {
   ASSERT_TRUE(answer.ok());
   EXPECT_EQ(answer->reason, kReasonRun);
   EXPECT_EQ(answer->error, "/no/such/file is not a candidate for a GPU");
+}
+
+TEST(GpuMeasuringWorker, AnswersWhatItCannotMeasure) {
+  const auto worker = GpuMeasuringWorker(/*emulate=*/true);
+  EXPECT_EQ(worker("{").reason, kReasonRun);
+  const RunFolder folder = *RunFolder::Make();
+  MeasureRequest request{.library = absl::StrCat(folder.path(), "/candidate"),
+                         .function = "other",
+                         .tensors = {kA, kB},
+                         .num_params = 2,
+                         .main = {0, 1},
+                         .folder = folder.path(),
+                         .most_nanoseconds = 1'000'000,
+                         .most_samples = 1};
+  ASSERT_TRUE(WriteGpuCandidate({.target = *NamedTarget("cuda-sm80"), .program = kAddOne}, request.library).ok());
+  EXPECT_EQ(worker(ToLine(request)).error, "there is no function other");
+  request.function = "main";
+  const WorkerAnswer right = worker(ToLine(request));
+  EXPECT_TRUE(right.ok) << right.error;
 }
 
 }  // namespace

@@ -1,8 +1,6 @@
-// measuring_worker: runs compiled candidates and says how long they take (protocol.h), itself or by a worker elsewhere.
-// It links what a deployed program links, no compiler and no schedule. The last ones that were right stay ready: a
-// search measures its best candidates again and again.
+#include "autoschedule/measure/measuring_worker.h"
+
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 #if defined(__x86_64__)
 #include <emmintrin.h>
@@ -11,7 +9,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -22,8 +19,6 @@
 #include "autoschedule/measure/executor/candidate_library.h"
 #include "autoschedule/measure/executor/sampling.h"
 #include "autoschedule/measure/executor/speed_gauge.h"
-#include "autoschedule/measure/protocol/protocol.h"
-#include "autoschedule/measure/protocol/serve.h"
 #include "autoschedule/measure/reference/reference.h"
 #include "base/statistics.h"
 #include "base/status_macros.h"
@@ -49,17 +44,6 @@ constexpr int kMostAttempts = 3;
 constexpr size_t kMostReady = 16, kMostReadyElsewhere = 2;
 // Calls elsewhere between two looks at how well their median is known.
 constexpr int64_t kCallsElsewhere = 16;
-
-// Other processes leave the CPUs to candidates where the kernel and the user's rights allow it; elsewhere nothing
-// changes. Where each session is a group of its own to the scheduler, nice values count within the group only.
-void TakePrecedence() {
-  setsid();
-  setpriority(PRIO_PROCESS, 0, -10);
-  if (std::FILE* file = std::fopen("/proc/self/autogroup", "w")) {
-    std::fputs("-10", file);
-    std::fclose(file);
-  }
-}
 
 // The tensors of one program: what its candidates are called with.
 class Tensors {
@@ -182,7 +166,7 @@ void Flush(const void* data, int64_t bytes) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-class MeasuringWorker {
+class Worker {
  public:
   WorkerAnswer Answer(const std::string& line) {
     const auto request = ReadMeasureRequest(line);
@@ -391,11 +375,9 @@ class MeasuringWorker {
 };
 
 }  // namespace
-}  // namespace tilewright
 
-int main(int argc, char** argv) {
-  tilewright::TakePrecedence();
-  tilewright::MeasuringWorker worker;
-  return tilewright::ServeLines(argc, argv,
-                                [&](const std::string& request) { return tilewright::ToLine(worker.Answer(request)); });
+std::function<WorkerAnswer(const std::string& line)> MeasuringWorker() {
+  return [worker = std::make_shared<Worker>()](const std::string& line) { return worker->Answer(line); };
 }
+
+}  // namespace tilewright

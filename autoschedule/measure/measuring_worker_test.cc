@@ -1,4 +1,7 @@
-// What the measuring worker keeps ready, seen from outside: the libraries of such candidates may be gone.
+// What the measuring worker keeps ready, seen from outside: the libraries of such candidates may be gone. What it
+// refuses, without a process of its own.
+#include "autoschedule/measure/measuring_worker.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -10,7 +13,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "autoschedule/measure/protocol/protocol.h"
 #include "autoschedule/measure/protocol/run_folder.h"
 #include "autoschedule/measure/protocol/worker_pool.h"
 #include "autoschedule/measure/reference/reference.h"
@@ -155,6 +157,35 @@ TEST_F(MeasuringWorkerTest, KeepsWhatTogetherHoldsLittle) {
   EXPECT_TRUE(Measure(libraries[3], first_, kMostReadyBytes + 1).ok);
   unlink(libraries[3].c_str());
   EXPECT_EQ(Measure(libraries[3], first_, kMostReadyBytes + 1).reason, kReasonRun);
+}
+
+TEST(MeasuringWorker, WhatIsNotARequestIsAnsweredByAnError) {
+  const auto worker = MeasuringWorker();
+  const WorkerAnswer answer = worker("{\"do\": \"measure\"");
+  EXPECT_FALSE(answer.ok);
+  EXPECT_EQ(answer.reason, kReasonRun);
+  EXPECT_NE(answer.error, "");
+}
+
+TEST(MeasuringWorker, WhatCannotBeOpenedIsNotRun) {
+  const RunFolder folder = *RunFolder::Make();
+  const auto worker = MeasuringWorker();
+  MeasureRequest request{.library = absl::StrCat(folder.path(), "/no_such.so"),
+                         .function = "main",
+                         .tensors = {kA, kB},
+                         .num_params = 2,
+                         .main = {0, 1},
+                         .folder = folder.path(),
+                         .most_nanoseconds = 1'000'000,
+                         .most_samples = 3};
+  WorkerAnswer answer = worker(ToLine(request));
+  EXPECT_EQ(answer.reason, kReasonRun);
+  EXPECT_THAT(answer.error, ::testing::HasSubstr("no_such.so"));
+  // The same worker answers the next request: a worker elsewhere that does not exist.
+  request.command = {"/no/such/worker"};
+  answer = worker(ToLine(request));
+  EXPECT_EQ(answer.reason, kReasonRun);
+  EXPECT_THAT(answer.error, ::testing::HasSubstr("cannot read"));
 }
 
 }  // namespace

@@ -1,3 +1,5 @@
+#include "autoschedule/measure/runner.h"
+
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -9,7 +11,6 @@
 #include "autoschedule/measure/projecting_runner.h"
 #include "autoschedule/measure/protocol/run_folder.h"
 #include "autoschedule/measure/reference/param_specs.h"
-#include "autoschedule/measure/runner.h"
 #include "base/status_macros.h"
 #include "base/worker_path.h"
 #include "codegen/cuda/gpu_device.h"
