@@ -10,29 +10,16 @@
 #include "codegen/runtime/loaded_module.h"
 #include "target/target.h"
 #include "tools/commands.h"
+#include "tools/testing/programs.h"
 #include "tools/testing/run_tool.h"
 
 namespace tilewright {
 namespace {
 
-using testing::ContainsRegex;
-using testing::HasSubstr;
-using testing::StartsWith;
-
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using testing::WriteFile;
 using Result = ToolResult;
-
-std::string WriteFile(const std::string& name, const std::string& text) {
-  std::string path = testing::TempDir() + "/" + name;
-  std::ofstream(path) << text;
-  return path;
-}
-
-constexpr char kFill[] = R"(
-@T.prim_func
-def fill(A: T.Buffer((16,), "float32")):
-    for i in range(16):
-        A[i] = 1.0
-)";
 
 TEST(Command, HelpAndUsage) {
   EXPECT_EQ(RunTool({}).status, kUsage);
@@ -52,11 +39,11 @@ TEST(Command, HelpAndUsage) {
             "tilewright show: unknown flag --nothing; see tilewright show --help\n");
   EXPECT_EQ(RunTool({"show", "a", "--format"}).err,
             "tilewright show: --format needs a value; see tilewright show --help\n");
-  EXPECT_EQ(RunTool({"show", "-", "--format=xml"}, kFill).status, kUsage);
+  EXPECT_EQ(RunTool({"show", "-", "--format=xml"}, testing::kFill).status, kUsage);
 }
 
 TEST(Command, ShowPrintsCanonicalForm) {
-  Result result = RunTool({"show", "-"}, kFill);
+  Result result = RunTool({"show", "-"}, testing::kFill);
   EXPECT_EQ(result.status, kDone) << result.err;
   EXPECT_EQ(result.out, R"(# from tvm.script import ir as I
 # from tvm.script import tir as T
@@ -68,11 +55,11 @@ class Module:
         for i in range(16):
             A[i] = T.float32(1)
 )");
-  EXPECT_EQ(RunTool({"show", WriteFile("fill.py", kFill)}).out, result.out);
+  EXPECT_EQ(RunTool({"show", WriteFile("fill.py", testing::kFill)}).out, result.out);
 }
 
 TEST(Command, ShowPrintsJson) {
-  Result result = RunTool({"show", "-", "--format", "json"}, kFill);
+  Result result = RunTool({"show", "-", "--format", "json"}, testing::kFill);
   EXPECT_EQ(result.status, kDone) << result.err;
   EXPECT_THAT(result.out, StartsWith("{\n  \"functions\": [\n"));
   EXPECT_THAT(result.out, HasSubstr("\"node\": \"Store\""));
@@ -88,8 +75,8 @@ TEST(Command, ShowRefuses) {
 }
 
 TEST(Command, EqualComparesUpToNames) {
-  const std::string a = WriteFile("a.py", kFill);
-  std::string text = kFill;
+  const std::string a = WriteFile("a.py", testing::kFill);
+  std::string text = testing::kFill;
   text.replace(text.find("for i"), 5, "for j");
   text.replace(text.find("A[i]"), 4, "A[j]");
   EXPECT_EQ(RunTool({"equal", a, WriteFile("b.py", text)}).status, kDone);
@@ -121,34 +108,34 @@ def main(A: T.Buffer((4, 4), "int32")):
 }
 
 TEST(Compile, WritesWhatTheExtensionSays) {
-  const std::string path = testing::TempDir() + "/fill";
+  const std::string path = ::testing::TempDir() + "/fill";
   for (const char* kind : {".o", ".so", ".ll", ".s"}) {
-    Result result = RunTool({"compile", "-", "-o", path + kind}, kFill);
+    Result result = RunTool({"compile", "-", "-o", path + kind}, testing::kFill);
     EXPECT_EQ(result.status, kDone) << result.err;
     EXPECT_TRUE(std::ifstream(path + kind).good());
   }
   std::ostringstream header;
   header << std::ifstream(path + ".h").rdbuf();
   EXPECT_THAT(header.str(), HasSubstr("int fill(const TwCall* call, TwTensor* const* args, int32_t num_args);"));
-  Result other = RunTool({"compile", "-", "-o", path + ".s", "--target=arm-neoverse-n1"}, kFill);
+  Result other = RunTool({"compile", "-", "-o", path + ".s", "--target=arm-neoverse-n1"}, testing::kFill);
   EXPECT_EQ(other.status, kDone) << other.err;
 }
 
 TEST(Compile, PrintsAfterPasses) {
-  const std::string path = testing::TempDir() + "/fill.o";
-  Result result = RunTool({"compile", "-", "-o", path, "--print-after=flatten_buffers"}, kFill);
+  const std::string path = ::testing::TempDir() + "/fill.o";
+  Result result = RunTool({"compile", "-", "-o", path, "--print-after=flatten_buffers"}, testing::kFill);
   EXPECT_THAT(result.out, StartsWith("# after flatten_buffers\n"));
   EXPECT_THAT(
-      RunTool({"compile", "-", "-o", path, "--print-after=none"}, kFill).err,
+      RunTool({"compile", "-", "-o", path, "--print-after=none"}, testing::kFill).err,
       StartsWith("tilewright compile: --print-after=none: there is no such pass (known are all, keep_values, "));
 }
 
 TEST(Compile, Refuses) {
-  EXPECT_EQ(RunTool({"compile", "-"}, kFill).err,
+  EXPECT_EQ(RunTool({"compile", "-"}, testing::kFill).err,
             "tilewright compile: -o OUT is missing; see tilewright compile --help\n");
-  EXPECT_EQ(RunTool({"compile", "-", "-o", "x.exe"}, kFill).status, kUsage);
-  EXPECT_EQ(RunTool({"compile", "-", "-o", "x.o", "--target=toaster"}, kFill).status, kUsage);
-  Result bound = RunTool({"compile", "-", "-o", testing::TempDir() + "/x.o"}, R"(
+  EXPECT_EQ(RunTool({"compile", "-", "-o", "x.exe"}, testing::kFill).status, kUsage);
+  EXPECT_EQ(RunTool({"compile", "-", "-o", "x.o", "--target=toaster"}, testing::kFill).status, kUsage);
+  Result bound = RunTool({"compile", "-", "-o", ::testing::TempDir() + "/x.o"}, R"(
 @T.prim_func
 def main(A: T.Buffer((16,), "float32")):
     for i in T.thread_binding(16, thread="threadIdx.x"):
@@ -232,18 +219,6 @@ TEST(Schedule, Refuses) {
               HasSubstr("n.py:2:1: error: there is no primitive splt; did you mean split?\nsch.splt(x)\n^\n"));
 }
 
-constexpr char kScale[] = R"(
-@T.prim_func
-def scale(x: T.handle, y: T.handle):
-    n = T.int32()
-    X = T.match_buffer(x, (n,), "float32")
-    Y = T.match_buffer(y, (n,), "float32")
-    for i in range(n):
-        with T.block("Y"):
-            vi = T.axis.spatial(n, i)
-            Y[vi] = X[vi] * T.float32(2)
-)";
-
 TEST(Command, Target) {
   EXPECT_THAT(RunTool({"target", "--target=cuda-sm90"}).out, HasSubstr("shared memory per block: 232448 bytes"));
   EXPECT_EQ(RunTool({"target", "--target=vax"}).status, kUsage);
@@ -252,7 +227,7 @@ TEST(Command, Target) {
 }
 
 TEST(Command, TargetIsWrittenAndTakenAgain) {
-  const std::string path = testing::TempDir() + "/mine.json";
+  const std::string path = ::testing::TempDir() + "/mine.json";
   EXPECT_EQ(RunTool({"target", "--target=x86-znver4", "-o", path}).status, kDone);
   EXPECT_EQ(RunTool({"target", "--target", path}).out, RunTool({"target", "--target=x86-znver4"}).out);
   const Result measured = RunTool({"target", "--calibrate", "-o", path});
@@ -260,7 +235,7 @@ TEST(Command, TargetIsWrittenAndTakenAgain) {
   const Result printed = RunTool({"target", "--target", path});
   EXPECT_THAT(printed.out, StartsWith("name: mine\n")) << printed.err;
   EXPECT_THAT(printed.out, HasSubstr("fma of float32: "));
-  EXPECT_EQ(RunTool({"check", "-", "--target", path}, kScale).status, kDone);
+  EXPECT_EQ(RunTool({"check", "-", "--target", path}, testing::kScale).status, kDone);
   EXPECT_EQ(RunTool({"target", "--calibrate", "--target=x86-znver4"}).status, kUsage);
   EXPECT_EQ(RunTool({"target", "-o", "mine.txt"}).status, kUsage);
   EXPECT_EQ(RunTool({"target", "-o", "/no/folder/mine.json"}).status, kRefused);
@@ -269,10 +244,10 @@ TEST(Command, TargetIsWrittenAndTakenAgain) {
 }
 
 TEST(Command, Check) {
-  Result good = RunTool({"check", "-"}, kScale);
+  Result good = RunTool({"check", "-"}, testing::kScale);
   EXPECT_EQ(good.status, kDone) << good.err;
   EXPECT_EQ(good.out, "scale: proven valid\n");
-  std::string text(kScale);
+  std::string text(testing::kScale);
   text.replace(text.find("T.axis.spatial(n, i)"), 20, "T.axis.spatial(n, i + 1)");
   Result bad = RunTool({"check", "-"}, text);
   EXPECT_EQ(bad.status, kRefused);
@@ -301,123 +276,10 @@ def main(A: T.Buffer((2048,), "float32"), B: T.Buffer((2048,), "float32")):
 TEST(Command, CheckLoadsIntrinsics) {
   const std::string half =
       WriteFile("half.py", "@T.prim_func\ndef x_desc(A: T.Buffer((4,))):\n    A[0] = T.float32(0)\n");
-  Result refused = RunTool({"check", "-", "--intrin=" + half}, kScale);
+  Result refused = RunTool({"check", "-", "--intrin=" + half}, testing::kScale);
   EXPECT_EQ(refused.status, kRefused);
   EXPECT_THAT(refused.err, HasSubstr("x"));
-  EXPECT_EQ(RunTool({"check", "-", "--intrin=/nowhere.py"}, kScale).status, kRefused);
-}
-
-TEST(Command, RunPrintsJson) {
-  Result result = RunTool({"run", "-", "--json", "--compare"}, kFill);
-  EXPECT_EQ(result.status, kDone) << result.err;
-  for (const char* part : {"\"engine\": \"interp\"", "\"dtype\": \"float32\"", "\"name\": \"A\"", "\"sum\": 16.0",
-                           "\"good\": true", "\"max_abs\": 0.0"}) {
-    EXPECT_THAT(result.out, HasSubstr(part));
-  }
-}
-
-TEST(Command, Run) {
-  EXPECT_EQ(RunTool({"run", "-"}, kFill).out, "A: float32[16] sum 16 least 1 largest 1 first 1 1 1 1 1 1\n");
-  Result compared = RunTool({"run", "-", "--engine=llvm", "--dim=n=100", "--compare"}, kScale);
-  EXPECT_EQ(compared.status, kDone) << compared.err;
-  EXPECT_THAT(compared.out, HasSubstr("largest error absolute 0 relative 0"));
-  EXPECT_EQ(RunTool({"run", "-"}, kScale).err, "-: error: the shape of X needs --dim n=NUMBER\n");
-  EXPECT_THAT(RunTool({"run", "-", "--engine=cuda-emulation", "--dim=n=100", "--compare"}, kScale).out,
-              HasSubstr("largest error absolute 0 relative 0"));
-  EXPECT_EQ(RunTool({"run", "-", "--engine=llvm", "--target=cuda-sm80"}, kFill).err,
-            "tilewright run: --engine=llvm does not run code for --target=cuda-sm80; see tilewright run --help\n");
-  EXPECT_EQ(RunTool({"run", "-", "--func=other"}, kFill).err,
-            "tilewright run: --func=other: there is no such function; see tilewright run --help\n");
-  EXPECT_EQ(RunTool({"run", "-", "--engine=abacus"}, kFill).status, kUsage);
-  std::string thrice(kScale);
-  thrice.replace(thrice.find("T.float32(2)"), 12, "T.float32(3)");
-  Result differs = RunTool({"run", "-", "--dim=n=5", "--against", WriteFile("thrice.py", thrice)}, kScale);
-  EXPECT_EQ(differs.status, kRefused);
-  EXPECT_THAT(differs.out, HasSubstr("EXCEEDED"));
-  EXPECT_EQ(RunTool({"run", "-", "--dim=n=2000000000"}, kScale).err,
-            "-: error: X takes 8000000000 bytes; run takes arrays of at most 4294967296\n");
-  EXPECT_EQ(RunTool({"run", "-"}, "@T.prim_func\ndef f(a: T.float32, Y: T.Buffer((1,), \"float32\")):\n    Y[0] = a\n")
-                .status,
-            kDone);
-  EXPECT_EQ(RunTool({"run", "-", "--dim=n=5", "--dim=m=4"}, kScale).err,
-            "tilewright run: --dim m=4: scale has no extent or scalar parameter m; did you mean n? See tilewright run "
-            "--help\n");
-  EXPECT_EQ(RunTool({"run", "-", "--dim=n=5", "--dim=n=4"}, kScale).err,
-            "tilewright run: --dim gives n twice; see tilewright run --help\n");
-  EXPECT_EQ(RunTool({"run", "-"},
-                    "@T.prim_func\ndef f(Y: T.Buffer((2,), \"float32x4\")):\n"
-                    "    Y[0] = T.Broadcast(T.float32(1), 4)\n")
-                .err,
-            "-: error: Y has elements of type float32x4, which run cannot fill\n");
-  for (const char* engine : {"--engine=interp", "--engine=llvm"}) {
-    std::string wider(kScale);
-    for (size_t at; (at = wider.find("(n,)")) != wider.npos;) wider.replace(at, 4, "(n + 1,)");
-    Result other = RunTool({"run", "-", engine, "--dim=n=5", "--against", WriteFile("wider.py", wider)}, kScale);
-    EXPECT_EQ(other.status, kRefused);
-    EXPECT_EQ(other.err, "-: error: the other program has no function with the same parameters\n");
-  }
-}
-
-// Rounding is judged by what an element is made of, so that small wrong results are found.
-TEST(Command, RunComparesByRounding) {
-  const auto scaled = [](const std::string& by) {
-    return "@T.prim_func\ndef main(X: T.Buffer((50,), \"float32\"), Y: T.Buffer((50,), \"float32\")):\n"
-           "    for i in range(50):\n        Y[i] = X[i] * " +
-           by + "\n";
-  };
-  const std::string small = scaled("T.float32(1e-6)"), halved = scaled("T.float32(2e-6) * T.float32(0.5)");
-  const std::string wrong = WriteFile("wrong.py", scaled("T.float32(1.01e-6)"));
-  for (const char* engine : {"--engine=interp", "--engine=llvm"}) {
-    const Result same = RunTool({"run", "-", engine, "--against", WriteFile("halved.py", halved)}, small);
-    EXPECT_EQ(same.status, kDone) << same.out;
-    EXPECT_THAT(same.out, HasSubstr("% of the tolerance"));
-    const Result differs = RunTool({"run", "-", engine, "--against", wrong}, small);
-    EXPECT_EQ(differs.status, kRefused);
-    EXPECT_THAT(differs.out, HasSubstr("tolerance EXCEEDED: element 0 of Y is "));
-    EXPECT_THAT(RunTool({"run", "-", engine, "--json", "--against", wrong}, small).out, HasSubstr("\"failure\""));
-  }
-  // A sum of as many terms as the argument has.
-  const auto sum = [](const std::string& term) {
-    return "@T.prim_func\ndef main(x: T.handle, Y: T.Buffer((1,), \"float32\")):\n    n = T.int32()\n"
-           "    X = T.match_buffer(x, (n,), \"float32\")\n    for i in range(n):\n        with T.block(\"Y\"):\n"
-           "            vi = T.axis.reduce(n, i)\n            with T.init():\n                Y[0] = T.float32(0)\n"
-           "            Y[0] = Y[0] + " +
-           term + "\n";
-  };
-  const Result other_sum = RunTool(
-      {"run", "-", "--dim=n=64", "--against", WriteFile("sum.py", sum("X[vi] * T.float32(1.001)"))}, sum("X[vi]"));
-  EXPECT_EQ(other_sum.status, kRefused) << other_sum.out;
-  // A program without a bound: its outputs' magnitudes count.
-  const Result vector = RunTool({"run", "-", "--compare"},
-                                "@T.prim_func\ndef f(Y: T.Buffer((4,), \"float32\")):\n"
-                                "    Y[0:4] = T.Broadcast(T.float32(1), 4)\n");
-  EXPECT_EQ(vector.status, kDone) << vector.err;
-  EXPECT_THAT(vector.out, HasSubstr("0.0% of the tolerance"));
-}
-
-constexpr char kProduct[] = R"(
-@T.prim_func
-def main(A: T.Buffer((16, 8), "float32"), B: T.Buffer((8, 32), "float32"), C: T.Buffer((16, 32), "float32")):
-    for i, j, k in T.grid(16, 32, 8):
-        with T.block("C"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            with T.init():
-                C[vi, vj] = T.float32(0)
-            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
-)";
-
-TEST(Tune, ListsCandidates) {
-  const Result result = RunTool({"tune", "-", "--target=x86-znver4", "--list-candidates"}, kProduct);
-  EXPECT_EQ(result.status, kDone) << result.err;
-  EXPECT_THAT(result.out,
-              StartsWith("block C over vi, vj; summed over vk\n  sketches: contraction (preferred), plain\n"));
-  EXPECT_THAT(result.out, HasSubstr("vi = vi; vj = vj; vk = vk"));
-  EXPECT_THAT(result.out, HasSubstr("no: "));
-  // What no block can use is said once, and once for each reason.
-  const size_t general = result.out.find("whatever the block:\n");
-  ASSERT_NE(general, std::string::npos);
-  EXPECT_EQ(result.out.find("the target has no "), result.out.find("the target has no ", general));
-  EXPECT_EQ(result.out.find("the target has no neon:"), result.out.rfind("the target has no neon:"));
+  EXPECT_EQ(RunTool({"check", "-", "--intrin=/nowhere.py"}, testing::kScale).status, kRefused);
 }
 
 std::string ReadText(const std::string& path) {
@@ -428,8 +290,8 @@ std::string ReadText(const std::string& path) {
 
 // What starts the kernels stands beside their text, and names the cubin that is made of it.
 TEST(Compile, WritesTheHostPartOfATextForAGpu) {
-  const std::string path = testing::TempDir() + "/fill_on_gpu";
-  const Result result = RunTool({"compile", "-", "--target=cuda-sm90a", "-o", path + ".cu"}, kFill);
+  const std::string path = ::testing::TempDir() + "/fill_on_gpu";
+  const Result result = RunTool({"compile", "-", "--target=cuda-sm90a", "-o", path + ".cu"}, testing::kFill);
   EXPECT_EQ(result.status, kDone) << result.err;
   const std::string host = ReadText(path + "_host.cc");
   EXPECT_THAT(host, HasSubstr("TW_EMBED(tw_image_0, \"fill_on_gpu.cubin\");"));
@@ -440,8 +302,8 @@ TEST(Compile, WritesTheHostPartOfATextForAGpu) {
 
 // The library is there without a GPU, and says what it lacks.
 TEST(Compile, WritesLibrariesForAGpu) {
-  const std::string path = testing::TempDir() + "/fill_library";
-  const Result result = RunTool({"compile", "-", "--target=cuda-sm90a", "-o", path + ".so"}, kFill);
+  const std::string path = ::testing::TempDir() + "/fill_library";
+  const Result result = RunTool({"compile", "-", "--target=cuda-sm90a", "-o", path + ".so"}, testing::kFill);
   if (result.err.find("NVRTC") != std::string::npos) GTEST_SKIP() << result.err;
   ASSERT_EQ(result.status, kDone) << result.err;
   EXPECT_THAT(ReadText(path + ".h"), HasSubstr("int fill(const TwCall* call"));
@@ -464,8 +326,8 @@ TEST(Compile, WritesLibrariesForAGpu) {
     EXPECT_EQ(elements[15], 1.f);
   } else {
     EXPECT_EQ(code, kTwErrorDevice);
-    EXPECT_THAT(message, testing::AnyOf(HasSubstr("no NVIDIA driver"), HasSubstr("no GPU can be used"),
-                                        HasSubstr("does not run code for cuda-sm90a")));
+    EXPECT_THAT(message, ::testing::AnyOf(HasSubstr("no NVIDIA driver"), HasSubstr("no GPU can be used"),
+                                          HasSubstr("does not run code for cuda-sm90a")));
   }
 }
 
@@ -488,7 +350,8 @@ def main(A: T.Buffer((2, 16, 16), "float32"), B: T.Buffer((2, 16, 16), "float32"
     const Result listed = RunTool({"tune", program, "--target=" + target, "--list-candidates"});
     EXPECT_EQ(listed.status, kDone) << listed.err;
     EXPECT_THAT(listed.out, StartsWith("block C over "));
-    const Result compiled = RunTool({"compile", program, "--target=" + target, "-o", testing::TempDir() + "/batch.s"});
+    const Result compiled =
+        RunTool({"compile", program, "--target=" + target, "-o", ::testing::TempDir() + "/batch.s"});
     EXPECT_EQ(compiled.status, gpu ? kRefused : kDone) << compiled.err;
     if (!gpu) EXPECT_EQ(compiled.err, "");
     if (gpu) {
@@ -496,42 +359,6 @@ def main(A: T.Buffer((2, 16, 16), "float32"), B: T.Buffer((2, 16, 16), "float32"
                 program + ": error: code for " + target + " is written as one of .so, .cu, .ptx, .cubin, not as .s\n");
     }
   }
-}
-
-// Each type has its own intrinsics, and zero points are split off.
-TEST(Tune, ListsCandidatesOfQuantizedProducts) {
-  const Result result = RunTool({"tune", "-", "--target=x86-znver4", "--list-candidates"}, R"(
-@T.prim_func
-def main(A: T.Buffer((16, 8), "uint8"), B: T.Buffer((8, 32), "int8"), C: T.Buffer((16, 32), "int32")):
-    for i, j, k in T.grid(16, 32, 8):
-        with T.block("C"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            with T.init():
-                C[vi, vj] = 0
-            C[vi, vj] = C[vi, vj] + (T.Cast("int32", A[vi, vk]) - 128) * (T.Cast("int32", B[vk, vj]) + 1)
-)");
-  EXPECT_EQ(result.status, kDone) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("block C over vi, vj; summed over vk\n"));
-  EXPECT_THAT(result.out, ContainsRegex("dot_u8s8_[^ ]* +vi = vi; vj = vj; vk = vk"));
-}
-
-TEST(Tune, WritesTheProgramAndTheScheduleThatGivesIt) {
-  const std::string program = WriteFile("product.py", kProduct), out = testing::TempDir() + "/tuned.py";
-  const Result tuned = RunTool({"tune", program, "--trials=3", "--seconds=60", "-o", out});
-  ASSERT_EQ(tuned.status, kDone) << tuned.err;
-  EXPECT_THAT(tuned.out, StartsWith("best: "));
-  const std::string replayed = testing::TempDir() + "/replayed.py";
-  ASSERT_EQ(RunTool({"schedule", program, "--script=" + out + ".trace", "-o", replayed}).status, kDone);
-  EXPECT_EQ(RunTool({"equal", out, replayed}).status, kDone);
-}
-
-TEST(Tune, RefusesWrongUsage) {
-  EXPECT_EQ(RunTool({"tune", "-", "--seconds=0"}, kProduct).err,
-            "tilewright tune: --seconds must be a positive number, got 0; see tilewright tune --help\n");
-  EXPECT_EQ(RunTool({"tune", "-", "--trials=x"}, kProduct).status, kUsage);
-  EXPECT_EQ(RunTool({"tune", "-", "--target=none"}, kProduct).status, kUsage);
-  EXPECT_EQ(RunTool({"tune", "-", "--launcher=env", "--cold-cache"}, kProduct).err,
-            "-: error: cold caches are measured on this machine only\n");
 }
 
 }  // namespace
