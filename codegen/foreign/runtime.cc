@@ -14,6 +14,7 @@
 #include "codegen/cuda/emulator/generic.h"
 #include "codegen/foreign/device_print.h"
 #include "codegen/foreign/ptx/atomics.h"
+#include "codegen/foreign/ptx/program.h"
 
 namespace tilewright::foreign {
 namespace {
@@ -71,11 +72,6 @@ unsigned Register(int number) {
   const std::array<const emu::Index*, 4> all = {&view.thread, &view.block, &view.block_dim, &view.grid_dim};
   const emu::Index& index = *all[static_cast<size_t>(number / 3)];
   return number % 3 == 0 ? index.x : number % 3 == 1 ? index.y : index.z;
-}
-
-unsigned LaneOf() {
-  const emu::View& view = *emu::view;
-  return (view.thread.x + view.block_dim.x * (view.thread.y + view.block_dim.y * view.thread.z)) % 32;
 }
 
 uint64_t AtomicOf(void* pointer, int type, int operation, uint64_t operand, uint64_t other) {
@@ -204,7 +200,7 @@ const std::vector<RuntimeFunction>& RuntimeFunctions() {
       Entry(kBlockBarrier, &emu::BlockBarrier),
       Entry(kTrap, &Trap),
       Entry("__tw_register", &Register),
-      Entry("__tw_lane", &LaneOf),
+      Entry("__tw_lane", &ptx::LaneOfThread),
       Entry("__tw_atomic", &AtomicOf),
       Entry("__tw_atomic_add_half", &AtomicAddHalf),
       Entry("__tw_shuffle", &ShuffleOf),

@@ -16,15 +16,13 @@ TW_CUDA thread_block this_thread_block() { return {}; }
 // kSize lanes of a warp, at a multiple of it.
 template <unsigned kSize, class Parent = thread_block>
 struct thread_block_tile {
-  static_assert(kSize <= 32 && (kSize & (kSize - 1)) == 0, "a tile is a part of a warp");
+  static_assert(kSize <= warpSize && (kSize & (kSize - 1)) == 0, "a tile is a part of a warp");
   TW_CUDA static unsigned thread_rank() { return __tw_lane() % kSize; }
   TW_CUDA static constexpr unsigned size() { return kSize; }
   TW_CUDA static constexpr unsigned num_threads() { return kSize; }
   TW_CUDA static unsigned meta_group_rank() { return thread_block::thread_rank() / kSize; }
   TW_CUDA static unsigned meta_group_size() { return (thread_block::size() + kSize - 1) / kSize; }
-  TW_CUDA static unsigned mask() {
-    return (kSize == 32 ? 0xffffffffu : ((1u << (kSize % 32)) - 1)) << (__tw_lane() / kSize * kSize);
-  }
+  TW_CUDA static unsigned mask() { return (0xffffffffu >> (warpSize - kSize)) << (__tw_lane() / kSize * kSize); }
   TW_CUDA static void sync() { __tw_syncwarp(mask()); }
   template <class T>
   TW_CUDA static T shfl(T value, int lane) {

@@ -58,7 +58,7 @@ struct fragment {
   using storage_element_type = element_type;
   static constexpr unsigned kShape =
       Use::kUse | __tw_element<T>::kType << 4 | (unsigned)m << 8 | (unsigned)n << 16 | (unsigned)k << 24;
-  static constexpr int num_elements = (Use::kUse == 0 ? m * k : Use::kUse == 1 ? n * k : m * n) / 32;
+  static constexpr int num_elements = (Use::kUse == 0 ? m * k : Use::kUse == 1 ? n * k : m * n) / warpSize;
   static constexpr int num_storage_elements = num_elements;
   __attribute__((aligned(4))) element_type x[num_elements];
 };

@@ -36,6 +36,9 @@ class Program {
 // `text` as LLVM keeps it, of a statement with this many operands. An error names the instruction that is not known.
 absl::StatusOr<std::unique_ptr<Program>> Parse(std::string_view text, size_t operands);
 
+// The lane of its warp that the thread which runs is.
+unsigned LaneOfThread();
+
 // The instructions that are known, by the words that they begin with.
 std::vector<std::string> KnownInstructions();
 

@@ -18,12 +18,16 @@ constexpr std::array<std::string_view, 27> kSpecial = {
     "lanemask_eq", "lanemask_ge", "lanemask_gt", "cluster_ctarank", "cluster_nctarank",
     "nsmid",       "WARP_SZ"};
 
+constexpr unsigned kLanes = 32;  // warpSize of a foreign program
+
 unsigned LinearThread() {
   const tw::emu::View& view = *tw::emu::view;
   return view.thread.x + view.block_dim.x * (view.thread.y + view.block_dim.y * view.thread.z);
 }
 
 }  // namespace
+
+unsigned LaneOfThread() { return LinearThread() % kLanes; }
 
 int SpecialRegister(std::string_view name) {
   for (size_t i = 0; i < kSpecial.size(); ++i) {
@@ -40,12 +44,12 @@ uint64_t ReadSpecial(int number) {
     return number % 3 == 0 ? index.x : number % 3 == 1 ? index.y : index.z;
   }
   static uint64_t time = 0;
-  const unsigned lane = LinearThread() % 32, below = (1u << lane) - 1;
+  const unsigned lane = LaneOfThread(), below = (1u << lane) - 1;
   switch (number) {
     case 12:
       return lane;
     case 13:
-      return LinearThread() / 32;
+      return LinearThread() / kLanes;
     case 14:
     case 15:
     case 16:
