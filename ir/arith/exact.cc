@@ -31,24 +31,13 @@ std::optional<int64_t> EvaluateExactly(BinaryOp op, int64_t a, int64_t b) {
       return std::min(a, b);
     case BinaryOp::kMax:
       return std::max(a, b);
-    case BinaryOp::kEQ:
-      return a == b;
-    case BinaryOp::kNE:
-      return a != b;
-    case BinaryOp::kLT:
-      return a < b;
-    case BinaryOp::kLE:
-      return a <= b;
-    case BinaryOp::kGT:
-      return a > b;
-    case BinaryOp::kGE:
-      return a >= b;
     case BinaryOp::kAnd:
       return a != 0 && b != 0;
     case BinaryOp::kOr:
       return a != 0 || b != 0;
+    default:
+      return Compare(op, a, b);
   }
-  return std::nullopt;
 }
 
 }  // namespace tilewright::arith

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "ir/arith/context.h"
+#include "ir/arith/exact.h"
 #include "ir/arith/same_expr.h"
 #include "ir/arith/uses.h"
 
@@ -22,23 +23,6 @@ int64_t CommonScale(const Sum& sum) {
 }
 
 int64_t CeilDivInt(int64_t a, int64_t b) { return a == kNegInf ? FloorDivInt(a, b) : -FloorDivInt(-a, b); }
-
-bool FoldComparison(BinaryOp op, auto a, auto b) {
-  switch (op) {
-    case BinaryOp::kEQ:
-      return a == b;
-    case BinaryOp::kNE:
-      return a != b;
-    case BinaryOp::kLT:
-      return a < b;
-    case BinaryOp::kLE:
-      return a <= b;
-    case BinaryOp::kGT:
-      return a > b;
-    default:
-      return a >= b;
-  }
-}
 
 Expr Bool(bool value) { return value ? True() : False(); }
 
@@ -115,17 +99,17 @@ Expr Context::SimplifyComparison(const BinaryNode* op, const Expr& self) {
     const auto *x = dyn_cast<IntImmNode>(a), *y = dyn_cast<IntImmNode>(b);
     if (x != nullptr && y != nullptr) {
       if (dtype.is_uint()) {
-        return Bool(FoldComparison(op->op, static_cast<uint64_t>(x->value), static_cast<uint64_t>(y->value)));
+        return Bool(Compare(op->op, static_cast<uint64_t>(x->value), static_cast<uint64_t>(y->value)));
       }
-      return Bool(FoldComparison(op->op, x->value, y->value));
+      return Bool(Compare(op->op, x->value, y->value));
     }
     const auto *u = dyn_cast<FloatImmNode>(a), *v = dyn_cast<FloatImmNode>(b);
-    if (u != nullptr && v != nullptr) return Bool(FoldComparison(op->op, u->value, v->value));
+    if (u != nullptr && v != nullptr) return Bool(Compare(op->op, u->value, v->value));
     if (dtype.is_integer()) {
-      if (SameExpr(a, b)) return Bool(FoldComparison(op->op, 0, 0));
+      if (SameExpr(a, b)) return Bool(Compare(op->op, 0, 0));
       Bounds l = BoundsOf(a), r = BoundsOf(b);
-      if (l.max != kPosInf && r.min != kNegInf && l.max < r.min) return Bool(FoldComparison(op->op, 0, 1));
-      if (r.max != kPosInf && l.min != kNegInf && r.max < l.min) return Bool(FoldComparison(op->op, 1, 0));
+      if (l.max != kPosInf && r.min != kNegInf && l.max < r.min) return Bool(Compare(op->op, 0, 1));
+      if (r.max != kPosInf && l.min != kNegInf && r.max < l.min) return Bool(Compare(op->op, 1, 0));
     }
   }
   return Rebuild(op, self, a, b);
