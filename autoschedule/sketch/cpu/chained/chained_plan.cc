@@ -3,15 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 #include <set>
 #include <unordered_map>
 #include <utility>
 
+#include "autoschedule/cost/machine_costs.h"
 #include "autoschedule/normalize/split_iterators.h"
 #include "autoschedule/program/block_loops.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
+#include "schedule/layout/hoist_prepack.h"
 
 namespace tilewright {
 namespace {
@@ -40,6 +43,7 @@ class Planner {
   bool StartWithProduct() {
     const auto* store = dyn_cast<StoreNode>(Product().body);
     if (!Product().init || store == nullptr || !IsOwnNest(context_.child) || !FindFactors(*store)) return false;
+    if (store->buffer->dtype != DataType::Float(32)) return false;
     std::vector<int> dimensions;
     for (const Expr& index : store->indices) {
       const int iterator = IteratorOf(Product(), index);
@@ -47,6 +51,14 @@ class Planner {
       dimensions.push_back(iterator);
     }
     return Write(store->buffer, std::move(dimensions));
+  }
+
+  // An element, or one of a narrower type that is converted.
+  static const LoadNode* LoadOf(const Expr& e) {
+    const auto* cast_node = dyn_cast<CastNode>(e);
+    if (cast_node == nullptr) return dyn_cast<LoadNode>(e);
+    const auto* load = dyn_cast<LoadNode>(cast_node->value);
+    return load != nullptr && load->buffer->dtype.is_float() ? load : nullptr;
   }
 
   // The sum is one of products of two elements.
@@ -59,7 +71,7 @@ class Planner {
     };
     const auto* product = dyn_cast<BinaryNode>(is_sum(sum->a) ? sum->b : sum->a);
     if (!(is_sum(sum->a) || is_sum(sum->b)) || product == nullptr || product->op != BinaryOp::kMul) return false;
-    factors_ = {dyn_cast<LoadNode>(product->a), dyn_cast<LoadNode>(product->b)};
+    factors_ = {LoadOf(product->a), LoadOf(product->b)};
     return factors_[0] != nullptr && factors_[1] != nullptr;
   }
   bool Indexes(const LoadNode& load, int iterator) const {
@@ -88,7 +100,6 @@ class Planner {
   }
 
   bool Write(const Buffer& buffer, std::vector<int> dimensions) {
-    if (buffer->dtype != DataType::Float(32)) return false;
     const auto& allocated = context_.scope.block()->alloc_buffers;
     const bool inside = std::ranges::any_of(allocated, [&](const Buffer& b) { return b.same_as(buffer); });
     writes_.push_back({buffer, dimensions, inside});
@@ -110,7 +121,9 @@ class Planner {
       if (iterator < 0 && !AsInt(index)) return false;
       dimensions.push_back(iterator < 0 ? kAlongOther : block.along[static_cast<size_t>(iterator)]);
     }
-    if (block.reduces && !AddReduction(node, block)) return false;
+    const DataType type = store->buffer->dtype;
+    if (!type.is_float() || type.bits() > 32) return false;
+    if (block.reduces && (type.bits() < 32 || !AddReduction(node, block))) return false;
     compared_.push_back(ComparedIn(*store, node, block));
     plan_.blocks.push_back(std::move(block));
     return Write(store->buffer, std::move(dimensions));
@@ -174,26 +187,68 @@ class Planner {
     return true;
   }
 
-  // The last row that one factor alone is indexed by, of a vector of elements at least; keys index the other one.
+  // The last row that one factor alone is indexed by; keys index the other one.
   bool TakesRow() {
     if (Indexes(*factors_[0], plan_.key)) std::swap(factors_[0], factors_[1]);
     if (Indexes(*factors_[0], plan_.key) || !Indexes(*factors_[1], plan_.key)) return false;
     const auto is_row = [&](int iterator) {
       return Indexes(*factors_[0], iterator) && !Indexes(*factors_[1], iterator);
     };
+    const auto extent = [&](int iterator) {
+      return ExtentOf(Product().iter_vars[static_cast<size_t>(iterator)]).value_or(0);
+    };
+    plan_.key_extent = extent(plan_.key);
+    if (plan_.key_extent <= 1) return false;
     const auto last = std::find_if(plan_.rows.rbegin(), plan_.rows.rend(), is_row);
-    if (last == plan_.rows.rend()) return false;
+    if (last == plan_.rows.rend() || extent(*last) < context_.target.lanes(32)) return TakesFewRows();
+    if (IsNarrow()) return false;
+    plan_.row_extent = extent(*last);
     std::rotate(last.base() - 1, last.base(), plan_.rows.end());
     plan_.row_operand = factors_[0]->buffer;
     for (int i = 0; i < static_cast<int>(Product().iter_vars.size()); ++i) {
       if (Indexes(*factors_[0], i)) plan_.operand_iterators.push_back(i);
     }
-    const auto extent = [&](int iterator) {
-      return ExtentOf(Product().iter_vars[static_cast<size_t>(iterator)]).value_or(0);
-    };
-    plan_.row_extent = extent(plan_.row());
-    plan_.key_extent = extent(plan_.key);
-    return plan_.row_extent >= context_.target.lanes(32) && plan_.key_extent > 1;
+    return true;
+  }
+
+  // Whether factors, or what is made of scores, have a type of fewer than 32 bits.
+  bool IsNarrow() const {
+    const auto narrow = [](const Buffer& buffer) { return buffer->dtype.bits() < 32; };
+    return std::ranges::any_of(factors_, [&](const LoadNode* load) { return narrow(load->buffer); }) ||
+           std::ranges::any_of(writes_, [&](const Written& written) { return narrow(written.buffer); });
+  }
+
+  // Rows that read the same keys, where threads have enough other ones, or nothing is worth threads. A constant is
+  // packed ahead of time instead.
+  bool TakesFewRows() {
+    if (!plan_.second || IsConstantParam(FunctionOf(sch_, plan_.product), factors_[1]->buffer)) return false;
+    int64_t tile = 1, others = 1, work = 1;
+    for (const IterVar& iter : Product().iter_vars) work *= ExtentOf(iter).value_or(0);
+    for (const int row : plan_.rows) {
+      const int64_t extent = ExtentOf(Product().iter_vars[static_cast<size_t>(row)]).value_or(0);
+      if (extent == 0) return false;
+      const int64_t elements = Indexes(*factors_[1], row) ? SharingKeys(row, extent) : extent;
+      if (elements == 1 || tile * elements > 2 * context_.target.lanes(32)) {
+        others *= extent;
+        continue;
+      }
+      plan_.few_rows.push_back({row, elements});
+      tile *= elements;
+      others *= extent / elements;
+    }
+    return KeepsCoresBusy(others, context_.target.cores) || !IsWorthThreads(work, context_.target);
+  }
+  // Elements of the iterator that follow each other and read the same keys: four of h in K[h // 4, j, d].
+  int64_t SharingKeys(int iterator, int64_t extent) const {
+    const Var& var = Product().iter_vars[static_cast<size_t>(iterator)].var;
+    int64_t shared = 0;
+    for (const Expr& index : factors_[1]->indices) {
+      if (!UsesVar(index, var)) continue;
+      const auto* division = dyn_cast<BinaryNode>(index);
+      const bool divides = division != nullptr && division->op == BinaryOp::kFloorDiv && division->a.same_as(var);
+      shared = std::gcd(shared, divides ? AsInt(division->b).value_or(1) : 1);
+    }
+    return shared > 0 && extent % shared == 0 ? shared : 1;
   }
 
   bool KeepsScores() {

@@ -31,19 +31,28 @@ struct ChainedBlock {
   int IteratorAlong(int n) const;
 };
 
+// Elements of a row iterator that read the same keys, and follow each other.
+struct FewRows {
+  int iterator = 0;
+  int64_t elements = 1;
+};
+
 struct ChainedPlan {
   BlockRv product;
   Buffer row_operand;                  // the factor that rows index and keys do not
   std::vector<int> operand_iterators;  // of the product: those that index it
   std::vector<int> rows;               // iterators of the product that first reduces keeps, the tiled one last
-  int key = 0;                         // the one that it reduces
-  std::vector<ChainedBlock> blocks;    // behind the product, in the order of the program
-  std::optional<size_t> second;        // of them, the second product
-  int64_t row_extent = 0, key_extent = 0;
-  int score_buffers = 0;  // internal ones along rows and keys, the product's included
-  bool masked = false;    // a comparison of rows and keys decides about scores: blocks of keys may be left out
+  // Those that read the same keys, where no row has as many elements as a vector. There may be none.
+  std::vector<FewRows> few_rows;
+  int key = 0;                             // the one that it reduces
+  std::vector<ChainedBlock> blocks;        // behind the product, in the order of the program
+  std::optional<size_t> second;            // of them, the second product
+  int64_t row_extent = 0, key_extent = 0;  // of the tiled row: 0 where there are few rows
+  int score_buffers = 0;                   // internal ones along rows and keys, the product's included
+  bool masked = false;  // a comparison of rows and keys decides about scores: blocks of keys may be left out
 
   int row() const { return rows.back(); }
+  bool has_few_rows() const { return row_extent == 0; }
 };
 
 // The chain that begins with the block; nothing where there is none, or where its extents, types or outputs are not

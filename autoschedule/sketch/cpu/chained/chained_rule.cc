@@ -9,8 +9,9 @@
 #include "autoschedule/movement/cpu/operand_stages.h"
 #include "autoschedule/movement/cpu/stage_layouts.h"
 #include "autoschedule/program/block_loops.h"
-#include "autoschedule/program/fuse_consumers.h"
+#include "autoschedule/sketch/cpu/chained/chained_steps.h"
 #include "autoschedule/sketch/cpu/chained/chained_tiles.h"
+#include "autoschedule/sketch/cpu/chained/few_rows_rule.h"
 #include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/functor.h"
@@ -18,29 +19,20 @@
 namespace tilewright {
 namespace {
 
-using Done = std::monostate;
-constexpr const char* kName = "chained_rule";
-
-class ChainedSchedule {
+class ChainedSchedule : private ChainedSteps {
  public:
   // `all_keys`: at once.
   ChainedSchedule(Schedule& sch, const ChainedPlan& plan, const Target& target, Choices& choices, bool all_keys)
-      : sch_(sch),
-        plan_(plan),
-        target_(target),
-        choices_(choices),
-        all_keys_(all_keys),
-        lanes_(target.lanes(32)),
-        chain_(plan.blocks) {}
+      : ChainedSteps(sch, plan, target, choices), all_keys_(all_keys) {}
 
   Outcome<Done> Apply() {
-    name_ = RealizeOf(sch_, plan_.product).block->name;
     TW_RETURN_IF_ERROR(ChooseBlocks());
     DivideLate();
     TW_RETURN_IF_ERROR(StageProduct());
     TW_RETURN_IF_ERROR(LayOutScores());
     if (key_block_ > 0) {
       TW_RETURN_IF_ERROR(FollowRunningValues());
+      TW_RETURN_IF_ERROR(LayOutParts(plan_.rows.size()));
     } else {
       TW_RETURN_IF_ERROR(KeepAllKeys());
     }
@@ -50,15 +42,7 @@ class ChainedSchedule {
   }
 
  private:
-  const BlockNode& Node(BlockRv block) const { return *RealizeOf(sch_, block).block; }
-
   // ---- Sizes
-
-  // The sizes that divide the extent.
-  static std::vector<int64_t> Dividing(int64_t extent, std::vector<int64_t> sizes) {
-    std::erase_if(sizes, [&](int64_t size) { return size > extent || extent % size != 0; });
-    return sizes;
-  }
 
   // The preferred one first. Rows that no size divides are one block where they are few; else the last block is not
   // whole.
@@ -76,6 +60,7 @@ class ChainedSchedule {
   Outcome<Done> ChooseBlocks() {
     TW_ASSIGN_OR_RETURN(const Choices::Pick row_block, choices_.Take(sch_, name_ + ".row_block", RowBlocks(), 0));
     row_block_ = row_block.value;
+    tile_rows_ = {{plan_.row(), row_block_}};
     const int64_t bytes = row_block_ * plan_.key_extent * 4 * plan_.score_buffers;
     const bool fits = bytes <= target_.Near().bytes / 2;
     std::vector<int64_t> keys = Dividing(plan_.key_extent, {128, 64, 256});
@@ -90,152 +75,6 @@ class ChainedSchedule {
     TW_ASSIGN_OR_RETURN(const Choices::Pick pass, choices_.Take(sch_, name_ + ".row_vectors", {4, 2, 1, 8}, 0));
     pass_vectors_ = pass.value;
     return Done();
-  }
-
-  // ---- The chain before any loop is shared
-
-  std::optional<BlockRv> Second() const {
-    return second_ ? std::optional<BlockRv>(chain_[*second_].block) : std::nullopt;
-  }
-
-  // Quotients by sums of rows become quotients of the second product's results.
-  void DivideLate() {
-    second_ = plan_.second;
-    if (!second_) return;
-    for (size_t i = 0; i < *second_; ++i) {
-      if (chain_[i].reduces) continue;
-      Schedule attempt = sch_;
-      if (!attempt.ComputeInline(chain_[i].block).ok()) continue;
-      if (!HoistAll(attempt)) continue;
-      sch_ = std::move(attempt);
-    }
-    Schedule attempt = sch_;
-    if (HoistAll(attempt)) sch_ = std::move(attempt);
-    std::erase_if(chain_, [&](const ChainedBlock& block) { return !Exists(sch_, block.block); });
-    const auto second = std::ranges::find_if(
-        chain_, [&](const ChainedBlock& b) { return b.block.index == plan_.blocks[*plan_.second].block.index; });
-    second_ = static_cast<size_t>(second - chain_.begin());
-  }
-  // Whether something was taken out of the second product.
-  bool HoistAll(Schedule& sch) {
-    const BlockRv second = plan_.blocks[*plan_.second].block;
-    const size_t reads = RealizeOf(sch, second).block->reads.size();
-    for (size_t read = 0; read < reads; ++read) {
-      Outcome<BlockRv> scaled = sch.HoistFactor(second, static_cast<int>(read));
-      if (!scaled.ok()) continue;
-      scaled_ = *scaled;
-      return true;
-    }
-    return false;
-  }
-
-  Outcome<Done> StageProduct() {
-    TW_ASSIGN_OR_RETURN(scores_, StageOutput(sch_, plan_.product, "register"));
-    FuseConsumers(sch_, *scores_);
-    std::erase_if(chain_, [&](const ChainedBlock& block) { return !Exists(sch_, block.block); });
-    if (!plan_.second) return Done();
-    const auto second = std::ranges::find_if(
-        chain_, [&](const ChainedBlock& b) { return b.block.index == plan_.blocks[*plan_.second].block.index; });
-    if (second == chain_.end()) return Refusal{kName, "the second product was inlined"};
-    second_ = static_cast<size_t>(second - chain_.begin());
-    return Done();
-  }
-
-  // ---- All keys at once
-
-  // The loops of a block in the order: rows but the last, blocks of the last row's; the rest.
-  struct Split {
-    std::vector<LoopRv> outer, rest;  // outer: shared by all blocks
-  };
-  Outcome<Split> SplitLoops(BlockRv block, const std::vector<int>& along, bool keys) {
-    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch_, block, kName));
-    Split split;
-    std::optional<LoopRv> row;
-    for (size_t r = 0; r < plan_.rows.size(); ++r) {
-      const auto iterator = std::ranges::find(along, plan_.rows[r]);
-      if (iterator == along.end()) return Refusal{kName, "{block0} has no rows", {Node(block).id}};
-      const LoopRv loop = loops[static_cast<size_t>(iterator - along.begin())];
-      if (r + 1 < plan_.rows.size()) {
-        split.outer.push_back(loop);
-        continue;
-      }
-      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch_.Split(loop, {Value(), Value(row_block_)}));
-      split.outer.push_back(parts[0]);
-      row = parts[1];
-    }
-    split.rest.push_back(*row);
-    for (size_t i = 0; i < along.size(); ++i) {
-      if (std::ranges::find(plan_.rows, along[i]) != plan_.rows.end()) continue;
-      if (!keys || along[i] != plan_.key) {
-        split.rest.push_back(loops[i]);
-        continue;
-      }
-      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch_.Split(loops[i], {Value(), Value(key_block_)}));
-      split.outer.push_back(parts[0]);
-      split.rest.push_back(parts[1]);
-    }
-    std::vector<LoopRv> order = split.outer;
-    order.insert(order.end(), split.rest.begin(), split.rest.end());
-    TW_RETURN_IF_ERROR(sch_.Reorder(order));
-    return split;
-  }
-
-  // Iterators of the block that copies the product's result are those of its output, in its order.
-  std::vector<int> AlongScores() const {
-    std::vector<int> along = plan_.rows;
-    along.push_back(plan_.key);
-    std::ranges::sort(along);
-    return along;
-  }
-
-  Outcome<Done> KeepAllKeys() {
-    TW_ASSIGN_OR_RETURN(const Split split, SplitLoops(*scores_, AlongScores(), false));
-    outer_ = split.outer;
-    shared_ = outer_.back();
-    if (second_) {
-      const BlockRv second = chain_[*second_].block;
-      TW_ASSIGN_OR_RETURN(result_, StageOutput(sch_, second, "register"));
-      FuseConsumers(sch_, *result_);
-    }
-    for (const ChainedBlock& block : chain_) {
-      if (!Exists(sch_, block.block)) continue;
-      TW_RETURN_IF_ERROR(sch_.ReverseComputeAt(block.block, shared_));
-      if (!second_ || block.block.index != chain_[*second_].block.index) continue;
-      TW_RETURN_IF_ERROR(sch_.ReverseComputeAt(*result_, shared_));
-      if (scaled_ && Exists(sch_, *scaled_)) TW_RETURN_IF_ERROR(sch_.ReverseComputeAt(*scaled_, shared_));
-    }
-    return Done();
-  }
-
-  // ---- Blocks of keys
-
-  Outcome<Done> FollowRunningValues() {
-    std::vector<LoopRv> loops;
-    std::vector<BlockRv> late, inside;
-    for (const ChainedBlock& block : chain_) {
-      const bool has_keys = block.IteratorAlong(plan_.key) >= 0;
-      if (!has_keys) {
-        late.push_back(block.block);
-        continue;
-      }
-      TW_ASSIGN_OR_RETURN(const Split split, SplitLoops(block.block, block.along, true));
-      loops.push_back(split.outer.back());
-      inside.push_back(block.block);
-      if (loops.size() == 1) outer_.assign(split.outer.begin(), split.outer.end() - 1);
-    }
-    if (loops.size() > 1) {
-      TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> parts, sch_.RescaleReduction(loops));
-      parts_ = parts;
-    }
-    if (scaled_) late.insert(late.begin(), *scaled_);
-    shared_ = loops[0];
-    if (second_) {
-      result_ = chain_[*second_].block;
-      product_part_ = parts_.empty() ? std::nullopt : std::optional<BlockRv>(parts_.back());
-    }
-    TW_RETURN_IF_ERROR(sch_.ComputeAt(*scores_, shared_));
-    for (const BlockRv& block : late) TW_RETURN_IF_ERROR(sch_.ReverseComputeAt(block, outer_.back()));
-    return LayOutParts(plan_.rows.size());
   }
 
   // ---- Layouts
@@ -304,12 +143,6 @@ class ChainedSchedule {
     return Done();
   }
 
-  bool IsTile(BlockRv block) const {
-    const uint32_t id = Node(block).id;
-    const auto is = [&](const std::optional<BlockRv>& b) { return b && Exists(sch_, *b) && Node(*b).id == id; };
-    return is(result_) || is(product_part_) || is(Second());
-  }
-
   // ---- What is computed of the scores
 
   Outcome<Done> WriteBlocks() {
@@ -319,21 +152,6 @@ class ChainedSchedule {
       TW_RETURN_IF_ERROR(WriteByVectors(block));
     }
     return second_ ? WriteSecondTiles() : Outcome<Done>(Done());
-  }
-
-  // The loops of a block inside of the shared ones.
-  Outcome<std::vector<LoopRv>> OwnLoops(BlockRv block) {
-    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch_.GetLoops(block));
-    const auto outside = [&](const LoopRv& loop) {
-      const uint32_t id = LoopOf(sch_, loop).id;
-      return LoopOf(sch_, shared_).id == id ||
-             std::ranges::any_of(outer_, [&](const LoopRv& outer) { return LoopOf(sch_, outer).id == id; });
-    };
-    std::vector<LoopRv> own;
-    for (const LoopRv& loop : loops) {
-      if (!outside(loop)) own.push_back(loop);
-    }
-    return own;
   }
 
   Outcome<Done> WriteByVectors(BlockRv block) {
@@ -362,41 +180,7 @@ class ChainedSchedule {
     return sch_.Vectorize(parts.back());
   }
 
-  // Whether the shared loop itself carries the block's reduction.
-  bool IsCombining(BlockRv block) const {
-    const BlockRealizeNode& realize = RealizeOf(sch_, block);
-    for (size_t i = 0; i < realize.bindings.size(); ++i) {
-      const bool reduces = realize.block->iter_vars[i].kind == IterKind::kReduce;
-      if (reduces && UsesVar(realize.bindings[i], LoopOf(sch_, shared_).var)) return true;
-    }
-    return false;
-  }
-
   // ---- Tiles
-
-  // The greatest divisor of the extent that is at most `most`, where it is at least half of it. Else `most`: the last
-  // tile is not whole.
-  static int64_t PreferredTile(int64_t extent, int64_t most) {
-    if (extent <= most) return extent;
-    int64_t best = 1;
-    for (int64_t d = 2; d <= most; ++d) {
-      if (extent % d == 0) best = d;
-    }
-    return 2 * best >= most ? best : most;
-  }
-  // Elements that are broadcast in a tile: what registers hold beside the vectors that are loaded.
-  int64_t MostBroadcast(int64_t vectors) const {
-    return std::max<int64_t>(1, (target_.cpu_part().vector_registers - vectors - 1) / vectors);
-  }
-
-  Outcome<int64_t> TileOf(const std::string& name, int64_t extent, int64_t most) {
-    std::vector<int64_t> sizes = {PreferredTile(extent, most)};
-    for (int64_t size : {8, 6, 4, 12, 2, 1}) {
-      if (size <= std::min(most, extent) && size != sizes[0]) sizes.push_back(size);
-    }
-    TW_ASSIGN_OR_RETURN(const Choices::Pick pick, choices_.Take(sch_, name_ + name, sizes, 0));
-    return pick.value;
-  }
 
   Outcome<Done> WriteFirstTiles() {
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, OwnLoops(*scores_));
@@ -418,7 +202,7 @@ class ChainedSchedule {
   }
 
   Outcome<Done> WriteSecondTiles() {
-    const BlockRv sum = product_part_ ? *product_part_ : chain_[*second_].block;
+    const BlockRv sum = SecondSum();
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, OwnLoops(*result_));
     const std::optional<size_t> last = LoopAlongLast(sch_, *result_, loops);
     if (!last || loops.size() < 2)
@@ -429,8 +213,7 @@ class ChainedSchedule {
     TW_ASSIGN_OR_RETURN(const int64_t tile_rows,
                         TileOf(".tile_rows", row_block_, MostBroadcast((width + lanes_ - 1) / lanes_)));
     TW_ASSIGN_OR_RETURN(const SumTile tile, MakeSumTile(sch_, loops[*row], loops[*last], tile_rows, width));
-    const size_t column_iterator = static_cast<size_t>(SecondIterator(kAlongOther)) + (product_part_ ? 1 : 0);
-    const Var column = Node(sum).iter_vars[column_iterator].var;
+    const Var column = SecondColumn();
     TW_RETURN_IF_ERROR(sch_.ComputeAt(sum, tile.place));
     if (product_part_) TW_RETURN_IF_ERROR(sch_.SetScope(sum, 0, "register"));
     TW_RETURN_IF_ERROR(sch_.Unroll(tile.broadcast));
@@ -438,55 +221,21 @@ class ChainedSchedule {
     return WriteSum(sch_, sum, tile.place, column);
   }
 
-  // The last iterator of the second product along that.
-  int SecondIterator(int along) const {
-    const std::vector<int>& all = plan_.blocks[*plan_.second].along;
-    int found = -1;
-    for (size_t i = 0; i < all.size(); ++i) {
-      if (all[i] == along) found = static_cast<int>(i);
-    }
-    return found;
-  }
-  // The iterator of the block that copies or combines its sums: the spatial ones in their order, at last.
-  size_t ResultIterator(int along) const {
-    const std::vector<int>& all = plan_.blocks[*plan_.second].along;
-    size_t place = Node(*result_).iter_vars.size() - (all.size() - 1);
-    for (int i = 0; i < SecondIterator(along); ++i) place += all[static_cast<size_t>(i)] == plan_.key ? 0 : 1;
-    return place;
-  }
-  Outcome<Done> RunInParallel() {
-    TW_ASSIGN_OR_RETURN(const LoopRv fused, FuseFirst(sch_, outer_, outer_.size()));
-    return sch_.Parallel(fused);
-  }
-
-  Schedule& sch_;
-  const ChainedPlan& plan_;
-  const Target& target_;
-  Choices& choices_;
   const bool all_keys_;
-  const int64_t lanes_;
-  std::string name_;
-  std::vector<ChainedBlock> chain_;
-  std::optional<size_t> second_;  // of them
-  int64_t row_block_ = 0, key_block_ = 0, tile_vectors_ = 1, pass_vectors_ = 1;
-  std::optional<BlockRv> scores_;  // copies sums of the product
-  std::optional<BlockRv> scaled_;  // what divides late
-  std::optional<BlockRv> result_;  // copies, or combines, sums of the second product
-  std::optional<BlockRv> product_part_;
-  std::vector<BlockRv> parts_;
-  std::vector<LoopRv> outer_;  // loops over rows and their blocks
-  LoopRv shared_;              // the innermost loop that all blocks share
+  int64_t row_block_ = 0, tile_vectors_ = 1, pass_vectors_ = 1;
 };
 
 }  // namespace
 
-Outcome<Done> ScheduleChained(Schedule& sch, const ChainedPlan& plan, const Target& target, Choices& choices) {
+Outcome<std::monostate> ScheduleChained(Schedule& sch, const ChainedPlan& plan, const Target& target,
+                                        Choices& choices) {
+  if (plan.has_few_rows()) return ScheduleFewRows(sch, plan, target, choices);
   Schedule attempt = sch;
   Choices taken = choices;
   if (ChainedSchedule(attempt, plan, target, taken, false).Apply().ok()) {
     sch = std::move(attempt);
     choices = std::move(taken);
-    return Done();
+    return std::monostate();
   }
   return ChainedSchedule(sch, plan, target, choices, true).Apply();
 }

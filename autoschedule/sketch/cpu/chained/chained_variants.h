@@ -21,6 +21,8 @@ struct ChainedVariant {
   std::string bias = "";      // a parameter
   bool by_tokens = false;     // heads of parameters and of the result are behind tokens: blocks move them
   bool batch_of_one = false;  // the result has a dimension of one in front
+  // The type of queries, keys and values, to which weights are rounded.
+  std::string type = "float32";
 };
 
 // A block that moves elements: `to` of iterators a, b and c within the extents is `from`.
@@ -46,6 +48,27 @@ inline std::string ByTokens(std::string text) {
                                                    Moved("K[va, vb, vc]", "KT[vc, va, vb]", "KHEADS, DEPTH, KEYS") +
                                                    Moved("V[va, vb, vc]", "VT[vb, va, vc]", "KHEADS, KEYS, WIDTH"));
   return text + Moved("OT[va, vb, vc]", "O[vb, va, vc]", "ROWS, HEADS, WIDTH");
+}
+
+// The program with queries, keys and values in a narrower type, to which weights are rounded.
+inline std::string InType(const std::string& type, const std::string& text) {
+  const std::string narrow = "T.Cast(\"" + type + "\", ", wide = "T.Cast(\"float32\", ";
+  const std::string query = "Q[vh, vi, vd]", key = "K[vh // GROUP, vj, vd]", value = "V[vh // GROUP, vj, vd]";
+  const auto element = [](const std::string& dtype, const std::string& shape) {
+    return "((" + shape + "), \"" + dtype + "\")";
+  };
+  const auto params = [&](const std::string& dtype) {
+    return "Q: T.Buffer" + element(dtype, "HEADS, ROWS, DEPTH") + ", K: T.Buffer" +
+           element(dtype, "KHEADS, KEYS, DEPTH") + ", V: T.Buffer" + element(dtype, "KHEADS, KEYS, WIDTH");
+  };
+  const std::string weights = "W = T.alloc_buffer";
+  return absl::StrReplaceAll(
+      text, {{query + " * " + key, wide + query + ") * " + wide + key + ")"},
+             {"E[vh, vi, vj] * " + value, wide + narrow + "E[vh, vi, vj])) * " + wide + value + ")"},
+             {"E[vh, vi, vj] / S[vh, vi]", narrow + "E[vh, vi, vj] / S[vh, vi])"},
+             {"W[vh, vi, vj] * " + value, wide + "W[vh, vi, vj]) * " + wide + value + ")"},
+             {weights + element("float32", "HEADS, ROWS, KEYS"), weights + element(type, "HEADS, ROWS, KEYS")},
+             {params("float32"), params(type)}});
 }
 
 // P = Q K, X = score, M = max X, E = exp(X - M), S = sum E, O = sum of E / S times V.
@@ -120,6 +143,7 @@ def main(Q: T.Buffer((HEADS, ROWS, DEPTH), "float32"), K: T.Buffer((KHEADS, KEYS
     text = absl::StrReplaceAll(
         text, {{"O: T.Buffer((HEADS", "O: T.Buffer((1, HEADS"}, {"O[vh, vi, vd]", "O[0, vh, vi, vd]"}});
   }
+  if (v.type != "float32") text = InType(v.type, text);
   if (v.by_tokens) text = ByTokens(std::move(text));
   const auto number = [](int64_t n) { return std::to_string(n); };
   return absl::StrReplaceAll(

@@ -1,0 +1,105 @@
+// What schedules of chains (autoschedule/sketch/cpu/chained/chained_plan.h) have in common: divisions behind the second
+// product, and all blocks in one loop over blocks of rows, of keys too perhaps.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "autoschedule/program/choices.h"
+#include "autoschedule/sketch/cpu/chained/chained_plan.h"
+#include "schedule/recorder/schedule.h"
+#include "target/target.h"
+
+namespace tilewright {
+
+class ChainedSteps {
+ protected:
+  using Done = std::monostate;
+  static constexpr const char* kName = "chained_rule";
+
+  ChainedSteps(Schedule& sch, const ChainedPlan& plan, const Target& target, Choices& choices);
+
+  const BlockNode& Node(BlockRv block) const;
+
+  // ---- Sizes
+
+  // The sizes that divide the extent.
+  static std::vector<int64_t> Dividing(int64_t extent, std::vector<int64_t> sizes);
+  // Chooses elements that a tile broadcasts, `most` at most.
+  Outcome<int64_t> TileOf(const std::string& name, int64_t extent, int64_t most);
+  // What registers hold beside the vectors that are loaded.
+  int64_t MostBroadcast(int64_t vectors) const;
+
+  // ---- The chain before any loop is shared
+
+  std::optional<BlockRv> Second() const;
+  // Quotients by sums of rows become quotients of the second product's results.
+  void DivideLate();
+  // What the second product rounds, or computes otherwise of the scores, becomes a block before it.
+  Outcome<Done> StageWeights();
+  // Sums of the product are kept in registers; `scores_` copies them.
+  Outcome<Done> StageProduct();
+  // Iterators of the block that copies the product's result are those of its output, in its order.
+  std::vector<int> AlongScores() const;
+
+  // ---- Shared loops
+
+  // All blocks into the loop over blocks of rows.
+  Outcome<Done> KeepAllKeys();
+  // All blocks into the loop over blocks of keys, `key_block_` each.
+  Outcome<Done> FollowRunningValues();
+  // The loops of a block inside of the shared ones.
+  Outcome<std::vector<LoopRv>> OwnLoops(BlockRv block);
+  // Whether the shared loop itself carries the block's reduction.
+  bool IsCombining(BlockRv block) const;
+  // Whether the block computes, copies or combines sums of the second product.
+  bool IsTile(BlockRv block) const;
+  // The sum of a tile of the second product, and the iterator of its columns.
+  BlockRv SecondSum() const;
+  Var SecondColumn() const;
+  // The iterator of the block that copies or combines its sums: the spatial ones in their order, at last.
+  size_t ResultIterator(int along) const;
+  Outcome<Done> RunInParallel();
+
+  // A row iterator of which so many elements are a tile's.
+  struct TileRow {
+    int iterator = 0;
+    int64_t elements = 1;
+  };
+
+  Schedule& sch_;
+  const ChainedPlan& plan_;
+  const Target& target_;
+  Choices& choices_;
+  const int64_t lanes_;
+  std::string name_;
+  std::vector<ChainedBlock> chain_;
+  std::optional<size_t> second_;  // of them
+  std::vector<TileRow> tile_rows_;
+  int64_t key_block_ = 0;
+  std::optional<BlockRv> scores_;  // copies sums of the product
+  std::optional<BlockRv> scaled_;  // what divides late
+  std::optional<BlockRv> result_;  // copies, or combines, sums of the second product
+  std::optional<BlockRv> product_part_;
+  std::vector<LoopRv> outer_;  // loops over rows and their blocks
+  LoopRv shared_;              // the innermost loop that all blocks share
+
+ private:
+  bool HoistAll(Schedule& sch);
+  // Finds the second product among the blocks that are left.
+  void FindSecond();
+  int64_t TileElements(int iterator) const;
+  // The loops of a block in the order: rows but those of a tile, blocks of keys; the rest.
+  struct SplitLoops {
+    std::vector<LoopRv> outer, rest;  // outer: shared by all blocks
+  };
+  Outcome<SplitLoops> Divide(BlockRv block, const std::vector<int>& along, bool keys);
+  // The last iterator of the second product along that.
+  int SecondIterator(int along) const;
+};
+
+}  // namespace tilewright
