@@ -214,8 +214,8 @@ class Matcher {
     return std::nullopt;
   }
 
-  // The condition in terms of `old` and `fresh` when it says that the old key is greater (less, without `greater`), ties
-  // aside; else null.
+  // The condition in terms of `old` and `fresh` when it says that the old key is greater (less, without `greater`),
+  // ties aside; else null.
   Expr Decision(const Expr& condition, bool greater, size_t key, size_t follower) {
     const auto direct = FindComparison(condition, key);
     if (direct && (greater ? IsGreater(direct->op) : IsLess(direct->op))) {
