@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "codegen/lower/common/split_constant.h"
+#include "codegen/lower/cpu/store_runs.h"
 #include "ir/arith/linear.h"
-#include "ir/builtin.h"
 #include "ir/changes/may_change.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
@@ -32,17 +32,14 @@ struct Loads {
 
 bool SameRest(const Expr& a, const Expr& b) { return a && b ? StructuralEqual(a, b) : !a && !b; }
 
-// The loads of whole vectors that a value makes whatever its conditions are, and whether it only reads memory.
-class ValueReader : public Visitor {
+class VectorFinder : public UnguardedLoads {
  public:
-  ValueReader(int bits, std::map<const VarNode*, std::vector<Loads>>& loads) : bits_(bits), loads_(loads) {}
-  bool only_reads() const { return only_reads_; }
+  VectorFinder(int bits, std::map<const VarNode*, std::vector<Loads>>& loads) : bits_(bits), loads_(loads) {}
 
  protected:
-  void VisitLoad(const LoadNode* op) override {
-    Visitor::VisitLoad(op);
+  void AddLoad(const LoadNode* op) override {
     const auto* ramp = op->indices.size() == 1 ? dyn_cast<RampNode>(op->indices[0]) : nullptr;
-    if (guards_ > 0 || op->predicate || ramp == nullptr || !IsInt(ramp->stride, 1)) return;
+    if (op->predicate || ramp == nullptr || !IsInt(ramp->stride, 1)) return;
     if (op->dtype().bits() < kLeastElementBits || op->dtype().bits() * op->dtype().lanes() != bits_) return;
     const auto [rest, offset] = SplitConstant(ramp->base);
     std::vector<Loads>& of_buffer = loads_[op->buffer->data.get()];
@@ -54,31 +51,10 @@ class ValueReader : public Visitor {
     }
     of_buffer.push_back({rest, {{offset, {op}}}});
   }
-  void VisitBinary(const BinaryNode* op) override {
-    Visit(op->a);
-    const bool may_skip = op->op == BinaryOp::kAnd || op->op == BinaryOp::kOr;
-    guards_ += may_skip ? 1 : 0;
-    Visit(op->b);
-    guards_ -= may_skip ? 1 : 0;
-  }
-  // What a variable stands for is not known outside of it.
-  void VisitLet(const LetNode* op) override {
-    ++guards_;
-    Visitor::VisitLet(op);
-    --guards_;
-  }
-  void VisitCall(const CallNode* op) override {
-    only_reads_ &= EffectOf(op->op) != CallEffect::kOpaque;
-    guards_ += op->op == kIfThenElse ? 1 : 0;
-    Visitor::VisitCall(op);
-    guards_ -= op->op == kIfThenElse ? 1 : 0;
-  }
 
  private:
   const int bits_;
   std::map<const VarNode*, std::vector<Loads>>& loads_;
-  int guards_ = 0;
-  bool only_reads_ = true;
 };
 
 using Replacements = std::map<const ExprNode*, Expr>;
@@ -176,39 +152,16 @@ void StoreLate(std::vector<Stmt>& run) {
   run = {row};
 }
 
-class Shuffler : public StmtMutator {
+class Shuffler : public StoreRunMutator {
  public:
   explicit Shuffler(int bits) : bits_(bits) {}
 
  protected:
-  Stmt MutateSeq(const SeqNode* op, const Stmt& self) override {
-    std::vector<Stmt> done, run;
-    bool changed = false;
-    const auto end_run = [&] {
-      changed |= Shuffle(run);
-      done.insert(done.end(), run.begin(), run.end());
-      run.clear();
-    };
-    for (const Stmt& s : op->stmts) {
-      if (dyn_cast<StoreNode>(s) != nullptr) {
-        run.push_back(s);
-      } else {
-        end_run();
-        done.push_back(Mutate(s));
-        changed |= !done.back().same_as(s);
-      }
-    }
-    end_run();
-    return changed ? Sequence(std::move(done)) : self;
-  }
-
- private:
-  // `run` are stores, one after the other. Whether something changed.
-  bool Shuffle(std::vector<Stmt>& run) const {
+  bool ChangeRun(std::vector<Stmt>& run) override {
     std::map<const VarNode*, std::vector<Loads>> loads;
-    ValueReader reader(bits_, loads);
-    for (const Stmt& s : run) reader.Visit(cast<StoreNode>(s)->value);
-    if (!reader.only_reads()) return false;
+    VectorFinder finder(bits_, loads);
+    for (const Stmt& s : run) finder.Visit(cast<StoreNode>(s)->value);
+    if (!finder.only_reads()) return false;
     for (const Stmt& s : run) loads.erase(cast<StoreNode>(s)->buffer->data.get());
     Replacements replacements;
     const Stmt whole = Sequence(run);
@@ -224,6 +177,7 @@ class Shuffler : public StmtMutator {
     return true;
   }
 
+ private:
   const int bits_;
 };
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "codegen/lower/common/split_constant.h"
+#include "codegen/lower/cpu/store_runs.h"
 #include "codegen/lower/cpu/vector_lanes.h"
 #include "ir/arith/analyzer.h"
-#include "ir/builtin.h"
 #include "ir/changes/may_change.h"
 #include "ir/functor.h"
 #include "ir/lane_runs.h"
@@ -33,17 +33,14 @@ struct Columns {
 
 bool Same(const Expr& a, const Expr& b) { return a && b ? StructuralEqual(a, b) : !a && !b; }
 
-// The loads of columns that a value makes whatever its conditions are, and whether it only reads memory.
-class ColumnFinder : public Visitor {
+class ColumnFinder : public UnguardedLoads {
  public:
   std::vector<Columns>& columns() { return columns_; }
-  bool only_reads() const { return only_reads_; }
 
  protected:
-  void VisitLoad(const LoadNode* op) override {
-    Visitor::VisitLoad(op);
+  void AddLoad(const LoadNode* op) override {
     const auto* ramp = op->indices.size() == 1 ? dyn_cast<RampNode>(op->indices[0]) : nullptr;
-    if (guards_ > 0 || ramp == nullptr || IsInt(ramp->stride, 1)) return;
+    if (ramp == nullptr || IsInt(ramp->stride, 1)) return;
     if (!op->buffer->dtype.is_scalar() || op->buffer->scope.kind() == MemoryKind::kRegister) return;
     int64_t rows = op->dtype().lanes();
     if (op->predicate) {
@@ -63,30 +60,9 @@ class ColumnFinder : public Visitor {
     }
     columns_.push_back({op, rest, ramp->stride, rows, {{offset, {op}}}});
   }
-  void VisitBinary(const BinaryNode* op) override {
-    Visit(op->a);
-    const bool may_skip = op->op == BinaryOp::kAnd || op->op == BinaryOp::kOr;
-    guards_ += may_skip ? 1 : 0;
-    Visit(op->b);
-    guards_ -= may_skip ? 1 : 0;
-  }
-  // What a variable stands for is not known outside of it.
-  void VisitLet(const LetNode* op) override {
-    ++guards_;
-    Visitor::VisitLet(op);
-    --guards_;
-  }
-  void VisitCall(const CallNode* op) override {
-    only_reads_ &= EffectOf(op->op) != CallEffect::kOpaque;
-    guards_ += op->op == kIfThenElse ? 1 : 0;
-    Visitor::VisitCall(op);
-    guards_ -= op->op == kIfThenElse ? 1 : 0;
-  }
 
  private:
   std::vector<Columns> columns_;
-  int guards_ = 0;
-  bool only_reads_ = true;
 };
 
 // Columns that one transposition makes: the variables to define, in their order, the last of which are the columns.
@@ -247,32 +223,9 @@ class Replacer : public Mutator {
   std::vector<size_t>& used_;
 };
 
-class RunTransposer : public StmtMutator {
+class RunTransposer : public StoreRunMutator {
  protected:
-  Stmt MutateSeq(const SeqNode* op, const Stmt& self) override {
-    std::vector<Stmt> done, run;
-    bool changed = false;
-    const auto end_run = [&] {
-      changed |= TransposeRun(run);
-      done.insert(done.end(), run.begin(), run.end());
-      run.clear();
-    };
-    for (const Stmt& s : op->stmts) {
-      if (isa<StoreNode>(s)) {
-        run.push_back(s);
-      } else {
-        end_run();
-        done.push_back(Mutate(s));
-        changed |= !done.back().same_as(s);
-      }
-    }
-    end_run();
-    return changed ? Sequence(std::move(done)) : self;
-  }
-
- private:
-  // `run` are stores, one after the other. Whether something changed.
-  static bool TransposeRun(std::vector<Stmt>& run) {
+  bool ChangeRun(std::vector<Stmt>& run) override {
     ColumnFinder finder;
     for (const Stmt& s : run) finder.Visit(cast<StoreNode>(s)->value);
     if (finder.columns().empty() || !finder.only_reads()) return false;
@@ -287,6 +240,7 @@ class RunTransposer : public StmtMutator {
     return true;
   }
 
+ private:
   // Tiles are defined right before the first store that uses them.
   static Stmt DefineWhereUsed(const std::vector<Stmt>& run, std::vector<Tile>& tiles,
                               const std::map<const ExprNode*, Replacement>& replacements) {
