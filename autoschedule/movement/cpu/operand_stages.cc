@@ -8,6 +8,7 @@
 #include "autoschedule/normalize/inline_rule.h"
 #include "autoschedule/normalize/split_iterators.h"
 #include "autoschedule/program/access_strides.h"
+#include "autoschedule/program/attempt.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/computed_places.h"
 #include "autoschedule/program/value_growth.h"
@@ -29,16 +30,13 @@ bool TransposeByTiles(Schedule& sch, const std::vector<LoopRv>& loops, LoopRv al
     if (ExtentOf(sch, along).value_or(1) % tile.depth != 0) continue;
     for (const LoopRv& across : loops) {
       if (across.index == along.index || ExtentOf(sch, across).value_or(1) % tile.rows != 0) continue;
-      Schedule attempt = sch;
-      const auto apply = [&]() -> Outcome<std::monostate> {
+      const auto apply = [&](Schedule& attempt) -> Outcome<std::monostate> {
         TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> rows, attempt.Split(across, {Value(), Value(tile.rows)}));
         TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> columns, attempt.Split(along, {Value(), Value(tile.depth)}));
         TW_RETURN_IF_ERROR(attempt.Reorder({rows[0], columns[0], rows[1], columns[1]}));
         return attempt.Tensorize(rows[1], tile.name);
       };
-      if (!apply().ok()) continue;
-      sch = std::move(attempt);
-      return true;
+      if (Attempt(sch, apply)) return true;
     }
   }
   return false;
@@ -63,17 +61,13 @@ bool InterleaveGroups(Schedule& sch, BlockRv stage, const std::vector<LoopRv>& l
              UsesVar(store->indices.back(), block->iter_vars[i].var);
     });
     if (!groups) continue;
-    Schedule attempt = sch;
-    const auto apply = [&]() -> Outcome<std::monostate> {
+    return Attempt(sch, [&](Schedule& attempt) -> Outcome<std::monostate> {
       TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> rows, attempt.Split(depth, {Value(), Value(group)}));
       TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, attempt.Split(along, {Value(), Value(columns)}));
       TW_RETURN_IF_ERROR(attempt.Reorder({rows[0], parts[0], parts[1], rows[1]}));
       TW_ASSIGN_OR_RETURN(const LoopRv vector, attempt.Fuse({parts[1], rows[1]}));
       return attempt.Vectorize(vector);
-    };
-    if (!apply().ok()) return false;
-    sch = std::move(attempt);
-    return true;
+    });
   }
   return false;
 }
@@ -161,10 +155,9 @@ bool PackComputedPlaces(Schedule& sch, BlockRv stage, const std::vector<LoopRv>&
   if (!vector) return false;
   order.insert(order.end(), inside.begin(), inside.end());
   order.push_back(*vector);
-  Schedule attempt = sch;
-  if ((order.size() > 1 && !attempt.Reorder(order).ok()) || !attempt.Vectorize(*vector).ok()) return false;
-  sch = std::move(attempt);
-  return true;
+  return Attempt(sch, [&](Schedule& attempt) {
+    return (order.size() == 1 || attempt.Reorder(order).ok()) && attempt.Vectorize(*vector).ok();
+  });
 }
 
 // Lets the nested loops of a stage bring a panel into its layout: by tiles, groups or vectors, whichever there are.
@@ -336,23 +329,17 @@ void SplitIntoPieces(Schedule& sch, BlockRv copy) {
     return true;
   });
   for (const int64_t divisor : divisors) {
-    Schedule attempt = sch;
-    if (!SplitIterator(attempt, copy, last, divisor)) continue;
-    if (!StoresAlong(*RealizeOf(attempt, copy).block, last + 1)) continue;
-    sch = std::move(attempt);
-    return;
+    const auto split = [&](Schedule& attempt) {
+      return SplitIterator(attempt, copy, last, divisor) && StoresAlong(*RealizeOf(attempt, copy).block, last + 1);
+    };
+    if (Attempt(sch, split)) return;
   }
 }
 
 Outcome<std::monostate> PackInLoop(Schedule& sch, BlockRv stage, LoopRv panel_loop, const Target& target) {
   const Block copied = RealizeOf(sch, stage).block;
-  if (IsPadded(*copied) && LiesAcross(*copied, target)) {
-    Schedule attempt = sch;
-    if (PackPadded(attempt, stage, panel_loop, target).ok()) {
-      sch = std::move(attempt);
-      return std::monostate();
-    }
-  }
+  const auto pack_padded = [&](Schedule& attempt) { return PackPadded(attempt, stage, panel_loop, target); };
+  if (IsPadded(*copied) && LiesAcross(*copied, target) && Attempt(sch, pack_padded)) return std::monostate();
   TW_RETURN_IF_ERROR(sch.ComputeAt(stage, panel_loop));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch, stage, panel_loop));
   return PackPanel(sch, stage, loops, target);
@@ -393,13 +380,10 @@ Outcome<std::monostate> PackRows(Schedule& sch, BlockRv stage, const LoopRv* loo
 }
 
 Outcome<std::monostate> PackAhead(Schedule& sch, BlockRv stage, const Target& target, int64_t many_reads) {
-  if (ReadsOf(sch, stage) >= many_reads) {
-    Schedule attempt = sch;
-    if (PackPanelsInParallel(attempt, stage, target).ok() && attempt.HoistPrepack(stage).ok()) {
-      sch = std::move(attempt);
-      return std::monostate();
-    }
-  }
+  const auto in_parallel = [&](Schedule& attempt) {
+    return PackPanelsInParallel(attempt, stage, target).ok() && attempt.HoistPrepack(stage).ok();
+  };
+  if (ReadsOf(sch, stage) >= many_reads && Attempt(sch, in_parallel)) return std::monostate();
   return sch.HoistPrepack(stage);
 }
 

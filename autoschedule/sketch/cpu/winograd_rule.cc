@@ -8,6 +8,7 @@
 #include "autoschedule/movement/cpu/operand_stages.h"
 #include "autoschedule/normalize/split_iterators.h"
 #include "autoschedule/program/access_strides.h"
+#include "autoschedule/program/attempt.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/contraction.h"
 #include "autoschedule/program/fuse_consumers.h"
@@ -200,8 +201,7 @@ class WinogradSchedule {
   // All stages in one loop, where the contraction's outermost has the iterations of tile rows; nothing is changed
   // otherwise.
   void RunTogether() {
-    Schedule attempt = sch_;
-    if (MergeStages(attempt).ok()) sch_ = std::move(attempt);
+    Attempt(sch_, [&](Schedule& sch) { return MergeStages(sch); });
   }
 
   Schedule& sch_;

@@ -230,14 +230,7 @@ class ChainedSchedule : private ChainedSteps {
 Outcome<std::monostate> ScheduleChained(Schedule& sch, const ChainedPlan& plan, const Target& target,
                                         Choices& choices) {
   if (plan.has_few_rows()) return ScheduleFewRows(sch, plan, target, choices);
-  Schedule attempt = sch;
-  Choices taken = choices;
-  if (ChainedSchedule(attempt, plan, target, taken, false).Apply().ok()) {
-    sch = std::move(attempt);
-    choices = std::move(taken);
-    return std::monostate();
-  }
-  return ChainedSchedule(sch, plan, target, choices, true).Apply();
+  return ScheduleByKeys<ChainedSchedule>(sch, plan, target, choices);
 }
 
 }  // namespace tilewright

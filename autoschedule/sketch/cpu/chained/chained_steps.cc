@@ -72,13 +72,9 @@ void ChainedSteps::DivideLate() {
   if (!plan_.second) return;
   for (size_t i = 0; i < *plan_.second; ++i) {
     if (chain_[i].reduces) continue;
-    Schedule attempt = sch_;
-    if (!attempt.ComputeInline(chain_[i].block).ok()) continue;
-    if (!HoistAll(attempt)) continue;
-    sch_ = std::move(attempt);
+    Attempt(sch_, [&](Schedule& s) { return s.ComputeInline(chain_[i].block).ok() && HoistAll(s); });
   }
-  Schedule attempt = sch_;
-  if (HoistAll(attempt)) sch_ = std::move(attempt);
+  Attempt(sch_, [&](Schedule& s) { return HoistAll(s); });
   FindSecond();
 }
 

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "autoschedule/program/attempt.h"
 #include "autoschedule/program/choices.h"
 #include "autoschedule/sketch/cpu/chained/chained_plan.h"
 #include "schedule/recorder/schedule.h"
@@ -101,5 +102,16 @@ class ChainedSteps {
   // The last iterator of the second product along that.
   int SecondIterator(int along) const;
 };
+
+// The schedule with blocks of keys as they are chosen or, where that is refused, of all keys. `ChainSchedule` takes
+// what ChainedSteps takes, and whether a block has all keys.
+template <class ChainSchedule>
+Outcome<std::monostate> ScheduleByKeys(Schedule& sch, const ChainedPlan& plan, const Target& target, Choices& choices) {
+  const auto by_blocks = [&](Schedule& attempt, Choices& taken) {
+    return ChainSchedule(attempt, plan, target, taken, false).Apply();
+  };
+  if (Attempt(sch, choices, by_blocks)) return std::monostate();
+  return ChainSchedule(sch, plan, target, choices, true).Apply();
+}
 
 }  // namespace tilewright

@@ -282,14 +282,7 @@ class FewRowsSchedule : private ChainedSteps {
 
 Outcome<std::monostate> ScheduleFewRows(Schedule& sch, const ChainedPlan& plan, const Target& target,
                                         Choices& choices) {
-  Schedule attempt = sch;
-  Choices taken = choices;
-  if (FewRowsSchedule(attempt, plan, target, taken, false).Apply().ok()) {
-    sch = std::move(attempt);
-    choices = std::move(taken);
-    return std::monostate();
-  }
-  return FewRowsSchedule(sch, plan, target, choices, true).Apply();
+  return ScheduleByKeys<FewRowsSchedule>(sch, plan, target, choices);
 }
 
 }  // namespace tilewright
