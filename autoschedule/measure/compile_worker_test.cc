@@ -7,47 +7,23 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "autoschedule/measure/protocol/add_one_testing.h"
 #include "autoschedule/measure/protocol/protocol.h"
 #include "autoschedule/measure/reference/reference.h"
 #include "base/temporary_folder.h"
 #include "codegen/runtime/loaded_module.h"
-#include "ir/script/parse_or_die.h"
-#include "ir/structural.h"
 
 namespace tilewright {
 namespace {
 
 using ::testing::HasSubstr;
 
-constexpr char kAddOne[] = R"(
-@T.prim_func
-def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
-    for i in range(4):
-        with T.block("B"):
-            vi = T.axis.spatial(4, i)
-            B[vi] = A[vi] + T.float32(1)
-)";
-
-// A CPU has no threads to bind loops to.
-constexpr char kOfThreads[] = R"(
-@T.prim_func
-def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
-    for i in T.thread_binding(4, thread="threadIdx.x"):
-        with T.block("B"):
-            vi = T.axis.spatial(4, i)
-            B[vi] = A[vi] + T.float32(1)
-)";
-
 class CompileWorkerTest : public ::testing::Test {
  protected:
   std::string PathOf(const std::string& name) const { return (folder_.path() / name).string(); }
-  CompileRequest RequestFor(const std::string& program, const Target& target = HostTarget()) const {
-    CompileRequest request;
-    request.program = program;
-    request.hash = StructuralHash(ParseOrDie(program));
-    request.target = target;
+  CompileRequest RequestFor(const std::string& program, bool reference = false) const {
+    CompileRequest request = add_one::CompileRequestFor(program, folder_.path().string(), reference);
     request.library = PathOf("candidate.so");
-    request.folder = folder_.path().string();
     return request;
   }
   static WorkerAnswer Answer(const CompileRequest& request) {
@@ -60,7 +36,7 @@ class CompileWorkerTest : public ::testing::Test {
 };
 
 TEST_F(CompileWorkerTest, ALibraryHasTheFunction) {
-  const CompileRequest request = RequestFor(kAddOne);
+  const CompileRequest request = RequestFor(add_one::Text(4));
   const WorkerAnswer answer = Answer(request);
   EXPECT_TRUE(answer.ok) << answer.error;
   EXPECT_EQ(answer.code_bytes, static_cast<int64_t>(std::filesystem::file_size(request.library)));
@@ -80,7 +56,7 @@ TEST_F(CompileWorkerTest, WhatIsNotARequestIsAnsweredByAnError) {
 }
 
 TEST_F(CompileWorkerTest, AnotherProgramThanTheOneAskedForIsNotCompiled) {
-  CompileRequest request = RequestFor(kAddOne);
+  CompileRequest request = RequestFor(add_one::Text(4));
   ++request.hash;
   const WorkerAnswer answer = Answer(request);
   EXPECT_EQ(answer.reason, kReasonCompile);
@@ -90,23 +66,22 @@ TEST_F(CompileWorkerTest, AnotherProgramThanTheOneAskedForIsNotCompiled) {
   EXPECT_THAT(Answer(request).error, HasSubstr("candidate:1"));
 }
 
+// A CPU has no threads to bind loops to.
 TEST_F(CompileWorkerTest, WhatCodeGenerationRefusesIsAnError) {
-  const WorkerAnswer answer = Answer(RequestFor(kOfThreads));
+  const WorkerAnswer answer = Answer(RequestFor(add_one::TextByThreads(4)));
   EXPECT_EQ(answer.reason, kReasonCompile);
   EXPECT_THAT(answer.error, HasSubstr("threadIdx.x"));
 }
 
 TEST_F(CompileWorkerTest, ALibraryThatCannotBeWrittenIsAnError) {
-  CompileRequest request = RequestFor(kAddOne);
+  CompileRequest request = RequestFor(add_one::Text(4));
   request.library = PathOf("no/such/folder/candidate.so");
   EXPECT_EQ(Answer(request).error, absl::StrCat(request.library, " cannot be written"));
 }
 
 TEST_F(CompileWorkerTest, AReferenceIsWrittenIntoTheFolder) {
-  CompileRequest request = RequestFor(kAddOne);
-  request.reference = true;
-  request.tensors = {{.name = "A", .dtype = DataType::Float(32), .shape = {4}},
-                     {.name = "B", .dtype = DataType::Float(32), .shape = {4}, .written = true}};
+  CompileRequest request = RequestFor(add_one::Text(4), /*reference=*/true);
+  request.tensors = {add_one::TensorA(4), add_one::TensorB(4)};
   request.seed = 7;
   const WorkerAnswer answer = Answer(request);
   EXPECT_TRUE(answer.ok) << answer.error;
@@ -118,9 +93,8 @@ TEST_F(CompileWorkerTest, AReferenceIsWrittenIntoTheFolder) {
 }
 
 TEST_F(CompileWorkerTest, AReferenceNeedsTheProgramsParameters) {
-  CompileRequest request = RequestFor(kAddOne);
-  request.reference = true;
-  request.tensors = {{.name = "A", .dtype = DataType::Float(32), .shape = {4}}};
+  CompileRequest request = RequestFor(add_one::Text(4), /*reference=*/true);
+  request.tensors = {add_one::TensorA(4)};
   EXPECT_EQ(Answer(request).error, "the program has no function with these parameters");
 }
 

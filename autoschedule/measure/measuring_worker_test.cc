@@ -12,28 +12,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
+#include "autoschedule/measure/protocol/add_one_testing.h"
 #include "autoschedule/measure/protocol/run_folder.h"
 #include "autoschedule/measure/protocol/worker_pool.h"
 #include "autoschedule/measure/reference/reference.h"
 #include "base/worker_path.h"
-#include "ir/script/parse_or_die.h"
-#include "ir/structural.h"
 
 namespace tilewright {
 namespace {
 
-constexpr char kAddOne[] = R"(
-@T.prim_func
-def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
-    for i in range(4):
-        with T.block("B"):
-            vi = T.axis.spatial(4, i)
-            B[vi] = A[vi] + T.float32(1)
-)";
-
-const TensorSpec kA = {.name = "A", .dtype = DataType::Float(32), .shape = {4}};
-const TensorSpec kB = {.name = "B", .dtype = DataType::Float(32), .shape = {4}, .written = true};
+constexpr int64_t kElements = 4;
 
 // A folder with the reference for inputs of this seed.
 struct Inputs {
@@ -47,17 +35,16 @@ class MeasuringWorkerTest : public ::testing::Test {
       : compiler_(*WorkerPath("autoschedule/measure/compile_worker"), {}, 1),
         worker_(*WorkerPath("autoschedule/measure/measuring_worker"), {}, 1) {
     for (const Inputs* inputs : {&first_, &second_}) {
-      CompileRequest request = RequestFor(kAddOne);
-      request.reference = true;
+      CompileRequest request = add_one::CompileRequestFor(add_one::Text(kElements), inputs->folder.path(), true);
+      request.tensors = {add_one::TensorA(kElements), add_one::TensorB(kElements)};
       request.seed = inputs->seed;
-      request.folder = inputs->folder.path();
       EXPECT_EQ(Ask(compiler_, ToLine(request)).error, "");
     }
   }
 
   // The path of the program's library, with another statement where it adds 1.
   std::string Compile(const std::string& name, const std::string& statement = "B[vi] = A[vi] + T.float32(1)") {
-    CompileRequest request = RequestFor(absl::StrReplaceAll(kAddOne, {{"B[vi] = A[vi] + T.float32(1)", statement}}));
+    CompileRequest request = add_one::CompileRequestFor(add_one::Text(kElements, statement), first_.folder.path());
     request.library = absl::StrCat(first_.folder.path(), "/", name);
     EXPECT_EQ(Ask(compiler_, ToLine(request)).error, "");
     return request.library;
@@ -74,15 +61,8 @@ class MeasuringWorkerTest : public ::testing::Test {
 
   // Its function has an array of that many bytes to itself.
   WorkerAnswer Measure(const std::string& library, const Inputs& inputs, int64_t packed_bytes = 0) {
-    MeasureRequest request{.library = library,
-                           .function = "main",
-                           .tensors = {kA, kB},
-                           .num_params = 2,
-                           .main = {0, 1},
-                           .seed = inputs.seed,
-                           .folder = inputs.folder.path(),
-                           .most_nanoseconds = 1'000'000'000,
-                           .most_samples = 3};
+    MeasureRequest request = add_one::MeasureRequestFor(library, kElements, inputs.folder.path());
+    request.seed = inputs.seed;
     if (packed_bytes > 0) {
       request.tensors.push_back({.name = "P", .dtype = DataType::Int(8), .shape = {packed_bytes}});
     }
@@ -92,14 +72,6 @@ class MeasuringWorkerTest : public ::testing::Test {
   const Inputs first_{.seed = 1}, second_{.seed = 2};
 
  private:
-  static CompileRequest RequestFor(const std::string& program) {
-    CompileRequest request;
-    request.program = program;
-    request.hash = StructuralHash(ParseOrDie(program));
-    request.target = HostTarget();
-    request.tensors = {kA, kB};
-    return request;
-  }
   static WorkerAnswer Ask(WorkerPool& pool, const std::string& line) {
     const WorkerReply reply = pool.Run({&line, 1}, 60)[0];
     const auto answer = ReadWorkerAnswer(reply.text);
@@ -126,7 +98,7 @@ TEST_F(MeasuringWorkerTest, RightCandidatesStayReady) {
 }
 
 TEST_F(MeasuringWorkerTest, OtherInputsAreComparedAnew) {
-  const NDArray a = SeededTensor(kA, 1, 0);
+  const NDArray a = SeededTensor(add_one::TensorA(kElements), 1, 0);
   std::string value = "T.float32(0)";
   for (int i = 0; i < 4; ++i) {
     value = absl::StrFormat("T.Select(vi == %d, T.float32(%.9g), %s)", i, a.Get(i) + 1, value);
@@ -170,14 +142,7 @@ TEST(MeasuringWorker, WhatIsNotARequestIsAnsweredByAnError) {
 TEST(MeasuringWorker, WhatCannotBeOpenedIsNotRun) {
   const RunFolder folder = *RunFolder::Make();
   const auto worker = MeasuringWorker();
-  MeasureRequest request{.library = absl::StrCat(folder.path(), "/no_such.so"),
-                         .function = "main",
-                         .tensors = {kA, kB},
-                         .num_params = 2,
-                         .main = {0, 1},
-                         .folder = folder.path(),
-                         .most_nanoseconds = 1'000'000,
-                         .most_samples = 3};
+  MeasureRequest request = add_one::MeasureRequestFor(folder.path() + "/no_such.so", kElements, folder.path());
   WorkerAnswer answer = worker(ToLine(request));
   EXPECT_EQ(answer.reason, kReasonRun);
   EXPECT_THAT(answer.error, ::testing::HasSubstr("no_such.so"));

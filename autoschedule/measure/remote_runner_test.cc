@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_replace.h"
+#include "autoschedule/measure/protocol/add_one_testing.h"
 #include "autoschedule/measure/runner.h"
 #include "codegen/remote/launcher.h"
 #include "codegen/remote/projection.h"
@@ -19,18 +19,9 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr char kAddOne[] = R"(
-@T.prim_func
-def main(A: T.Buffer((1000,), "float32"), B: T.Buffer((1000,), "float32")):
-    for i in range(1000):
-        with T.block("B"):
-            vi = T.axis.spatial(1000, i)
-            B[vi] = A[vi] + T.float32(1)
-)";
-
 // The program with other text where it adds 1.
 Module AddOne(std::string_view statement = "B[vi] = A[vi] + T.float32(1)") {
-  return ParseOrDie(absl::StrReplaceAll(kAddOne, {{"B[vi] = A[vi] + T.float32(1)", std::string(statement)}}));
+  return ParseOrDie(add_one::Text(1000, std::string(statement)));
 }
 
 // What the candidates of a program become elsewhere.

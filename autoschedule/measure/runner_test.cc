@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_replace.h"
 #include "autoschedule/database/apply_best.h"
+#include "autoschedule/measure/protocol/add_one_testing.h"
 #include "autoschedule/search/measured_record.h"
 #include "autoschedule/sketch/auto_schedule.h"
 #include "intrin/registry.h"
@@ -26,20 +27,9 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr char kAddOne[] = R"(
-@T.prim_func
-def main(A: T.Buffer((1000,), "float32"), B: T.Buffer((1000,), "float32")):
-    for i in range(1000):
-        with T.block("B"):
-            vi = T.axis.spatial(1000, i)
-            T.reads(A[vi])
-            T.writes(B[vi])
-            B[vi] = A[vi] + T.float32(1)
-)";
-
 // The program with other text where it adds 1.
 Module AddOne(std::string_view statement = "B[vi] = A[vi] + T.float32(1)") {
-  return ParseOrDie(absl::StrReplaceAll(kAddOne, {{"B[vi] = A[vi] + T.float32(1)", std::string(statement)}}));
+  return ParseOrDie(add_one::Text(1000, std::string(statement)));
 }
 
 std::unique_ptr<Runner> Start(const Module& program, RunnerOptions options = {}) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "autoschedule/measure/protocol/add_one_testing.h"
 #include "base/temporary_folder.h"
 #include "codegen/abi/abi_type.h"
 #include "codegen/backend.h"
@@ -25,15 +26,7 @@ using ::testing::HasSubstr;
 class CandidateLibraryTest : public ::testing::Test {
  protected:
   CandidateLibraryTest() {
-    const auto library = Compile(ParseOrDie(R"(
-@T.prim_func
-def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
-    for i in range(4):
-        with T.block("B"):
-            vi = T.axis.spatial(4, i)
-            B[vi] = A[vi] + T.float32(1)
-)"),
-                                 HostTarget(), {.format = "so"});
+    const auto library = Compile(ParseOrDie(add_one::Text(4)), HostTarget(), {.format = "so"});
     EXPECT_TRUE(library.ok()) << library.status();
     EXPECT_TRUE(folder_.Write("candidate.so", library->bytes));
     EXPECT_TRUE(folder_.Write("text.so", "this is not a library"));

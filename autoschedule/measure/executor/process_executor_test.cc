@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "autoschedule/measure/protocol/add_one_testing.h"
 #include "base/temporary_folder.h"
 #include "base/worker_path.h"
 #include "codegen/backend.h"
@@ -22,14 +23,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr char kAdd[] = R"(
-@T.prim_func
-def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
-    for i in range(4):
-        with T.block("B"):
-            vi = T.axis.spatial(4, i)
-            B[vi] = A[vi] + T.float32(1)
-)";
+const std::string kAdd = add_one::Text(4);
 
 // Samples little.
 const RunOptions kBrief = {.seconds = 0.01, .most_samples = 5, .least_seconds = 0};
@@ -59,8 +53,7 @@ class ProcessExecutorTest : public ::testing::Test {
 
   const TemporaryFolder folder_;
   MachineLock lock_ = *MachineLock::Open();
-  const std::vector<TensorSpec> params_ = {{.name = "A", .dtype = DataType::Float(32), .shape = {4}},
-                                           {.name = "B", .dtype = DataType::Float(32), .shape = {4}, .written = true}};
+  const std::vector<TensorSpec> params_ = {add_one::TensorA(4), add_one::TensorB(4)};
 };
 
 TEST_F(ProcessExecutorTest, TimesWhatRuns) {
