@@ -35,10 +35,21 @@ class Guard : public ScopedMutator {
       const bool divides = op != nullptr && op->op >= BinaryOp::kDiv && op->op <= BinaryOp::kFloorMod;
       if (divides && op->dtype().is_integer()) safe = safe && IsNotZero(op->b);
       const auto* call = dyn_cast<CallNode>(e);
+      if (call != nullptr && call->op == kIfThenElse && call->args[0].dtype().is_scalar()) {
+        safe = safe && IsSafe(call->args[0]) && IsSafeWhere(call->args[0], call->args[1]) &&
+               IsSafeWhere(Not(call->args[0]), call->args[2]);
+        return false;
+      }
       safe = safe && (call == nullptr || EffectOf(call->op) == CallEffect::kPure);
       return safe;
     });
     return safe;
+  }
+  // Whether the value, which is evaluated where the condition holds, is safe there.
+  bool IsSafeWhere(const Expr& condition, const Expr& value) {
+    arith::Analyzer::Scope inside(&analyzer_);
+    analyzer_.Assume(condition);
+    return IsSafe(value);
   }
   bool IsNotZero(const Expr& e) {
     const auto value = AsInt(e);

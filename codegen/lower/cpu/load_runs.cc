@@ -90,16 +90,42 @@ std::optional<Window> WindowOf(const Lanes& lanes, const Buffer& buffer) {
   return std::nullopt;
 }
 
+// Elements from a vector's first lane on, of which each `stride`th is a lane.
+struct Elements {
+  Expr begin, end;  // those that are loaded
+  Expr same;        // whether any is; null where they are
+};
+std::optional<Elements> LoadedElements(const LoadNode& op, int64_t stride) {
+  const int64_t lanes = op.indices[0].dtype().lanes();
+  const DataType type = op.indices[0].dtype().element();
+  if (!op.predicate) return Elements{Const(type, 0), Const(type, (lanes - 1) * stride + 1), {}};
+  const std::optional<LaneRange> range = LanesBetween(op.predicate);
+  if (!range) return std::nullopt;
+  const DataType count = range->end.dtype();
+  return Elements{arith::Simplify(range->begin * Const(count, stride)),
+                  arith::Simplify((range->end - Const(count, 1)) * Const(count, stride) + Const(count, 1)),
+                  range->same};
+}
+
+// Which of the `lanes` elements from `first` on are loaded; null where all are.
+Expr LoadedLanes(const Elements& elements, int64_t first, int lanes, arith::Analyzer& analyzer) {
+  const DataType type = elements.end.dtype();
+  const Expr begin = CastTo(type, elements.begin), at = Ramp(Const(type, first), Const(type, 1), lanes);
+  Expr loaded = elements.same ? Broadcast(elements.same, lanes) : Expr();
+  const auto add = [&](const Expr& condition) { loaded = loaded ? And(loaded, condition) : condition; };
+  if (!analyzer.CanProve(begin <= Const(type, first))) add(MakeBinary(BinaryOp::kLE, Broadcast(begin, lanes), at));
+  if (!analyzer.CanProve(Const(type, first + lanes) <= elements.end)) {
+    add(MakeBinary(BinaryOp::kLT, at, Broadcast(elements.end, lanes)));
+  }
+  return loaded;
+}
+
 // The load of each `stride`th element; null where it is not known which lanes are loaded.
 Expr LoadStrided(const LoadNode& op, const RampNode& ramp, int64_t stride) {
-  const int64_t lanes = ramp.dtype().lanes();
+  const int lanes = ramp.dtype().lanes();
   const DataType type = ramp.base.dtype();
-  const Expr first_lanes = op.predicate ? FirstLanes(op.predicate) : Const(type, lanes);
-  if (!first_lanes) return {};
-  // Elements up to the last lane.
-  const DataType count_type = first_lanes.dtype();
-  const Expr elements =
-      arith::Simplify((first_lanes - Const(count_type, 1)) * Const(count_type, stride) + Const(count_type, 1));
+  const std::optional<Elements> elements = LoadedElements(op, stride);
+  if (!elements) return {};
   arith::Analyzer analyzer;
   std::vector<Expr> vectors;
   // The last one ends with the last lane: nothing behind it is loaded.
@@ -107,13 +133,8 @@ Expr LoadStrided(const LoadNode& op, const RampNode& ramp, int64_t stride) {
   for (int64_t i = 0; i < stride; ++i) {
     const int64_t begin = std::min(i * lanes, last);
     const Expr first = arith::Simplify(ramp.base + Const(type, begin));
-    Expr predicate;
-    if (!analyzer.CanProve(Const(count_type, begin + lanes) <= elements)) {
-      predicate =
-          MakeBinary(BinaryOp::kLT, Ramp(Const(count_type, begin), Const(count_type, 1), static_cast<int>(lanes)),
-                     Broadcast(elements, static_cast<int>(lanes)));
-    }
-    vectors.push_back(op.buffer.Load({Ramp(first, Const(type, 1), static_cast<int>(lanes))}, std::move(predicate)));
+    vectors.push_back(
+        op.buffer.Load({Ramp(first, Const(type, 1), lanes)}, LoadedLanes(*elements, begin, lanes, analyzer)));
   }
   std::vector<int> picked;
   for (int64_t lane = 0; lane < lanes; ++lane) {

@@ -81,6 +81,37 @@ def main(A: T.Buffer((1 + 15 * )",
   }
 }
 
+// Rows of windows at both borders of an image, of which some lanes are loaded; the image is the whole buffer.
+TEST(LoadRuns, StridesWithinAnImage) {
+  for (const int stride : {2, 3, 4}) {
+    for (const int64_t row : {8, 15, 16, 23, 31}) {
+      // Comparisons of both directions, of ramps that rise by the stride or by one.
+      const std::string lanes = absl::StrCat("T.Ramp(n - 5, ", stride, ", 16)");
+      const std::string conditions[] = {
+          absl::StrCat("T.Broadcast(0, 16) <= ", lanes, " and ", lanes, " < T.Broadcast(", row, ", 16)"),
+          absl::StrCat("T.Broadcast(-1, 16) < ", lanes, " and ", lanes, " <= T.Broadcast(", row - 1, ", 16)"),
+          absl::StrCat("T.Broadcast(0 < n, 16) and T.Broadcast(4 // ", stride, ", 16) < T.Ramp(0, 1, 16) and ", lanes,
+                       " < T.Broadcast(", row, ", 16)"),
+      };
+      for (const std::string& condition : conditions) {
+        const Function before = ParseFunctionOrDie(absl::StrCat(
+            "@T.prim_func\ndef main(A: T.Buffer((", row, R"(,), "float32"), c: T.handle, B: T.Buffer((16,), "float32")):
+    n = T.int32()
+    C = T.match_buffer(c, (n,), "float32")
+    B[0:16] = T.Select()",
+            condition, ", A.vload([", lanes, "], predicate=", condition, "), T.Broadcast(T.float32(-3), 16))\n"));
+        const Function after = LoadRuns(before);
+        EXPECT_THAT(Print(after), HasSubstr("T.Shuffle")) << condition;
+        testing::ExpectSameAtAllSizes(before, after);
+      }
+    }
+  }
+  // Lanes that are not neighbours.
+  EXPECT_THAT(After("B[0:8] = A.vload([T.Ramp(i, 2, 8)], predicate=T.Ramp(0, 1, 8) % T.Broadcast(2, 8) < "
+                    "T.Broadcast(1, 8))"),
+              Not(HasSubstr("T.Shuffle")));
+}
+
 TEST(LoadRuns, LeavesVectorsThatMayEndOutside) {
   // It is not known where in an aligned vector the lanes begin, nor where the buffer ends.
   for (const char* index : {"A[T.Ramp(0, 1, 8) // T.Broadcast(4, 8) * T.Broadcast(4, 8) + T.Broadcast(i, 8)]",
