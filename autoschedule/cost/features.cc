@@ -17,7 +17,6 @@ namespace {
 constexpr size_t kLevels = 3;      // of memory behind L1
 constexpr size_t kChain = 8;       // loops around the hottest region, innermost first
 constexpr size_t kHotBuffers = 3;  // that the hottest region touches, by footprint
-constexpr double kCyclesScale = 1e9;
 
 // Numbers with their names. A second pass for the names keeps both in one place.
 class Row {
@@ -53,9 +52,9 @@ void AddInstructions(Row& row, const InstructionCounts& n) {
 }
 
 void AddProjection(Row& row, const Projection& p, const SpeedOfLight& limit) {
-  row.Log("projected", p.seconds * kCyclesScale);
+  row.Log("projected", p.seconds * 1e9);
   row.Plain("speed of light over projected", p.seconds > 0 ? limit.seconds / p.seconds : 0);
-  row.Log("speed of light", limit.seconds * kCyclesScale);
+  row.Log("speed of light", limit.seconds * 1e9);
   row.Plain("compute part", p.seconds > 0 ? p.compute_seconds / p.seconds : 0);
   row.Plain("throughput part", p.seconds > 0 ? p.throughput_seconds / p.seconds : 0);
   row.Plain("latency part", p.seconds > 0 ? p.latency_seconds / p.seconds : 0);

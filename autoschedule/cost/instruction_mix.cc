@@ -8,9 +8,6 @@
 namespace tilewright {
 namespace {
 
-// The most that one lane of 32 or 64 bits holds.
-constexpr double kBroadcastBits = 64;
-
 const LoopFacts& LoopAt(const ProgramFacts& facts, int loop) { return facts.loops[static_cast<size_t>(loop)]; }
 
 bool IsStraight(const LoopFacts& loop) { return loop.kind == ForKind::kUnrolled || loop.kind == ForKind::kVectorized; }
@@ -256,7 +253,7 @@ class Counter {
         const Shape shape = ShapeOf(access->loop, varies, access->lanes);
         const int bits = buffer.buffer->dtype.bytes() * 8;
         // Scalars, and groups of bytes for dot products, are broadcast from memory when they are used.
-        if (!shape.in_vector || shape.elements * bits <= kBroadcastBits) continue;
+        if (!shape.in_vector || shape.elements * bits <= DataType::Int(64).bits()) continue;
         const double lanes = std::max(1, target_.lanes(bits));
         const double vectors = shape.copies * std::ceil(shape.elements / lanes);
         double& most = in_register ? held[static_cast<size_t>(access->buffer)] : operands;

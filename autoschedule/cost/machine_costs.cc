@@ -3,16 +3,10 @@
 #include <algorithm>
 
 #include "base/math.h"
+#include "target/costs.h"
 
 namespace tilewright {
 namespace {
-
-// Parallel loops without work in the time that a stage of its own costs; in which results are combined.
-constexpr double kForksOfStage = 5, kForksToCombine = 4;
-// An operation on an element, what it waits for included.
-constexpr double kCyclesOfOperation = 1.5;
-// Bytes that a core copies in a cycle to where others may read, near and scattered; bytes of sums that it writes out.
-constexpr double kCopiedPerCycle = 8, kScatteredPerCycle = 2, kStagedPerCycle = 16;
 
 // Bytes of all caches of a level.
 double AllBytes(const MemoryLevel& level, const Target& target) {
@@ -23,18 +17,23 @@ double AllBytes(const MemoryLevel& level, const Target& target) {
 
 double ForkJoinCycles(const Target& target) { return target.cpu_part().fork_join_seconds * target.clock_ghz * 1e9; }
 
-double StageCycles(const Target& target) { return kForksOfStage * ForkJoinCycles(target); }
+double StageCycles(const Target& target) { return CpuCostsOf(target).stage_forks * ForkJoinCycles(target); }
 
 bool IsWorthThreads(int64_t operations, const Target& target, bool combines) {
-  return target.cores > 1 && kCyclesOfOperation * static_cast<double>(operations) >=
-                                 (combines ? kForksToCombine : 1) * ForkJoinCycles(target);
+  const CpuCosts& costs = CpuCostsOf(target);
+  return target.cores > 1 && costs.element_cycles * static_cast<double>(operations) >=
+                                 (combines ? costs.combine_forks : 1) * ForkJoinCycles(target);
 }
 
 double CyclesToCopy(double bytes, bool scattered, const Target& target) {
-  return StageCycles(target) + bytes / (scattered ? kScatteredPerCycle : kCopiedPerCycle) / target.cores;
+  const CpuCosts& costs = CpuCostsOf(target);
+  return StageCycles(target) +
+         bytes / (scattered ? costs.scatter_bytes_per_cycle : costs.copy_bytes_per_cycle) / target.cores;
 }
 
-double CyclesToStage(double bytes, const Target& target) { return bytes / kStagedPerCycle / target.cores; }
+double CyclesToStage(double bytes, const Target& target) {
+  return bytes / CpuCostsOf(target).stage_bytes_per_cycle / target.cores;
+}
 
 double CyclesToMove(double bytes, double held, size_t nearest, const Target& target) {
   size_t level = std::min(nearest, target.levels.size() - 1);
@@ -46,10 +45,9 @@ double CyclesFromMemory(double bytes, const Target& target) {
   return bytes <= AllBytes(target.Farthest(), target) ? 0 : bytes / (target.memory_gbs / target.clock_ghz);
 }
 
-bool PaysToFlipAhead(int64_t columns, int64_t windows) {
-  // Columns of a tile; writing and reading a flipped copy takes as long as flipping it in so many tiles.
-  constexpr int64_t kTypicalColumns = 12, kTilesOfACopy = 4;
-  return CeilDiv(columns, kTypicalColumns) * windows >= kTilesOfACopy;
+bool PaysToFlipAhead(int64_t columns, int64_t windows, const Target& target) {
+  const TileCosts& costs = TileCostsOf(target);
+  return CeilDiv(columns, costs.flip_columns) * windows >= costs.flip_tiles;
 }
 
 }  // namespace tilewright

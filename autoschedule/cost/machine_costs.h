@@ -30,17 +30,8 @@ double CyclesToMove(double bytes, double held, size_t nearest, const Target& tar
 // Cycles in which so many bytes are read from memory; 0 where the last cache level holds them.
 double CyclesFromMemory(double bytes, const Target& target);
 
-// Pages that a core reads in turn without asking for their addresses again: what translation buffers hold.
-inline constexpr int64_t kPagesInTurn = 512;
-// Cycles until something can be added to a sum, or compared with a maximum.
-inline constexpr int64_t kSumLatency = 4;
-// Vectors that could be read in the time in which a mask for the last one is made and used.
-inline constexpr int64_t kVectorsOfMask = 2;
-// Cycles of a loop's body below which its own instructions are seen: shorter ones lost up to a tenth.
-inline constexpr double kShortBodyCycles = 40;
-
 // Whether flipping the sign bits of a row operand ahead of all tiles takes less time than flipping them in registers
 // in each tile that reads them. `columns` of the output; `windows`: how often each element is read for one column.
-bool PaysToFlipAhead(int64_t columns, int64_t windows);
+bool PaysToFlipAhead(int64_t columns, int64_t windows, const Target& target);
 
 }  // namespace tilewright

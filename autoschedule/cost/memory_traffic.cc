@@ -6,19 +6,15 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "target/costs.h"
 
 namespace tilewright {
 namespace {
 
-// Around its capacity a cache keeps a part of a working set: all up to the first of these multiples of the capacity,
-// nothing from the second on.
-constexpr double kKeepsAllUpTo = 0.75, kKeepsNothingFrom = 1.5;
-// Rows that are written at the same time, each on from where it was left; with more, each starts anew. Lines of a row
-// from which on the start does not matter. Chosen by products with 512 columns, written in panels or in whole rows.
-constexpr double kRowsAtATime = 16, kLongRun = 4;
-
-double KeptPart(double working_set, double capacity) {
-  return std::clamp((kKeepsNothingFrom - working_set / capacity) / (kKeepsNothingFrom - kKeepsAllUpTo), 0.0, 1.0);
+// The part of a working set that a cache of this capacity keeps.
+double KeptPart(double working_set, double capacity, const CpuCosts& costs) {
+  const double none = costs.keeps_none_from;
+  return std::clamp((none - working_set / capacity) / (none - costs.keeps_all_below), 0.0, 1.0);
 }
 
 // How far an index moves and how many values it takes while loops run.
@@ -115,14 +111,16 @@ Rows RowsOf(const ProgramFacts& facts, const KeptBuffer& kept, const AccessFacts
 }
 
 // The part of the lines of a write that do not continue what was written shortly before.
-double ScatteredPart(const ProgramFacts& facts, const KeptBuffer& kept, const AccessFacts& write, int line_bytes,
+double ScatteredPart(const ProgramFacts& facts, const KeptBuffer& kept, const AccessFacts& write, const Target& target,
                      const std::vector<double>& iterations) {
+  const CpuCosts& costs = CpuCostsOf(target);
+  const int line_bytes = target.Nearest().line_bytes;
   int depth = write.loop < 0 ? 0 : facts.loops[static_cast<size_t>(write.loop)].depth + 1;
   Rows rows = RowsOf(facts, kept, write, depth, line_bytes, iterations);
-  for (; depth > 0 && rows.count <= kRowsAtATime; --depth) {
+  for (; depth > 0 && rows.count <= costs.written_rows; --depth) {
     rows = RowsOf(facts, kept, write, depth - 1, line_bytes, iterations);
   }
-  return std::min(1.0, kLongRun * line_bytes / rows.bytes);
+  return std::min(1.0, costs.long_run_lines * line_bytes / rows.bytes);
 }
 
 // Whether the rows that an access touches at a time share so few sets of the first level that they evict each other.
@@ -180,7 +178,8 @@ class Traffic {
     const double capacity = static_cast<double>(level.bytes) / std::min(level.shared_by, cores);
     std::vector<double> sum = direct_;  // of what is below an iteration, buffer by buffer
     for (size_t l = loops_ + 1; l-- > 0;) {
-      const double kept = KeptPart(std::accumulate(&body_[At(l, 0)], &body_[At(l, 0)] + buffers_ / 2, 0.0), capacity);
+      const double working_set = std::accumulate(&body_[At(l, 0)], &body_[At(l, 0)] + buffers_ / 2, 0.0);
+      const double kept = KeptPart(working_set, capacity, CpuCostsOf(target_));
       for (size_t b = 0; b < buffers_; ++b) {
         const size_t i = At(l, b);
         if (body_[i] == 0) continue;
@@ -253,7 +252,7 @@ MemoryTraffic TrafficOf(const ProgramFacts& facts, const Target& target, const s
   for (const AccessFacts& access : facts.accesses) {
     if (!access.write || facts.buffers[static_cast<size_t>(access.buffer)].in_registers) continue;
     scattered[static_cast<size_t>(access.buffer)] =
-        ScatteredPart(facts, kept[static_cast<size_t>(access.buffer)], access, line, iterations);
+        ScatteredPart(facts, kept[static_cast<size_t>(access.buffer)], access, target, iterations);
   }
   MemoryTraffic result;
   for (size_t cache = 0; cache < target.levels.size(); ++cache) {

@@ -6,25 +6,10 @@
 
 #include "autoschedule/cost/gpu/kernel_time.h"
 #include "autoschedule/cost/memory_traffic.h"
+#include "target/costs.h"
 
 namespace tilewright {
 namespace {
-
-// Cycles of a core's arithmetic unit for one vector: a division or root; a function by its polynomial; a call.
-constexpr double kDivideCycles = 8, kFunctionCycles = 20, kCallCycles = 40;
-// Entering and leaving an innermost loop: a mispredicted branch and the first instructions that wait for memory.
-constexpr double kLoopEntryCycles = 20;
-// Accumulators at which the stores at a tile's end serialize; fewer serialize in proportion, the others overlap with
-// neighbouring tiles. Fitted to tiles of 4 to 24 sums with 16 iterations of K.
-constexpr double kAllSumsWait = 24;
-// Loads of scalars that a core starts per cycle at least, also where it loads only one wide vector.
-constexpr double kNarrowLoads = 2;
-// Instructions and traffic overlap: together they take the norm of this order of both times. What comes from a farther
-// memory level passes through the nearer ones; this part of its time adds to theirs. Both fitted to measurements of
-// matrix multiplications whose time is known to within 2%.
-constexpr double kOverlapOrder = 4, kFartherLevels = 0.5;
-// For a line that the second cache level gives back out of order, which nothing overlaps.
-constexpr double kScatteredLineCycles = 25;
 
 // Cycles of one iteration, by the unit that is busy.
 struct Cycles {
@@ -35,18 +20,20 @@ struct Cycles {
 
 Cycles CyclesOf(const Region& region, const Target& target) {
   const InstructionCounts& n = region.counts;
+  const CpuCosts& costs = CpuCostsOf(target);
   // What does not fit into registers is stored and loaded again.
   const double spilled = std::max(0.0, region.register_vectors - target.cpu_part().vector_registers);
   // Units that execute a wide operation in two halves take two narrow ones.
   const double units = std::max(target.FmaPerCycle(), region.vectorized ? 1 : 2);
   Cycles cycles;
-  cycles.arithmetic = (n.multiply_adds + n.dots + n.arithmetic / 2 + n.converts + n.divides * kDivideCycles +
-                       n.transcendentals * kFunctionCycles) /
+  cycles.arithmetic = (n.multiply_adds + n.dots + n.arithmetic / 2 + n.converts + n.divides * costs.divide_cycles +
+                       n.transcendentals * costs.function_cycles) /
                           units +
-                      n.tile_rows + n.calls * kCallCycles;
+                      n.tile_rows + n.calls * costs.call_cycles;
   cycles.loads =
-      (n.loads + spilled) / std::max(target.cpu_part().loads_per_cycle, region.vectorized ? 0 : kNarrowLoads) +
-      (n.narrow_loads + n.gathered) / std::max(target.cpu_part().loads_per_cycle, kNarrowLoads);
+      (n.loads + spilled) /
+          std::max(target.cpu_part().loads_per_cycle, region.vectorized ? 0 : costs.narrow_loads_per_cycle) +
+      (n.narrow_loads + n.gathered) / std::max(target.cpu_part().loads_per_cycle, costs.narrow_loads_per_cycle);
   cycles.stores = (n.stores + spilled) / std::max(target.cpu_part().stores_per_cycle, region.vectorized ? 0 : 1.0);
   cycles.issue = (n.Total() + n.gathered + 2 * spilled + 2) / target.cpu_part().issue_per_cycle;
   cycles.latency = region.chained * target.FmaLatency();
@@ -54,9 +41,9 @@ Cycles CyclesOf(const Region& region, const Target& target) {
 }
 
 double EntryCycles(const Region& region, const Target& target) {
-  if (region.chained == 0) return kLoopEntryCycles;
+  if (region.chained == 0) return CpuCostsOf(target).loop_entry_cycles;
   const double sums = (region.counts.multiply_adds + region.counts.dots) / region.chained;
-  return sums / target.cpu_part().stores_per_cycle * sums / kAllSumsWait;
+  return sums / target.cpu_part().stores_per_cycle * sums / CpuCostsOf(target).serialized_sums;
 }
 
 void ProjectCompute(const Target& target, Projection* p, std::map<std::string, double>* seconds_by_limiter) {
@@ -112,7 +99,7 @@ void ProjectTraffic(const ProgramFacts& facts, const Target& target, Projection*
                                      : target.levels[i + 1].bytes_per_cycle * target.clock_ghz * 1e9;
     p->levels.push_back({level.from, level.read_bytes, level.written_bytes, per_second > 0 ? bytes / per_second : 0});
     if (i == 1 && !memory)
-      p->scattered_seconds = level.scattered_lines * kScatteredLineCycles * 1e-9 / target.clock_ghz;
+      p->scattered_seconds = level.scattered_lines * CpuCostsOf(target).scattered_line_cycles * 1e-9 / target.clock_ghz;
   }
 }
 
@@ -137,10 +124,11 @@ Projection Project(const ProgramFacts& facts, const Target& target) {
     if (level.seconds > std::max(slowest, p.compute_seconds)) p.limiter = level.from;
     slowest = std::max(slowest, level.seconds);
   }
-  traffic = slowest + kFartherLevels * (traffic - slowest);
-  p.seconds =
-      std::pow(std::pow(p.compute_seconds, kOverlapOrder) + std::pow(traffic, kOverlapOrder), 1 / kOverlapOrder) +
-      p.scattered_seconds + p.fork_seconds;
+  const CpuCosts& costs = CpuCostsOf(target);
+  traffic = slowest + costs.farther_levels * (traffic - slowest);
+  const double order = costs.overlap_order;
+  p.seconds = std::pow(std::pow(p.compute_seconds, order) + std::pow(traffic, order), 1 / order) + p.scattered_seconds +
+              p.fork_seconds;
   if (p.fork_seconds > std::max(p.compute_seconds, traffic)) p.limiter = "threads";
   return p;
 }

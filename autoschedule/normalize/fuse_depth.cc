@@ -5,16 +5,11 @@
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/contraction.h"
 #include "base/math.h"
+#include "target/costs.h"
 
 namespace tilewright {
-namespace {
 
-// The part of the products that is saved where fusing is preferred: borders of a convolution become dearer.
-constexpr double kLeastSaved = 0.1;
-
-}  // namespace
-
-std::optional<FusibleDepth> FindFusibleDepth(const BlockRealizeNode& realize, int group) {
+std::optional<FusibleDepth> FindFusibleDepth(const BlockRealizeNode& realize, int group, const Target& target) {
   const auto contraction = MatchContraction(realize);
   if (!contraction.ok()) return std::nullopt;
   const BlockNode& block = *realize.block;
@@ -35,7 +30,7 @@ std::optional<FusibleDepth> FindFusibleDepth(const BlockRealizeNode& realize, in
       if (outer + 1 != inner || !times || rows->strides[outer] != *extent) continue;
       const auto apart = static_cast<double>(*times * RoundUp(*extent, group));
       const auto together = static_cast<double>(RoundUp(*times * *extent, group));
-      if (together <= (1 - kLeastSaved) * apart) return FusibleDepth{inner, *extent, true};
+      if (together <= (1 - CpuCostsOf(target).fused_depth) * apart) return FusibleDepth{inner, *extent, true};
       if (together < apart && !found) found = FusibleDepth{inner, *extent, false};
     }
   }

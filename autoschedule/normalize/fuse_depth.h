@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "schedule/recorder/schedule.h"
+#include "target/target.h"
 
 namespace tilewright {
 
@@ -23,7 +24,7 @@ struct FusibleDepth {
 };
 
 // Those that save padding in groups of `group` when they are one.
-std::optional<FusibleDepth> FindFusibleDepth(const BlockRealizeNode& realize, int group);
+std::optional<FusibleDepth> FindFusibleDepth(const BlockRealizeNode& realize, int group, const Target& target);
 
 // Makes them one. Whether it did.
 bool FuseDepth(Schedule& sch, BlockRv block, const FusibleDepth& depth);

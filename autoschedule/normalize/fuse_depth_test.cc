@@ -16,7 +16,7 @@ int64_t Fused(int64_t channels, int group) {
       {.spatial = {16, 16}, .in_channels = channels, .out_channels = 16, .windows = ops::Same({7, 2, 3}, 2)}))};
   const BlockRv block = *sch.GetBlock("conv2d_nhwc");
   const size_t before = RealizeOf(sch, block).block->iter_vars.size();
-  const std::optional<FusibleDepth> depth = FindFusibleDepth(RealizeOf(sch, block), group);
+  const std::optional<FusibleDepth> depth = FindFusibleDepth(RealizeOf(sch, block), group, *NamedTarget("x86-znver4"));
   const bool fused = depth && depth->pays && FuseDepth(sch, block, *depth);
   const std::vector<IterVar>& iterators = RealizeOf(sch, block).block->iter_vars;
   EXPECT_EQ(iterators.size(), fused ? before - 1 : before);
@@ -40,7 +40,8 @@ TEST(FuseDepth, IsPossibleWhereItSavesAny) {
     const Schedule sch{Module(ops::Conv(
         {.spatial = {16, 16}, .in_channels = channels, .out_channels = 16, .windows = ops::Same({7, 2, 3}, 2)}))};
     Schedule asked = sch;
-    return FindFusibleDepth(RealizeOf(asked, *asked.GetBlock("conv2d_nhwc")), 4).has_value();
+    return FindFusibleDepth(RealizeOf(asked, *asked.GetBlock("conv2d_nhwc")), 4, *NamedTarget("x86-znver4"))
+        .has_value();
   };
   EXPECT_TRUE(possible(31));
   EXPECT_FALSE(possible(4));

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "autoschedule/program/attempt.h"
 #include "autoschedule/program/block_loops.h"
 #include "base/math.h"
 #include "ir/analysis.h"
@@ -13,12 +14,11 @@
 #include "ir/substitute.h"
 #include "schedule/layout/hoist_prepack.h"
 #include "schedule/program/sum_form.h"
+#include "target/costs.h"
 
 namespace tilewright {
 namespace {
 
-// The part of the products that is saved where joining is preferred: results are stored in smaller pieces.
-constexpr double kLeastSaved = 0.15;
 // Strides of convolutions.
 constexpr int64_t kMostPhases = 8;
 
@@ -176,13 +176,12 @@ void JoinPhasesOf(Schedule& sch, BlockRv block, const std::vector<BlockRv>& bloc
   if (best == 0) return;
   const auto apart = static_cast<double>(Products(phases, 0, columns, lanes)),
              joined = static_cast<double>(Products(phases, best, columns, lanes));
-  Schedule attempt = sch;
-  Choices picked = choices;
-  const Outcome<Choices::Pick> pick = picked.Take(attempt, kept->name + ".phases", {0, 1},
-                                                  joined <= (1 - kLeastSaved) * apart ? 1 : 0, {{"apart"}, {"joined"}});
-  if (!pick.ok() || (pick->value == 1 && !Join(attempt, block, phases, best, sides->column, columns))) return;
-  sch = std::move(attempt);
-  choices = std::move(picked);
+  const bool pays = joined <= (1 - CpuCostsOf(target).joined_phases) * apart;
+  Attempt(sch, choices, [&](Schedule& attempt, Choices& picked) {
+    const Outcome<Choices::Pick> pick =
+        picked.Take(attempt, kept->name + ".phases", {0, 1}, pays ? 1 : 0, {{"apart"}, {"joined"}});
+    return pick.ok() && (pick->value == 0 || Join(attempt, block, phases, best, sides->column, columns));
+  });
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "autoschedule/cost/projected.h"
+#include "autoschedule/program/attempt.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/sizes.h"
 #include "ir/annotations.h"
@@ -60,14 +61,11 @@ void ChooseThreadsBySize(Schedule& sch, const std::string& function, const Targe
   if (least == 0) return;
   for (const SharedLoop& loop : loops) {
     if (AsInt(loop.statements)) continue;
-    Schedule attempt = sch;
-    Choices taken = choices;
-    const Outcome<Choices::Pick> pick =
-        taken.Take(attempt, loop.block + ".threads_from", {0, least}, 1, {{"always"}, {"where_worth"}});
-    if (!pick.ok()) continue;
-    if (pick->value != 0 && !attempt.Annotate(loop.rv, kThreadsFrom, *pick).ok()) continue;
-    sch = std::move(attempt);
-    choices = std::move(taken);
+    Attempt(sch, choices, [&](Schedule& attempt, Choices& taken) {
+      const Outcome<Choices::Pick> pick =
+          taken.Take(attempt, loop.block + ".threads_from", {0, least}, 1, {{"always"}, {"where_worth"}});
+      return pick.ok() && (pick->value == 0 || attempt.Annotate(loop.rv, kThreadsFrom, *pick).ok());
+    });
   }
 }
 

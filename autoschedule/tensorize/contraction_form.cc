@@ -5,6 +5,7 @@
 #include "autoschedule/program/block_loops.h"
 #include "base/math.h"
 #include "ir/analysis.h"
+#include "target/costs.h"
 
 namespace tilewright {
 
@@ -43,7 +44,9 @@ TileOperands OperandsOf(const BlockRealizeNode& realize, const Contraction& cont
                         const TileInstruction& instruction, const Target& target) {
   int64_t panel_bytes = contraction.column_operand->dtype.bytes() * instruction.lanes;
   for (int iterator : contraction.inner) panel_bytes *= IteratorExtent(realize, iterator);
-  return {.panel_bytes = panel_bytes, .near_bytes = {target.Nearest().usable_bytes, NearBytes(target)}};
+  return {.panel_bytes = panel_bytes,
+          .near_bytes = {target.Nearest().usable_bytes, NearBytes(target)},
+          .costs = TileCostsOf(target)};
 }
 
 int64_t DepthStep(int64_t extent, const TileInstruction& instruction, bool copied) {

@@ -9,8 +9,6 @@
 namespace tilewright {
 namespace {
 
-// Tiles of more rows were slower in all measurements: each row is a stream of its own to the prefetcher.
-constexpr int kMostRows = 16;
 // Vectors that cover the columns of each row of a tile.
 constexpr int kMostVectors = 6;
 // Tiles whose efficiencies differ by less are nearly equal.
@@ -64,7 +62,7 @@ std::vector<RegisterTile> RegisterTiles(const TileInstruction& instruction, int6
   const int step = instruction.rows();
   for (int vectors = 1; vectors <= kMostVectors * step; ++vectors) {
     if (vectors > 1 && (vectors - 1) * lanes >= columns) break;
-    for (int tile_rows = step; tile_rows <= std::min<int64_t>(kMostRows, max_rows); tile_rows += step) {
+    for (int tile_rows = step; tile_rows <= std::min(operands.costs.most_rows, max_rows); tile_rows += step) {
       const int registers = tile_rows / step * vectors + instruction.OtherRegisters(tile_rows, vectors);
       if (registers > instruction.registers) break;
       result.push_back(VectorTile(instruction, rows, columns, tile_rows, vectors, operands));

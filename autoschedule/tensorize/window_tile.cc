@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <tuple>
 
+#include "target/costs.h"
+
 namespace tilewright {
 namespace {
 
 constexpr int64_t kLongestSide = 8;
-// Registers that are left to weights, loaded elements and addresses.
-constexpr double kAccumulators = 0.6;
-// The same where lanes are picked: of all registers for accumulators, loaded vectors, and what was picked of them.
-constexpr double kPicked = 0.65;
 constexpr size_t kMostTiles = 12;
 
 int64_t ExtentOf(const WindowReduction& reduction, int iterator) {
@@ -24,12 +22,12 @@ std::vector<WindowTile> ChooseWindowTiles(const Target& target, const WindowRedu
   const int64_t length = ExtentOf(reduction, reduction.vector);
   double steps = 1;
   for (int iterator : reduction.reduce) steps *= static_cast<double>(ExtentOf(reduction, iterator));
-  const auto most = static_cast<int64_t>(kAccumulators * target.cpu_part().vector_registers);
+  const auto most = static_cast<int64_t>(TileCostsOf(target).window_sums * target.cpu_part().vector_registers);
   const WindowTileTime time(reduction, target);
   std::vector<WindowTile> tiles;
   for (int64_t r = 1; r <= std::min(rows, kLongestSide); ++r) {
     for (int64_t c = 1; c <= std::min(columns, kLongestSide); ++c) {
-      for (int64_t v = 1; v == 1 || (v <= 8 && (v - 1) * reduction.lanes < length); ++v) {
+      for (int64_t v = 1; v == 1 || (v <= kLongestSide && (v - 1) * reduction.lanes < length); ++v) {
         if (r * c * v > most) break;
         const double statements = static_cast<double>(r * c * v) * steps;
         if (r > 1 && reduction.most_statements > 0 && statements > static_cast<double>(reduction.most_statements)) {
@@ -38,7 +36,8 @@ std::vector<WindowTile> ChooseWindowTiles(const Target& target, const WindowRedu
         WindowTile tile{r, c, v};
         const double picked = time.PickedRegisters(tile);
         if (r * c * v > 1 && picked > 0 &&
-            picked + static_cast<double>(r * c * v) > kPicked * target.cpu_part().vector_registers) {
+            picked + static_cast<double>(r * c * v) >
+                TileCostsOf(target).window_picked * target.cpu_part().vector_registers) {
           break;
         }
         tile.cost = time.Cycles(tile);

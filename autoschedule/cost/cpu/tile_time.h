@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "target/costs.h"
 #include "target/target.h"
 
 namespace tilewright {
@@ -29,6 +30,7 @@ struct TileOperands {
   // A tile's columns beyond these come from the second cache level, and from the third.
   int64_t near_bytes[2] = {0, 0};
   SharedGroups shared;
+  TileCosts costs;
   bool whole_lines = false;  // rows can be read by the vector register
 };
 

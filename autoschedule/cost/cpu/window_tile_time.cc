@@ -4,19 +4,10 @@
 #include <cstdlib>
 
 #include "base/math.h"
+#include "target/costs.h"
 
 namespace tilewright {
 namespace {
-
-// Cycles between dependent operations, and of a tile's beginning and end.
-constexpr double kLatency = 4, kTileOverhead = 10;
-// What a stream that shares nothing with the others adds to a tile's time, as a part of it.
-constexpr double kStream = 0.02;
-// What the beginning of a run of elements takes, where prefetchers have to find out that there is one: as a part of the
-// time of a line from where the data is.
-constexpr double kRun = 0.4;
-// What tiles take longer that are cut at the edges.
-constexpr double kEdges = 1.15;
 
 bool Moves(const Access& access, int row, int column) {
   return std::ranges::any_of(std::initializer_list<int>{row, column}, [&](int iterator) {
@@ -87,11 +78,13 @@ bool ExceedsNearCache(const Target& target, const WindowReduction& reduction) {
 
 }  // namespace
 
-WindowTileTime::WindowTileTime(const WindowReduction& reduction, const Target& target) : reduction_(reduction) {
+WindowTileTime::WindowTileTime(const WindowReduction& reduction, const Target& target)
+    : reduction_(reduction), costs_(TileCostsOf(target)), latency_(target.FmaLatency()) {
   for (int iterator : reduction.reduce) steps_ *= static_cast<double>(ExtentOf(reduction, iterator));
   per_cycle_ = std::max(1, target.FmaPerCycle());
   const MemoryLevel& level = ExceedsNearCache(target, reduction) ? target.Farthest() : target.Near();
-  run_cycles_ = level.bytes_per_cycle == 0 ? 0 : kRun * level.line_bytes / level.bytes_per_cycle;
+  run_cycles_ =
+      level.bytes_per_cycle == 0 ? 0 : CpuCostsOf(target).run_start_lines * level.line_bytes / level.bytes_per_cycle;
   vectors_alone_ = TouchedBy(reduction, WindowTile()).vectors;
 }
 
@@ -116,16 +109,16 @@ double WindowTileTime::Cycles(const WindowTile& tile) const {
   const int64_t length = ExtentOf(reduction_, reduction_.vector);
   const auto size = static_cast<double>(tile.rows * tile.columns * tile.vectors);
   const Touched touched = TouchedBy(reduction_, tile);
-  const double tile_cycles = std::max(size * steps_ / per_cycle_, steps_ * kLatency) + touched.vectors / per_cycle_ +
-                             touched.runs * run_cycles_ + kTileOverhead;
+  const double tile_cycles = std::max(size * steps_ / per_cycle_, steps_ * latency_) + touched.vectors / per_cycle_ +
+                             touched.runs * run_cycles_ + costs_.window_cycles;
   const auto count = static_cast<double>(CeilDiv(rows, tile.rows) * CeilDiv(columns, tile.columns) *
                                          CeilDiv(length, tile.vectors * reduction_.lanes));
   const double vectors = static_cast<double>(rows * columns) * static_cast<double>(length) / reduction_.lanes;
   // Neighbours that share nothing are streams of their own to the prefetcher.
   const bool shares = touched.vectors < size * vectors_alone_;
-  const double streams = shares ? 1 : 1 + kStream * static_cast<double>(tile.rows * tile.columns - 1);
+  const double streams = shares ? 1 : 1 + costs_.stream_part * static_cast<double>(tile.rows * tile.columns - 1);
   const double cycles = tile_cycles * count / vectors * streams;
-  return rows % tile.rows != 0 || columns % tile.columns != 0 ? cycles * kEdges : cycles;
+  return rows % tile.rows != 0 || columns % tile.columns != 0 ? cycles * costs_.cut_tile : cycles;
 }
 
 }  // namespace tilewright

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "autoschedule/program/access_strides.h"
+#include "target/costs.h"
 #include "target/target.h"
 
 namespace tilewright {
@@ -42,6 +43,8 @@ class WindowTileTime {
 
  private:
   const WindowReduction& reduction_;
+  const TileCosts& costs_;
+  const double latency_;              // cycles between dependent operations
   double steps_ = 1, per_cycle_ = 1;  // operations of an element; of vectors in a cycle
   double run_cycles_ = 0;             // of the beginning of a run
   double vectors_alone_ = 0;          // that a tile of one vector loads

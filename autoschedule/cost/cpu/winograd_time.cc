@@ -4,17 +4,13 @@
 #include <cstddef>
 
 #include "autoschedule/cost/machine_costs.h"
+#include "target/costs.h"
 
 namespace tilewright {
 namespace {
 
-// The part of the peak that products reach.
-constexpr double kEfficiency = 0.9;
-// Vector instructions for each vector of a transformed operand.
-constexpr double kTransformInstructions = 5;
-
 double ProductsPerCycle(const WinogradSizes& sizes, const Target& target) {
-  return kEfficiency * sizes.lanes * sizes.per_cycle * target.cores;
+  return TileCostsOf(target).winograd_efficiency * sizes.lanes * sizes.per_cycle * target.cores;
 }
 
 // Cycles to move so many elements from or to the cache that holds `all` elements, no nearer than `nearest`.
@@ -40,7 +36,8 @@ double WinogradCycles(const WinogradSizes& sizes, const std::vector<WinogradWind
     kernel *= static_cast<double>(window.products) / static_cast<double>(window.taps);
   }
   const double elements = sizes.rows + sizes.output;
-  const double instructions = steps * elements / sizes.lanes * kTransformInstructions / sizes.per_cycle / target.cores;
+  const double instructions =
+      steps * elements / sizes.lanes * TileCostsOf(target).winograd_instructions / sizes.per_cycle / target.cores;
   const bool together = balanced && 4 * kernel <= static_cast<double>(target.Near().usable_bytes);
   const size_t nearest = together ? 1 : 2;
   return std::max(products / ProductsPerCycle(sizes, target), CyclesFromMemory(sizeof(float) * kernel, target)) +

@@ -15,26 +15,22 @@
 #include "ir/annotations.h"
 #include "ir/thread_tags.h"
 #include "target/clusters.h"
+#include "target/costs.h"
 #include "verify/memory/memory_limits.h"
 
 namespace tilewright {
 namespace {
 
-// Arithmetic instructions of a quotient or a root, of another function, and of an access's address.
-constexpr double kDivideInstructions = 8, kFunctionInstructions = 10, kAddressInstructions = 1;
-// Loads of a loop that compilers start before the first is used: iterations are unrolled by so many.
-constexpr double kUnrolledByCompiler = 4;
-// Registers of a thread besides those that the program names.
-constexpr double kOtherRegisters = 40;
-// Units overlap: together they take the norm of this order of their times.
-constexpr double kOverlapOrder = 8;
+// An access computes its address by an instruction.
+constexpr double kAddressInstructions = 1;
 
-double Norm(std::initializer_list<double> times) {
+// What units take together whose times overlap (GpuCosts::overlap_order).
+double Norm(double order, std::initializer_list<double> times) {
   double sum = 0, most = 0;
   for (const double time : times) most = std::max(most, time);
   if (most == 0) return 0;
-  for (const double time : times) sum += std::pow(time / most, kOverlapOrder);
-  return most * std::pow(sum, 1 / kOverlapOrder);
+  for (const double time : times) sum += std::pow(time / most, order);
+  return most * std::pow(sum, 1 / order);
 }
 
 // What one kernel does. Work is that of one block.
@@ -155,11 +151,11 @@ class Projector {
     double arithmetic = 1, special = 0;
     switch (operation.kind) {
       case OperationKind::kDivide:
-        arithmetic = kDivideInstructions;
+        arithmetic = GpuCostsOf(target_).divide_instructions;
         special = 1;
         break;
       case OperationKind::kTranscendental:
-        arithmetic = kFunctionInstructions;
+        arithmetic = GpuCostsOf(target_).function_instructions;
         special = 1;
         break;
       default:
@@ -352,14 +348,15 @@ class Projector {
       return;
     }
     double& waits = work.waits[innermost];
-    waits = std::max(waits, std::ceil(times / kUnrolledByCompiler) * gpu_.memory_latency);
+    waits = std::max(waits, std::ceil(times / GpuCostsOf(target_).unrolled_loads) * gpu_.memory_latency);
   }
 
   // Blocks that a core runs at the same time.
   double Resident(const KernelMemoryUse& use) const {
     const auto threads = static_cast<double>(std::max<int64_t>(use.threads, gpu_.warp_size));
-    const double registers = std::min<double>(gpu_.max_registers_per_thread,
-                                              kOtherRegisters + static_cast<double>(use.registers + use.local) / 4);
+    const double registers =
+        std::min<double>(gpu_.max_registers_per_thread,
+                         GpuCostsOf(target_).thread_registers + static_cast<double>(use.registers + use.local) / 4);
     return std::max(
         1.0, std::floor(std::min({static_cast<double>(gpu_.max_blocks_per_core), gpu_.max_threads_per_core / threads,
                                   gpu_.registers_per_core / (registers * threads),
@@ -387,8 +384,9 @@ class Projector {
         {work.shared_cycles, "shared memory"},
         {std::max(read_bytes / l2, FillCycles(work)), "L2"},
     });
+    const double order = GpuCostsOf(target_).overlap_order;
     const double busy =
-        Norm({units[0].first, units[1].first, units[2].first, units[3].first, units[4].first, units[5].first});
+        Norm(order, {units[0].first, units[1].first, units[2].first, units[3].first, units[4].first, units[5].first});
     double waits = 0, ahead = 0;
     for (const auto& [loop, cycles] : work.waits) waits += cycles;
     for (const auto& [loop, cycles] : work.ahead) ahead += cycles;
@@ -405,7 +403,7 @@ class Projector {
     }
     const double memory = (read + written) / (target_.memory_gbs * 1e9);
     const double on_cores = std::max(throughput, latency);
-    const double seconds = Norm({on_cores, memory}) + gpu_.launch_seconds;
+    const double seconds = Norm(order, {on_cores, memory}) + gpu_.launch_seconds;
     p.seconds += work.launches * seconds;
     p.compute_seconds += work.launches * on_cores;
     p.throughput_seconds += work.launches * throughput;
@@ -421,7 +419,8 @@ class Projector {
     p.instructions.transcendentals += work.launches * work.Blocks() * work.special;
     p.instructions.tile_rows += work.launches * work.Blocks() * work.matrix_cycles;
     p.instructions.loads += work.launches * work.Blocks() * work.instructions;
-    p.register_vectors = std::max(p.register_vectors, kOtherRegisters + static_cast<double>(use.registers) / 4);
+    p.register_vectors =
+        std::max(p.register_vectors, GpuCostsOf(target_).thread_registers + static_cast<double>(use.registers) / 4);
     if (work.launches * seconds <= longest) return;
     longest = work.launches * seconds;
     p.cores_used = static_cast<int>(std::min<double>(target_.cores, sharing));

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "autoschedule/cost/machine_costs.h"
 #include "autoschedule/movement/cpu/operand_stages.h"
 #include "ir/analysis.h"
+#include "target/costs.h"
 
 namespace tilewright {
 
@@ -55,7 +55,8 @@ bool WorthPacking(const ContractionPlan& plan, const RegisterTile& tile, const B
   for (int row : plan.contraction.rows) uses *= IteratorExtent(realize, row);
   for (int inner : plan.contraction.inner) panel_rows *= IteratorExtent(realize, inner);
   for (int column : plan.contraction.columns) bytes *= IteratorExtent(realize, column);
-  return uses > tile.rows && std::min(panel_rows, panel_rows * bytes / target.cpu_part().page_bytes) > kPagesInTurn;
+  return uses > tile.rows &&
+         std::min(panel_rows, panel_rows * bytes / target.cpu_part().page_bytes) > CpuCostsOf(target).pages_in_turn;
 }
 
 }  // namespace tilewright

@@ -4,7 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "autoschedule/cost/cpu/tile_loads.h"
 #include "autoschedule/cost/machine_costs.h"
 #include "autoschedule/movement/cpu/operand_stages.h"
 #include "autoschedule/movement/cpu/pitched_rows.h"
@@ -15,6 +14,7 @@
 #include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/arith/linear.h"
+#include "target/costs.h"
 
 namespace tilewright {
 namespace {
@@ -67,7 +67,7 @@ std::vector<RegisterTile> TilesInPlace(const BlockRealizeNode& realize, const Co
                 columns = IteratorExtent(realize, contraction.columns.back());
   TileOperands operands = OperandsOf(realize, contraction, instruction, target);
   operands.cores = CoresOfRows(realize, contraction, target);
-  operands.shared_rows = kLostBySharedRows;
+  operands.shared_rows = operands.costs.shared_rows;
   operands.row_load = row_load;
   std::vector<RegisterTile> best = DividingAmxTiles(1, extent_of_row, columns, operands);
   for (size_t i = rows - 1; i-- > 0;) {
@@ -116,7 +116,7 @@ RowTiles TilesOfRows(const BlockRealizeNode& realize, const ContractionPlan& pla
   const bool outer = HasOuterRow(plan.contraction);
   TileOperands operands = OperandsOf(realize, plan.contraction, plan.instruction, target);
   operands.cores = fused.cores;
-  operands.shared_rows = outer ? kLostBySharedRows : fused.shared_rows;
+  operands.shared_rows = outer ? operands.costs.shared_rows : fused.shared_rows;
   std::vector<RegisterTile> tiles = RegisterTiles(plan.instruction, extent, columns, extent, operands);
   if (!may_fuse || !outer) return {std::move(tiles)};
   const int64_t all_rows = extent * IteratorExtent(realize, rows[rows.size() - 2]);
@@ -146,9 +146,10 @@ Value::List DimensionsOfOtherWindows(const BlockNode& block, const ContractionPl
 // Makes windows along the row and the depth behind them, next to each other in the copy, a single iterator where that
 // saves padding and the depth is not whole groups, which would be copied at once. Whether the copy is as before, or
 // has one dimension for them.
-bool FuseDepthOfCopy(Schedule& sch, BlockRv block, BlockRv copy, const ContractionPlan& plan) {
+bool FuseDepthOfCopy(Schedule& sch, BlockRv block, BlockRv copy, const ContractionPlan& plan, const Target& target) {
   if (IteratorExtent(RealizeOf(sch, block), plan.depth) % plan.instruction.group == 0) return true;
-  const std::optional<FusibleDepth> depth = FindFusibleDepth(RealizeOf(sch, block), plan.instruction.StepDepth());
+  const std::optional<FusibleDepth> depth =
+      FindFusibleDepth(RealizeOf(sch, block), plan.instruction.StepDepth(), target);
   if (!depth || !depth->pays || !FuseDepth(sch, block, *depth)) return true;
   const Buffer& buffer = RealizeOf(sch, copy).block->writes[0].buffer;
   return FuseCopiedDimensions(sch, copy, buffer->shape.size() - 1);
@@ -180,9 +181,9 @@ TileOperands OperandsOfCopy(const BlockRealizeNode& plain, const Contraction& co
   TileOperands operands = OperandsOf(plain, contraction, instruction, target);
   // A line of rows comes from the second cache level once, then from the first, which delivers two in a cycle.
   operands.row_load = 0.5 + 0.25 / static_cast<double>(reads);
-  operands.column_load = AreColumnsFar(plain, contraction, target) ? kFarColumnLoad : 1;
+  operands.column_load = AreColumnsFar(plain, contraction, target) ? operands.costs.far_column : 1;
   operands.cores = CoresOfRows(plain, contraction, target);
-  operands.shared_rows = kLostBySharedCopies;
+  operands.shared_rows = operands.costs.shared_copies;
   return operands;
 }
 
@@ -193,7 +194,7 @@ std::optional<ImageCopy> CopyForWindows(const Schedule& sch, BlockRv block, cons
   const Value::List kept = DimensionsOfOtherWindows(*RealizeOf(sch, block).block, plan);
   if (kept.empty()) return std::nullopt;
   const Outcome<BlockRv> copy = ReindexRead(result.sch, block, plan.contraction.row_operand, kept);
-  if (!copy.ok() || !FuseDepthOfCopy(result.sch, block, *copy, plan) ||
+  if (!copy.ok() || !FuseDepthOfCopy(result.sch, block, *copy, plan, target) ||
       !MatchAgain(result.sch, block, &result.plan).ok()) {
     return std::nullopt;
   }
@@ -324,7 +325,7 @@ Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Tar
   const int cores = batches % target.cores == 0 ? 1 : target.cores;
   TileOperands operands = OperandsOf(realize, plan->contraction, plan->instruction, target);
   operands.cores = cores;
-  operands.shared_rows = kLostBySharedCopies;
+  operands.shared_rows = operands.costs.shared_copies;
   RowTiles packed = TilesOfRows(realize, *plan, true, operands, target);
   const std::optional<ImageCopy> windows = CopyForWindows(sch, block, *plan, target),
                                  pitched = CopyAtPitch(sch, block, *plan, target);
@@ -341,9 +342,9 @@ Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Tar
     places.push_back(static_cast<int64_t>(place));
   };
   add(RowPlace::kPacked, packed.tiles, CyclesOfPacking(realize, plan->contraction, BestTile(packed.tiles).rows, target),
-      windows || pitched ? kRowsOfAllWindows : 1);
+      windows || pitched ? TileCostsOf(target).all_windows : 1);
   if (windows) {
-    add(RowPlace::kWindows, windows->plan.tiles, CyclesOfCopy(windows->bytes, target), kRowsOfEachWindow);
+    add(RowPlace::kWindows, windows->plan.tiles, CyclesOfCopy(windows->bytes, target), TileCostsOf(target).row_windows);
   }
   if (pitched) {
     add(RowPlace::kPitched, pitched->plan.tiles,
@@ -368,7 +369,7 @@ Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Tar
     // from the first cache level then, and the estimate does not know that.
     const int64_t step = DepthStep(IteratorExtent(realize, plan->depth), plan->instruction, false);
     const bool aligned = step * plan->contraction.row_operand->dtype.bytes() % target.Nearest().line_bytes == 0;
-    plan->tiles = tiles_in_place(aligned ? 1 : kUnalignedRowLoad);
+    plan->tiles = tiles_in_place(aligned ? 1 : TileCostsOf(target).unaligned_row);
     plan->outer_row = outer_row;
     return std::monostate();
   }

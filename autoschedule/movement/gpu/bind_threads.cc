@@ -4,6 +4,7 @@
 
 #include "autoschedule/program/block_loops.h"
 #include "base/status_macros.h"
+#include "target/costs.h"
 
 namespace tilewright {
 namespace {
@@ -42,7 +43,7 @@ Outcome<ThreadLoops> BindThreads(Schedule& sch, std::vector<LoopRv> loops, int64
   while (last && *last % (widths.back() * 2) == 0 && widths.back() * 2 <= most_vector)
     widths.push_back(widths.back() * 2);
   size_t preferred = widths.size() - 1;
-  while (preferred > 0 && work / widths[preferred] < target.cores * kThreadsOfCore) --preferred;
+  while (preferred > 0 && work / widths[preferred] < target.cores * GpuCostsOf(target).busy_threads) --preferred;
   TW_ASSIGN_OR_RETURN(const Choices::Pick width, choices.Take(sch, name + ".vector", widths, preferred));
   ThreadLoops result;
   if (width.value > 1) {

@@ -19,9 +19,6 @@
 
 namespace tilewright {
 
-// Elements for each thread of a full machine above which a thread takes several at once, and needs no other's help.
-inline constexpr int64_t kThreadsOfCore = 512;
-
 // What every thread does is inside of `thread`; `vector` is the innermost loop, over neighbours, where there is one.
 struct ThreadLoops {
   LoopRv thread;

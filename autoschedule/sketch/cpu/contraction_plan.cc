@@ -16,8 +16,7 @@ namespace {
 
 // Tiles whose estimated efficiency is below this part of the best one are not tried.
 constexpr double kWorthATry = 0.6;
-// Bytes of a row that is short, and what few rows of a tile are.
-constexpr int64_t kShortRow = 128;
+// What few rows of a tile are.
 constexpr int kFewRows = 8;
 
 Refusal No(const char* reason, uint32_t block) { return {"contraction_rule", reason, {block}}; }
@@ -199,7 +198,9 @@ Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Tar
                        contraction->inner.back()};
   if (plan.instruction.group > 1) plan.depth = DepthIterator(*realize.block, *contraction);
   plan.rows_outside = RowsOutside(*likely.block, *contraction, target);
-  plan.short_rows = plan.rows_outside && plan.instruction.group == 1 && BytesOfRow(likely, *contraction) <= kShortRow;
+  // Rows of one or two lines.
+  plan.short_rows = plan.rows_outside && plan.instruction.group == 1 &&
+                    BytesOfRow(likely, *contraction) <= 2 * target.Nearest().line_bytes;
   plan.uneven = IsComputedPerProduct(*realize.block, *contraction);
   if (plan.instruction.amx()) {
     const auto is_constant = [](const IterVar& iter) { return ExtentOf(iter).has_value(); };

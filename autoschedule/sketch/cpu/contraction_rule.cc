@@ -23,6 +23,7 @@
 #include "intrin/dot_tile.h"
 #include "ir/analysis.h"
 #include "ir/annotations.h"
+#include "target/costs.h"
 
 namespace tilewright {
 namespace {
@@ -37,7 +38,7 @@ constexpr size_t kFetchedAhead = 2;
 // The index of the depth that a tile takes when nothing was measured. `padded`: the whole depth where it was padded.
 // `line`: that of the rows that the tile loads into vector registers, or 0.
 size_t PreferredDepth(const TileInstruction& instruction, const RegisterTile& tile, const std::vector<int64_t>& depths,
-                      std::optional<int64_t> padded, int64_t line) {
+                      std::optional<int64_t> padded, int64_t line, const Target& target) {
   const auto index_of = [&](const auto& place) {
     return place == depths.end() ? 0 : static_cast<size_t>(place - depths.begin());
   };
@@ -49,8 +50,8 @@ size_t PreferredDepth(const TileInstruction& instruction, const RegisterTile& ti
         instruction.registers - tile.rows * tile.vectors - instruction.OtherRegisters(tile.rows, tile.vectors);
     const int64_t most = instruction.LoadsAll() && free < tile.vectors ? (depths.back() + 1) / 2 : depths.back();
     return index_of(std::ranges::find_if(depths, [&](int64_t depth) {
-      return static_cast<double>(tile.rows * tile.vectors * depth) >= kShortBodyCycles * instruction.per_cycle ||
-             depth >= std::min(most, depths.back());
+      const double least = CpuCostsOf(target).short_body_cycles * instruction.per_cycle;
+      return static_cast<double>(tile.rows * tile.vectors * depth) >= least || depth >= std::min(most, depths.back());
     }));
   }
   // A padded group among a few is known to be one where the tile holds them all.
@@ -207,7 +208,7 @@ Outcome<bool> ContractionSchedule::FlipsAhead() {
   if (!plan_.flips_rows || !plan_.instruction.LoadsAll()) return false;
   int64_t windows = 1;
   for (const int iterator : contraction_.inner) windows *= iterator == plan_.depth ? 1 : Extent(iterator);
-  const size_t preferred = PaysToFlipAhead(Extent(plan_.column), windows) ? 1 : 0;
+  const size_t preferred = PaysToFlipAhead(Extent(plan_.column), windows, target_) ? 1 : 0;
   TW_ASSIGN_OR_RETURN(const Choices::Pick pick, choices_.Take(sch_, name_ + ".flipped_ahead", {0, 1}, preferred));
   return pick.value != 0;
 }
@@ -274,8 +275,9 @@ Outcome<Done> ContractionSchedule::PickDepth() {
     return constant ? padded % depth != 0 : depth != depth_step_ && !DividesExtent(depth, plan_.depth);
   });
   const std::optional<int64_t> whole = fused_depth_ || padded != extent ? std::optional(padded) : std::nullopt;
-  TW_ASSIGN_OR_RETURN(tile_depth_, choices_.Take(sch_, name_ + ".tile_depth", depths,
-                                                 PreferredDepth(plan_.instruction, tile_, depths, whole, LineDepth())));
+  TW_ASSIGN_OR_RETURN(tile_depth_,
+                      choices_.Take(sch_, name_ + ".tile_depth", depths,
+                                    PreferredDepth(plan_.instruction, tile_, depths, whole, LineDepth(), target_)));
   return Done();
 }
 
@@ -475,7 +477,7 @@ Outcome<Done> ContractionSchedule::Apply() {
 Outcome<bool> ChooseFusedDepth(Schedule& sch, BlockRv block, const Target& target, Choices& choices) {
   const int step_depth = StepDepthOf(RealizeOf(sch, block), target);
   if (step_depth <= 1) return false;
-  const std::optional<FusibleDepth> depth = FindFusibleDepth(RealizeOf(sch, block), step_depth);
+  const std::optional<FusibleDepth> depth = FindFusibleDepth(RealizeOf(sch, block), step_depth, target);
   if (!depth) return false;
   const std::string name = RealizeOf(sch, block).block->name + ".depth";
   TW_ASSIGN_OR_RETURN(const Choices::Pick pick,

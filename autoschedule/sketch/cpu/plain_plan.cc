@@ -24,7 +24,7 @@ int ElementBits(const BlockNode& block) {
     if (isa<LoadNode>(e) || isa<CastNode>(e)) bits = std::max(bits, e.dtype().bits());
     return true;
   });
-  return std::max(bits, block.writes.empty() ? 8 : block.writes[0].buffer->dtype.bits());
+  return std::max(bits, block.writes.empty() ? bits : block.writes[0].buffer->dtype.bits());
 }
 
 // Whether `lanes` neighbours along the iterator are picked from as many elements in memory, or fewer: c // 4 * 4 + 1.

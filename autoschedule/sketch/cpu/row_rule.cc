@@ -12,6 +12,7 @@
 #include "base/math.h"
 #include "base/status_macros.h"
 #include "ir/analysis.h"
+#include "target/costs.h"
 
 namespace tilewright {
 namespace {
@@ -26,13 +27,14 @@ constexpr int64_t kLeastPlanes = 4, kMostVectors = 8;
 
 // Numbers of partial results that a reduction over `extent` elements may have, the best first. Those that do not divide
 // it leave lanes of the last step without work.
-std::vector<int64_t> LaneWidths(int64_t extent, int lanes) {
+std::vector<int64_t> LaneWidths(int64_t extent, int lanes, const Target& target) {
   std::vector<int64_t> widths = {4 * lanes, 2 * lanes, lanes, lanes / 2, lanes / 4, 8 * lanes};
   std::erase_if(widths, [&](int64_t width) { return width < kLastLanes || width > extent; });
   // Vectors that are read, or the latency of the sums where they are few; what combines them; and a mask.
   auto cost = [&](int64_t width) {
     const int64_t steps = CeilDiv(extent, width), vectors = CeilDiv(width, lanes);
-    return std::max(steps * vectors, steps * kSumLatency) + vectors + (extent % width != 0 ? kVectorsOfMask : 0);
+    const int64_t mask = extent % width != 0 ? CpuCostsOf(target).mask_vectors : 0;
+    return std::max(steps * vectors, steps * target.FmaLatency()) + vectors + mask;
   };
   std::sort(widths.begin(), widths.end(),
             [&](int64_t a, int64_t b) { return std::pair(cost(a), a) < std::pair(cost(b), b); });
@@ -168,7 +170,7 @@ class RowSchedule {
     if (lane_loops.size() > 1) {
       TW_ASSIGN_OR_RETURN(lane_loop, sch_.Fuse(lane_loops));
     }
-    const std::vector<int64_t> widths = LaneWidths(LikelyExtent(sch_, lane_loop), lanes);
+    const std::vector<int64_t> widths = LaneWidths(LikelyExtent(sch_, lane_loop), lanes, target_);
     if (widths.empty()) {
       stages_.push_back({block});
       return Done();

@@ -7,14 +7,12 @@
 #include "autoschedule/program/row_chain.h"
 #include "base/math.h"
 #include "ir/reducer.h"
+#include "target/costs.h"
 
 namespace tilewright {
 namespace {
 
 constexpr const char* kName = "divide_reduction";
-
-// Terms of a part that are worth a kernel.
-constexpr int64_t kLeastTerms = 8192;
 
 // The largest number of equal parts of `extent` up to `most`, each a multiple of `unit`.
 int64_t EqualParts(int64_t extent, int64_t most, int64_t unit) {
@@ -43,7 +41,8 @@ std::optional<BlockRv> DivideReduction(Schedule& sch, BlockRv block, const Targe
   }
   const int64_t blocks = lanes >= 0 ? results : CeilDiv(results, target.gpu_part().warp_size);
   if (blocks >= target.cores / 2) return std::nullopt;
-  const int64_t wanted = std::min(2 * target.cores / std::max<int64_t>(blocks, 1), terms / kLeastTerms);
+  const int64_t wanted =
+      std::min(2 * target.cores / std::max<int64_t>(blocks, 1), terms / GpuCostsOf(target).divided_terms);
   // Lanes of a part are whole vectors of any type.
   const int64_t vector = target.gpu_part().max_access_bytes;
   const int64_t parts = EqualParts(longest, wanted, static_cast<int>(divided) == lanes ? vector : 1);

@@ -10,14 +10,12 @@
 #include "autoschedule/sketch/gpu/depth_parts.h"
 #include "base/math.h"
 #include "base/status_macros.h"
+#include "target/costs.h"
 
 namespace tilewright {
 namespace {
 
 using Done = std::monostate;
-
-// Registers of a lane beside sums and fragments.
-constexpr int64_t kOtherRegisters = 48;
 
 // What is divided: all that estimates depend on.
 struct Problem {
@@ -38,7 +36,7 @@ struct Problem {
   bool Holds(const MmaTiling& tiling) const {
     const int64_t threads = tiling.Warps() * gpu().warp_size;
     const int64_t most = std::min<int64_t>(gpu().max_registers_per_thread, gpu().registers_per_core / threads);
-    return threads <= gpu().max_threads_per_block && RegistersOfLane(tiling, row()) <= most;
+    return threads <= gpu().max_threads_per_block && RegistersOfLane(tiling, row(), target) <= most;
   }
 };
 
@@ -108,7 +106,8 @@ MmaTiling WithFastestParts(const Problem& problem, MmaTiling tiling) {
 // The widest step that leaves room for stages which hide the latency of memory, and two steps at least.
 int64_t DepthOf(const Problem& problem, ProductTile tile) {
   tile.k = problem.product.way.depth;
-  while (tile.k > problem.row().k && (tile.k >= problem.sizes().k || problem.Stages(tile) < kStagesThatHide))
+  while (tile.k > problem.row().k &&
+         (tile.k >= problem.sizes().k || problem.Stages(tile) < GpuCostsOf(problem.target).hiding_stages))
     tile.k /= 2;
   return tile.k;
 }
@@ -163,10 +162,10 @@ Outcome<Done> ChooseWarps(const Problem& problem, Picker& picker, MmaTiling& til
 
 Outcome<Done> ChooseStages(const Problem& problem, Picker& picker, MmaTiling& tiling) {
   const int64_t steps = problem.Steps(tiling.tile.k) / tiling.parts;
-  const int64_t most = problem.target.has("cp.async") ? std::min(kMostStagesOfThreads, steps) : 1;
+  const int64_t most = problem.target.has("cp.async") ? std::min(MostStagesOfThreads(problem.target), steps) : 1;
   std::vector<int64_t> stages = {1};
   while (stages.back() < std::min(most, problem.Stages(tiling.tile))) stages.push_back(stages.back() + 1);
-  TW_ASSIGN_OR_RETURN(tiling.stages, picker.Take(".stages", stages, kMostStagesOfThreads));
+  TW_ASSIGN_OR_RETURN(tiling.stages, picker.Take(".stages", stages, MostStagesOfThreads(problem.target)));
   return Done();
 }
 
@@ -178,12 +177,12 @@ std::string ToString(const MmaTiling& tiling) {
                       tiling.group);
 }
 
-int64_t RegistersOfLane(const MmaTiling& tiling, const MachineInstruction& instruction) {
+int64_t RegistersOfLane(const MmaTiling& tiling, const MachineInstruction& instruction, const Target& target) {
   const int64_t rows = tiling.tile.m / tiling.warps_m / kFragmentSide,
                 columns = tiling.tile.n / tiling.warps_n / kFragmentSide;
   const int64_t of_fragment = instruction.m * instruction.k * instruction.a.type.bits() / 1024,
                 of_sums = kFragmentSide * kFragmentSide * instruction.c.type.bits() / 1024;
-  return rows * columns * of_sums + (rows + columns) * of_fragment + kOtherRegisters;
+  return rows * columns * of_sums + (rows + columns) * of_fragment + GpuCostsOf(target).tile_registers;
 }
 
 Outcome<MmaTiling> ChooseMmaTiling(Schedule& sch, const WarpgroupProduct& product, const Target& target,

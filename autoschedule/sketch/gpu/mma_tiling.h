@@ -29,7 +29,7 @@ struct MmaTiling {
 std::string ToString(const MmaTiling& tiling);
 
 // Registers of a lane for sums, fragments of both operands, and what addresses and loops take.
-int64_t RegistersOfLane(const MmaTiling& tiling, const MachineInstruction& instruction);
+int64_t RegistersOfLane(const MmaTiling& tiling, const MachineInstruction& instruction, const Target& target);
 
 // Choices, after the block's name: NAME.tile_m, NAME.tile_n, NAME.tile_k of a block, NAME.warps_m, NAME.warps_n,
 // NAME.parts of K, NAME.stages, NAME.group.

@@ -86,7 +86,9 @@ TEST(MmaTiling, RegistersHoldWhatIsChosen) {
   for (const char* target : kTargets) {
     for (const auto& [m, n, k] : {std::array<int64_t, 3>{16, 16, 64}, {128, 4096, 64}, {1000, 24, 333}}) {
       const Problem problem(ops::Matmul(m, n, k, {kF16, kF16, kF32}), target);
-      EXPECT_LE(RegistersOfLane(problem.tiling, *problem.instruction) * 32 * problem.tiling.Warps(), 65536);
+      EXPECT_LE(
+          RegistersOfLane(problem.tiling, *problem.instruction, *NamedTarget(target)) * 32 * problem.tiling.Warps(),
+          65536);
     }
   }
 }

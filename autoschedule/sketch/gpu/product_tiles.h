@@ -16,14 +16,15 @@
 #include "autoschedule/program/choices.h"
 #include "autoschedule/program/contraction.h"
 #include "schedule/recorder/schedule.h"
+#include "target/costs.h"
 #include "target/target.h"
 
 namespace tilewright {
 
 // Elements of a side of a fragment that warps multiply: the square shape of sums (intrin/cuda/wmma.h).
 inline constexpr int64_t kFragmentSide = 16;
-// Stages of a pipeline of threads that copy: at most, and as many as hide the latency of memory.
-inline constexpr int64_t kMostStagesOfThreads = 4, kStagesThatHide = 3;
+// Stages of a pipeline of threads that copy, at most: one more than hide the latency of memory.
+inline int64_t MostStagesOfThreads(const Target& target) { return GpuCostsOf(target).hiding_stages + 1; }
 
 struct ProductTile {
   int64_t m = 0, n = 0, k = 0;

@@ -17,6 +17,7 @@
 #include "ir/analysis.h"
 #include "ir/reducer.h"
 #include "schedule/program/conjuncts.h"
+#include "target/costs.h"
 
 namespace tilewright {
 namespace {
@@ -130,7 +131,7 @@ Met MeetColumnThreads(Schedule& sch, BlockRv block, const SketchContext& context
     (iter.kind == IterKind::kReduce ? terms : results) *= ExtentOf(iter).value_or(1);
   }
   if (SpatialIterators(node).empty() || terms < context.target.gpu_part().warp_size) return std::nullopt;
-  if (results >= context.target.cores * kThreadsOfCore) return std::nullopt;
+  if (results >= context.target.cores * GpuCostsOf(context.target).busy_threads) return std::nullopt;
   const std::optional<ProductPlan> plan = PlanOf(context);
   const bool tiles = plan && FitOf(*plan, kThreadTileSide) == Fit::kBest;
   const Target* target = &context.target;

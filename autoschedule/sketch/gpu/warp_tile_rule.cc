@@ -6,6 +6,7 @@
 #include "autoschedule/program/block_loops.h"
 #include "base/math.h"
 #include "base/status_macros.h"
+#include "target/costs.h"
 
 namespace tilewright {
 namespace {
@@ -73,10 +74,10 @@ class WarpSchedule {
     TW_ASSIGN_OR_RETURN(warps_n_, TakeWarps(".warps_n", tile_.n, 2));
     std::vector<int64_t> stages = {1};
     const int64_t steps = CeilDiv(plan_.sizes.k, tile_.k);
-    while (target_.has("cp.async") && stages.back() < std::min(kMostStagesOfThreads, steps))
+    while (target_.has("cp.async") && stages.back() < std::min(MostStagesOfThreads(target_), steps))
       stages.push_back(stages.back() + 1);
     TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
-                        TakeUpTo(sch_, plan_.name + ".stages", stages, kStagesThatHide, choices_));
+                        TakeUpTo(sch_, plan_.name + ".stages", stages, GpuCostsOf(target_).hiding_stages, choices_));
     stages_ = pick.value;
     const int64_t bytes = plan_.contraction.row_operand->dtype.bytes();
     const auto row = [&](int64_t elements) { return RoundUp(elements * bytes, kRowBytes) + gpu.max_access_bytes; };

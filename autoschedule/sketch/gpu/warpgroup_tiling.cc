@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "ir/named_layouts.h"
 #include "target/clusters.h"
+#include "target/costs.h"
 
 namespace tilewright {
 namespace {
@@ -21,8 +22,6 @@ constexpr int64_t kSidesN[] = {16, 32, 64, 128, 256};
 constexpr int64_t kLeastStages = WarpgroupTiling{}.stages, kMostStages = 8;
 // Columns of a tile of one warpgroup up to which registers are left for a second block.
 constexpr int64_t kMostColumnsOfTwo = 128;
-// Bytes of shared memory that the barriers of stages take, and what keeps buffers aligned.
-constexpr int64_t kOtherSharedBytes = 2048;
 // Blocks of a cluster.
 constexpr int64_t kClusterSizes[] = {2, 4};
 
@@ -37,7 +36,7 @@ struct Problem {
   int64_t Bytes() const { return product.tile.Bytes(); }
   std::vector<int64_t> SidesM() const { return {product.tile.Rows(), 2 * product.tile.Rows()}; }
   int64_t StageBytes(const ProductTile& tile) const { return (tile.m + tile.n) * tile.k * Bytes(); }
-  int64_t SharedBytes() const { return target.gpu_part().max_shared_bytes_per_block - kOtherSharedBytes; }
+  int64_t SharedBytes() const { return target.gpu_part().max_shared_bytes_per_block - GpuCostsOf(target).tile_bytes; }
   // Threads that copy need registers for addresses beside those of sums.
   int64_t MostColumns() const { return way().bulk() ? kSidesN[std::size(kSidesN) - 1] : kMostColumnsOfTwo; }
   int64_t Steps(int64_t depth) const { return CeilDiv(sizes().k, depth); }
@@ -209,7 +208,7 @@ Outcome<Done> ChooseStages(const Problem& problem, Picker& picker, WarpgroupTili
   const int64_t room = problem.SharedBytes() - StagedBytes(problem, tile, staged),
                 fit = room / problem.StageBytes(tile), steps = problem.Steps(tile.k) / tiling.parts;
   std::vector<int64_t> stages = {kLeastStages};
-  const int64_t most = problem.way().bulk() ? kMostStages : kMostStagesOfThreads;
+  const int64_t most = problem.way().bulk() ? kMostStages : MostStagesOfThreads(problem.target);
   while (stages.back() < std::min({most, fit, steps})) stages.push_back(stages.back() + 1);
   const int64_t blocks = tiling.SharingBlocks(problem.Blocks(tile, tiling.parts)),
                 half = room - problem.SharedBytes() / 2;
