@@ -132,41 +132,71 @@ bool HasOtherStatements(const Stmt& s) {
   return found;
 }
 
-// Why the nests cannot be next to each other in the place of one of them: those before it move down, those behind it
-// up, over what stands in between.
-std::optional<Refusal> WhyNotAt(const Nests& nests, size_t place) {
-  for (size_t i = nests.positions.front() + 1; i < nests.positions.back(); ++i) {
-    if (std::find(nests.positions.begin(), nests.positions.end(), i) != nests.positions.end()) continue;
-    if (HasOtherStatements(nests.place->stmts[i])) {
-      return Refusal{kName,
-                     "between {loop0} and {loop1} there are statements other than loops and blocks",
-                     {nests.chains.front().front()->id, nests.chains.back().front()->id}};
-    }
-    for (const BlockRealizeNode* between : BlocksBelow(nests.place->stmts[i])) {
-      for (size_t n = 0; n < nests.chains.size(); ++n) {
-        const size_t position = nests.positions[n];
-        if ((position < i) == (nests.positions[place] < i)) continue;  // does not pass
-        for (const BlockRealizeNode* moved : BlocksBelow(nests.place->stmts[position])) {
-          if (!Conflict(*between->block, *moved->block)) continue;
-          return Refusal{kName,
-                         "{block1}, between the loops, and {block2} touch the same buffer",
-                         {nests.chains[n].front()->id, between->block->id, moved->block->id}};
-        }
-      }
+// Whether blocks of one statement and of the other do; `pair` receives them.
+bool Conflict(const Stmt& a, const Stmt& b, std::pair<uint32_t, uint32_t>* pair = nullptr) {
+  for (const BlockRealizeNode* first : BlocksBelow(a)) {
+    for (const BlockRealizeNode* second : BlocksBelow(b)) {
+      if (!Conflict(*first->block, *second->block)) continue;
+      if (pair != nullptr) *pair = {first->block->id, second->block->id};
+      return true;
     }
   }
-  return std::nullopt;
+  return false;
 }
 
-// The first of the nests in whose place all can be; the refusal is that of the first one's.
-Outcome<size_t> PlaceOf(const Nests& nests) {
-  const std::optional<Refusal> refusal = WhyNotAt(nests, 0);
-  if (!refusal) return size_t{0};
-  for (size_t place = 1; place < nests.chains.size(); ++place) {
-    if (!WhyNotAt(nests, place)) return place;
+// The statements between the first and the last nest that come before the merged one: what later nests need, and what
+// those need of the others in between. All others come behind it.
+class Between {
+ public:
+  explicit Between(const Nests& nests) : nests_(nests), stmts_(nests.place->stmts) {
+    for (size_t i = nests.positions.front() + 1; i < nests.positions.back(); ++i) {
+      if (std::ranges::find(nests.positions, i) == nests.positions.end()) between_.push_back(i);
+    }
   }
-  return *refusal;
-}
+
+  Outcome<std::vector<size_t>> Before() const {
+    std::vector<size_t> before;
+    for (const size_t i : between_) {
+      if (!HasOtherStatements(stmts_[i])) continue;
+      return Refusal{kName,
+                     "between {loop0} and {loop1} there are statements other than loops and blocks",
+                     {Outermost(0), Outermost(nests_.chains.size() - 1)}};
+    }
+    for (size_t at = between_.size(); at-- > 0;) {
+      const size_t i = between_[at];
+      std::pair<uint32_t, uint32_t> pair;
+      const std::optional<size_t> later = NestThatConflicts(i, /*is_later=*/true, &pair);
+      const bool needed =
+          later || std::ranges::any_of(before, [&](size_t j) { return Conflict(stmts_[i], stmts_[j]); });
+      if (!needed) continue;
+      std::pair<uint32_t, uint32_t> passed;
+      if (const std::optional<size_t> earlier = NestThatConflicts(i, /*is_later=*/false, &passed)) {
+        if (!later) pair = passed;
+        return Refusal{kName,
+                       "{block1}, between the loops, and {block2} touch the same buffer",
+                       {Outermost(later.value_or(*earlier)), pair.first, pair.second}};
+      }
+      before.push_back(i);
+    }
+    return before;
+  }
+
+ private:
+  uint32_t Outermost(size_t nest) const { return nests_.chains[nest].front()->id; }
+
+  // A nest behind the statement, or before it, that touches what it writes, or writes what it touches.
+  std::optional<size_t> NestThatConflicts(size_t i, bool is_later, std::pair<uint32_t, uint32_t>* pair) const {
+    for (size_t n = 0; n < nests_.chains.size(); ++n) {
+      const size_t position = nests_.positions[n];
+      if ((position > i) == is_later && Conflict(stmts_[i], stmts_[position], pair)) return n;
+    }
+    return std::nullopt;
+  }
+
+  const Nests& nests_;
+  const std::vector<Stmt>& stmts_;
+  std::vector<size_t> between_;
+};
 
 // A loop of the chain whose iterations may run the same instances of the block more than once; null when there is none.
 const ForNode* RepeatingLoop(const BlockRealizeNode& realize, const std::vector<const ForNode*>& chain) {
@@ -221,7 +251,7 @@ std::optional<Refusal> WhyNotFinal(const Nests& nests) {
 
 Outcome<MergeResult> Merge(const Function& function, const std::vector<uint32_t>& loops) {
   TW_ASSIGN_OR_RETURN(Nests nests, FindNests(function, loops));
-  TW_ASSIGN_OR_RETURN(const size_t place, PlaceOf(nests));
+  TW_ASSIGN_OR_RETURN(const std::vector<size_t> before, Between(nests).Before());
   if (auto refusal = WhyNotFinal(nests)) return *refusal;
 
   MergeResult result;
@@ -242,13 +272,16 @@ Outcome<MergeResult> Merge(const Function& function, const std::vector<uint32_t>
     for (size_t i = 0; i < chain.size(); ++i) vars[chain[i]->var] = CastTo(chain[i]->var.dtype(), merged[i].var);
     bodies.push_back(Substitute(chain.back()->body, vars));
   }
-  std::vector<Stmt> stmts;
+  std::vector<Stmt> stmts, behind;
   for (size_t i = 0; i < nests.place->stmts.size(); ++i) {
-    if (i == nests.positions[place]) {
-      stmts.push_back(Nest(merged, Sequence(bodies)));
-    } else if (std::find(nests.positions.begin(), nests.positions.end(), i) == nests.positions.end()) {
-      stmts.push_back(nests.place->stmts[i]);
+    if (std::ranges::find(nests.positions, i) == nests.positions.end()) {
+      const bool passes =
+          i > nests.positions.front() && i < nests.positions.back() && std::ranges::find(before, i) == before.end();
+      (passes ? behind : stmts).push_back(nests.place->stmts[i]);
     }
+    if (i != nests.positions.back()) continue;
+    stmts.push_back(Nest(merged, Sequence(bodies)));
+    stmts.insert(stmts.end(), behind.begin(), behind.end());
   }
   result.function = ReplaceIn(function, nests.place, Sequence(std::move(stmts)), next_id);
   auto refusal = WhyIterationsAreOrdered(kName, result.function, *FindLoop(result.function, outermost),

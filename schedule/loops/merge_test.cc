@@ -177,6 +177,60 @@ def main(A: T.Buffer((8,), "float32"), X: T.Buffer((8,), "float32"), D: T.Buffer
   EXPECT_EQ(ReasonOf(stuck, g), "Y, between the loops, and D touch the same buffer");
 }
 
+// Init and write-back of two sums: the later init comes before both, the earlier write-back behind them, with what
+// reads it.
+TEST(Merge, WhatStandsBetweenGoesToBothSides) {
+  const Function f = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((8, 4), "float32"), X: T.Buffer((4,), "float32"), Y: T.Buffer((4,), "float32"),
+               Z: T.Buffer((4,), "float32")):
+          S = T.alloc_buffer((4,))
+          Q = T.alloc_buffer((4,))
+          C = T.alloc_buffer((4,))
+          for j in range(4):
+              with T.block("S_init"):
+                  vj = T.axis.spatial(4, j)
+                  S[vj] = T.float32(0)
+          for k in range(8):
+              for j in range(4):
+                  with T.block("S"):
+                      vj, vk = T.axis.remap("SR", [j, k])
+                      S[vj] = S[vj] + A[vk, vj]
+          for j in range(4):
+              with T.block("X"):
+                  vj = T.axis.spatial(4, j)
+                  X[vj] = S[vj]
+          for j in range(4):
+              with T.block("Z"):
+                  vj = T.axis.spatial(4, j)
+                  Z[vj] = X[3 - vj]
+          for j in range(4):
+              with T.block("C"):
+                  vj = T.axis.spatial(4, j)
+                  C[vj] = A[0, vj]
+          for j in range(4):
+              with T.block("Q_init"):
+                  vj = T.axis.spatial(4, j)
+                  Q[vj] = C[3 - vj]
+          for k in range(8):
+              for j in range(4):
+                  with T.block("Q"):
+                      vj, vk = T.axis.remap("SR", [j, k])
+                      Q[vj] = Q[vj] + A[vk, vj] * A[vk, vj]
+          for j in range(4):
+              with T.block("Y"):
+                  vj = T.axis.spatial(4, j)
+                  Y[vj] = Q[vj])");
+  const Outcome<MergeResult> result = Merge(f, {LoopsOf(f, "S")[0], LoopsOf(f, "Q")[0]});
+  ASSERT_TRUE(result.ok()) << ReasonOf(result, f);
+  ExpectEquivalent(f, result->function);
+  std::vector<std::string> order;
+  for (const BlockRealizeNode* realize : BlocksBelow(cast<BlockRealizeNode>(result->function->body)->block->body)) {
+    order.push_back(realize->block->name);
+  }
+  EXPECT_EQ(order, (std::vector<std::string>{"S_init", "C", "Q_init", "S", "Q", "X", "Z", "Y"}));
+}
+
 TEST(Merge, Refuses) {
   const auto reason = [](const Function& f, size_t b = 1, size_t d = 1) {
     return ReasonOf(Merge(f, {LoopsOf(f, "B")[b], LoopsOf(f, "D")[d]}), f);
