@@ -11,6 +11,7 @@
 #include "autoschedule/cost/machine_costs.h"
 #include "autoschedule/normalize/split_iterators.h"
 #include "autoschedule/program/block_loops.h"
+#include "autoschedule/program/sizes.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
@@ -21,10 +22,12 @@ namespace {
 
 class Planner {
  public:
-  Planner(Schedule& sch, const SketchContext& context) : sch_(sch), context_(context) {}
-
-  std::optional<ChainedPlan> Plan(BlockRv product) {
+  Planner(Schedule& sch, BlockRv product, const SketchContext& context)
+      : sch_(sch), context_(context), sizes_(LikelySizes::Of(FunctionOf(sch, product))) {
     plan_.product = product;
+  }
+
+  std::optional<ChainedPlan> Plan() {
     if (!StartWithProduct()) return std::nullopt;
     const std::vector<ScopeChild>& children = context_.scope.children();
     const auto begin = std::ranges::find_if(children, [&](const ScopeChild& c) { return &c == &context_.child; });
@@ -39,6 +42,8 @@ class Planner {
 
  private:
   const BlockNode& Product() const { return *context_.child.realize->block; }
+  const IterVar& ProductIterator(int iterator) const { return Product().iter_vars[static_cast<size_t>(iterator)]; }
+  int64_t Likely(const IterVar& iter) const { return sizes_.Likely(iter.domain.extent); }
 
   bool StartWithProduct() {
     const auto* store = dyn_cast<StoreNode>(Product().body);
@@ -194,9 +199,7 @@ class Planner {
     const auto is_row = [&](int iterator) {
       return Indexes(*factors_[0], iterator) && !Indexes(*factors_[1], iterator);
     };
-    const auto extent = [&](int iterator) {
-      return ExtentOf(Product().iter_vars[static_cast<size_t>(iterator)]).value_or(0);
-    };
+    const auto extent = [&](int iterator) { return Likely(ProductIterator(iterator)); };
     plan_.key_extent = extent(plan_.key);
     if (plan_.key_extent <= 1) return false;
     const auto last = std::find_if(plan_.rows.rbegin(), plan_.rows.rend(), is_row);
@@ -223,9 +226,9 @@ class Planner {
   bool TakesFewRows() {
     if (!plan_.second || IsConstantParam(FunctionOf(sch_, plan_.product), factors_[1]->buffer)) return false;
     int64_t tile = 1, others = 1, work = 1;
-    for (const IterVar& iter : Product().iter_vars) work *= ExtentOf(iter).value_or(0);
+    for (const IterVar& iter : Product().iter_vars) work *= Likely(iter);
     for (const int row : plan_.rows) {
-      const int64_t extent = ExtentOf(Product().iter_vars[static_cast<size_t>(row)]).value_or(0);
+      const int64_t extent = ExtentOf(ProductIterator(row)).value_or(0);
       if (extent == 0) return false;
       const int64_t elements = Indexes(*factors_[1], row) ? SharingKeys(row, extent) : extent;
       if (elements == 1 || tile * elements > 2 * context_.target.lanes(32)) {
@@ -252,13 +255,27 @@ class Planner {
   }
 
   bool KeepsScores() {
+    bool gives_scores = false;  // what is computed of them is a result
     for (const Written& written : writes_) {
       const bool scores = std::ranges::find(written.along, plan_.row()) != written.along.end() &&
                           std::ranges::find(written.along, plan_.key) != written.along.end();
-      if (scores && !written.inside) return false;
+      if (scores && !written.inside) {
+        if (plan_.second || &written == &writes_.front()) return false;
+        gives_scores = true;
+      }
       plan_.score_buffers += scores ? 1 : 0;
     }
-    return true;
+    // A vector of rows with all its keys; and keys, which each block of rows reads where they lie.
+    const int64_t bytes = context_.target.lanes(32) * plan_.key_extent * 4 * plan_.score_buffers;
+    return !gives_scores || std::max(bytes, 2 * BytesOfKeys()) <= context_.target.Near().bytes / 2;
+  }
+
+  int64_t BytesOfKeys() const {
+    int64_t bytes = factors_[1]->buffer->dtype.bytes();
+    for (int i = 0; i < static_cast<int>(Product().iter_vars.size()); ++i) {
+      if (Indexes(*factors_[1], i)) bytes *= Likely(ProductIterator(i));
+    }
+    return bytes;
   }
 
   struct Written {
@@ -269,6 +286,7 @@ class Planner {
 
   Schedule& sch_;
   const SketchContext& context_;
+  const LikelySizes sizes_;
   ChainedPlan plan_;
   std::array<const LoadNode*, 2> factors_ = {};       // of the product; that of rows first
   std::map<const VarNode*, std::vector<int>> along_;  // dimensions of the chain's buffers, by their memory
@@ -387,7 +405,7 @@ bool InlineMoves(Schedule& sch, const ChainedPlan& plan) {
 }
 
 std::optional<ChainedPlan> PlanChain(Schedule& sch, BlockRv product, const SketchContext& context) {
-  return Planner(sch, context).Plan(product);
+  return Planner(sch, product, context).Plan();
 }
 
 }  // namespace tilewright

@@ -9,9 +9,11 @@
 #include "autoschedule/movement/cpu/operand_stages.h"
 #include "autoschedule/movement/cpu/stage_layouts.h"
 #include "autoschedule/program/block_loops.h"
+#include "autoschedule/program/sizes.h"
 #include "autoschedule/sketch/cpu/chained/chained_steps.h"
 #include "autoschedule/sketch/cpu/chained/chained_tiles.h"
 #include "autoschedule/sketch/cpu/chained/few_rows_rule.h"
+#include "base/math.h"
 #include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/functor.h"
@@ -23,7 +25,7 @@ class ChainedSchedule : private ChainedSteps {
  public:
   // `all_keys`: at once.
   ChainedSchedule(Schedule& sch, const ChainedPlan& plan, const Target& target, Choices& choices, bool all_keys)
-      : ChainedSteps(sch, plan, target, choices), all_keys_(all_keys) {}
+      : ChainedSteps(sch, plan, target, choices), all_keys_(all_keys), gives_scores_(GivesScores()) {}
 
   Outcome<Done> Apply() {
     TW_RETURN_IF_ERROR(ChooseBlocks());
@@ -47,25 +49,61 @@ class ChainedSchedule : private ChainedSteps {
   // The preferred one first. Rows that no size divides are one block where they are few; else the last block is not
   // whole.
   std::vector<int64_t> RowBlocks() const {
-    const std::vector<int64_t> all = {4 * lanes_, 2 * lanes_, 8 * lanes_, lanes_};
+    std::vector<int64_t> all = {4 * lanes_, 2 * lanes_, 8 * lanes_, lanes_};
+    std::erase_if(all, [&](int64_t size) { return gives_scores_ && BytesOfScores(size) > target_.Near().bytes / 2; });
     std::vector<int64_t> blocks = Dividing(plan_.row_extent, all);
     if (!blocks.empty()) return blocks;
-    if (plan_.row_extent <= 2 * std::ranges::max(all)) blocks.push_back(plan_.row_extent);
+    if (HasConstant(plan_.row()) && plan_.row_extent <= 2 * std::ranges::max(all)) blocks.push_back(plan_.row_extent);
     for (int64_t size : all) {
       if (size < plan_.row_extent) blocks.push_back(size);
     }
     return blocks;
   }
 
+  // Whether the product's iterator has one extent at every size.
+  bool HasConstant(int iterator) const {
+    return ExtentOf(Node(plan_.product).iter_vars[static_cast<size_t>(iterator)]).has_value();
+  }
+
+  // Whether a block writes one element for each score to a parameter.
+  bool GivesScores() const {
+    return std::ranges::any_of(plan_.blocks, [&](const ChainedBlock& block) {
+      const bool scores =
+          !block.reduces && block.IteratorAlong(plan_.row()) >= 0 && block.IteratorAlong(plan_.key) >= 0;
+      return scores && IsParam(Node(block.block).writes[0].buffer, block.block);
+    });
+  }
+
+  bool IsParam(const Buffer& buffer, BlockRv block) const {
+    return std::ranges::any_of(FunctionOf(sch_, block)->params,
+                               [&](const Param& param) { return param.buffer && param.buffer.same_as(buffer); });
+  }
+
+  int64_t BytesOfScores(int64_t rows) const { return rows * plan_.key_extent * 4 * plan_.score_buffers; }
+
+  // The first size that gives all cores the same work, or the first one where none does.
+  size_t Balanced(const std::vector<int64_t>& row_blocks) const {
+    int64_t others = 1;
+    for (const int row : plan_.rows) {
+      const Expr& extent = Node(plan_.product).iter_vars[static_cast<size_t>(row)].domain.extent;
+      if (row != plan_.row()) others *= LikelySizes::Of(FunctionOf(sch_, plan_.product)).Likely(extent);
+    }
+    const auto balanced = std::ranges::find_if(row_blocks, [&](int64_t size) {
+      return KeepsCoresBusyThroughout(others * CeilDiv(plan_.row_extent, size), target_.cores);
+    });
+    return balanced == row_blocks.end() ? 0 : static_cast<size_t>(balanced - row_blocks.begin());
+  }
+
   Outcome<Done> ChooseBlocks() {
-    TW_ASSIGN_OR_RETURN(const Choices::Pick row_block, choices_.Take(sch_, name_ + ".row_block", RowBlocks(), 0));
+    const std::vector<int64_t> row_blocks = RowBlocks();
+    TW_ASSIGN_OR_RETURN(const Choices::Pick row_block,
+                        choices_.Take(sch_, name_ + ".row_block", row_blocks, Balanced(row_blocks)));
     row_block_ = row_block.value;
     tile_rows_ = {{plan_.row(), row_block_}};
-    const int64_t bytes = row_block_ * plan_.key_extent * 4 * plan_.score_buffers;
-    const bool fits = bytes <= target_.Near().bytes / 2;
+    const bool fits = BytesOfScores(row_block_) <= target_.Near().bytes / 2;
     std::vector<int64_t> keys = Dividing(plan_.key_extent, {128, 64, 256});
     std::erase(keys, plan_.key_extent);
-    if (all_keys_) keys.clear();
+    if (all_keys_ || gives_scores_ || !HasConstant(plan_.key)) keys.clear();
     keys.push_back(0);
     TW_ASSIGN_OR_RETURN(const Choices::Pick key_block,
                         choices_.Take(sch_, name_ + ".key_block", keys, fits && !plan_.masked ? keys.size() - 1 : 0));
@@ -126,10 +164,7 @@ class ChainedSchedule : private ChainedSteps {
 
   Outcome<Done> PutLast(BlockRv block, size_t write, size_t dimension) {
     const BufferRegion& written = Node(block).writes[write];
-    const Function function = FunctionOf(sch_, block);
-    const bool is_param = std::ranges::any_of(
-        function->params, [&](const Param& param) { return param.buffer && param.buffer.same_as(written.buffer); });
-    if (is_param || dimension + 1 == written.region.size()) return Done();
+    if (IsParam(written.buffer, block) || dimension + 1 == written.region.size()) return Done();
     std::vector<Var> inputs;
     std::vector<Expr> outputs;
     for (size_t d = 0; d < written.region.size(); ++d) inputs.emplace_back("i" + std::to_string(d));
@@ -158,6 +193,9 @@ class ChainedSchedule : private ChainedSteps {
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, OwnLoops(block));
     const std::optional<size_t> last = LoopAlongLast(sch_, block, loops);
     if (!last) return Done();
+    if (const std::optional<size_t> row = RowsAcross(block, loops); row && *row != *last) {
+      return WriteTransposed(loops, *row, *last);
+    }
     const int64_t width = pass_vectors_ * lanes_, extent = ExtentOf(sch_, loops[*last]).value_or(0);
     std::vector<LoopRv> parts = {loops[*last]};
     if (extent > width) {
@@ -180,6 +218,26 @@ class ChainedSchedule : private ChainedSteps {
     return sch_.Vectorize(parts.back());
   }
 
+  // The loop over rows of a result that is stored along keys, where the scores that it reads lie along rows.
+  std::optional<size_t> RowsAcross(BlockRv block, const std::vector<LoopRv>& loops) const {
+    const auto chained =
+        std::ranges::find_if(chain_, [&](const ChainedBlock& b) { return b.block.index == block.index; });
+    if (!gives_scores_ || chained == chain_.end() || loops.size() != 2) return std::nullopt;
+    const int row = chained->IteratorAlong(plan_.row());
+    if (row < 0 || chained->reduces || chained->IteratorAlong(plan_.key) < 0) return std::nullopt;
+    return LoopOfIterator(sch_, block, loops, static_cast<size_t>(row));
+  }
+
+  // Tiles of a cache line of rows, which lowering transposes in registers.
+  Outcome<Done> WriteTransposed(const std::vector<LoopRv>& loops, size_t row, size_t key) {
+    const int64_t line = target_.Nearest().line_bytes / 4;
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> rows, sch_.Split(loops[row], {Value(), Value(line)}));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> keys, sch_.Split(loops[key], {Value(), Value(lanes_)}));
+    TW_RETURN_IF_ERROR(sch_.Reorder({rows[0], keys[0], rows[1], keys[1]}));
+    TW_RETURN_IF_ERROR(sch_.Unroll(rows[1]));
+    return sch_.Vectorize(keys[1]);
+  }
+
   // ---- Tiles
 
   Outcome<Done> WriteFirstTiles() {
@@ -188,8 +246,8 @@ class ChainedSchedule : private ChainedSteps {
     if (!last || loops.size() != 2) return Refusal{kName, "scores are not those of rows and keys"};
     const LoopRv keys = loops[1 - *last], rows = loops[*last];
     const int64_t width = std::min(row_block_, tile_vectors_ * lanes_);
-    TW_ASSIGN_OR_RETURN(const int64_t tile_keys, TileOf(".tile_keys", ExtentOf(sch_, keys).value_or(1),
-                                                        MostBroadcast((width + lanes_ - 1) / lanes_)));
+    TW_ASSIGN_OR_RETURN(const int64_t tile_keys,
+                        TileOf(".tile_keys", LikelyExtent(sch_, keys), MostBroadcast((width + lanes_ - 1) / lanes_)));
     TW_ASSIGN_OR_RETURN(const SumTile tile, MakeSumTile(sch_, keys, rows, tile_keys, width));
     TW_ASSIGN_OR_RETURN(const BlockRv packed, ReindexRead(sch_, plan_.product, plan_.row_operand));
     TW_RETURN_IF_ERROR(ReorderStage(sch_, packed, plan_.operand_iterators, {plan_.row()}));
@@ -222,6 +280,7 @@ class ChainedSchedule : private ChainedSteps {
   }
 
   const bool all_keys_;
+  const bool gives_scores_;  // what is computed of scores is a result: all keys are one block
   int64_t row_block_ = 0, tile_vectors_ = 1, pass_vectors_ = 1;
 };
 

@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
+#include "autoschedule/program/top_nests.h"
 #include "autoschedule/sketch/auto_schedule.h"
 #include "autoschedule/sketch/cpu/chained/chained_variants.h"
 #include "codegen/lower/pipeline.h"
@@ -157,6 +161,119 @@ TEST(ChainedRule, EachVariantIsOneLoop) {
   for (const ChainedVariant& v : Variants()) {
     // Weights are rounded before they are divided, not after.
     CheckAll(v.name, TextOf(v), v.heads * v.rows * v.keys, v.type == "float32" ? 1e-4 : 1e-2);
+  }
+}
+
+// The program with `n` rows and `m` keys, where the variant has 1111 and 2222 of them.
+constexpr int64_t kRows = 1111, kKeys = 2222;
+std::string Symbolic(const std::string& text) {
+  const size_t end = text.find("):\n");
+  std::string header = text.substr(0, end), matches;
+  for (const char* number : {"1111", "2222"}) {
+    const bool used = text.find(number) != std::string::npos;
+    if (used) matches += std::string("    ") + (number[0] == '1' ? "n" : "m") + " = T.int64()\n";
+  }
+  const std::string buffer = ": T.Buffer(";
+  for (size_t at = 0; (at = header.find(buffer, at)) != std::string::npos;) {
+    const size_t close = header.find("\")", at), begin = header.find_last_of(" (", at) + 1;
+    const std::string name = header.substr(begin, at - begin);
+    at += buffer.size();
+    matches += "    " + name + " = T.match_buffer(" + name + "_, " + header.substr(at, close + 1 - at) + ")\n";
+    header.replace(begin, close + 2 - begin, name + "_: T.handle");
+    at = begin;
+  }
+  return absl::StrReplaceAll(header + "):\n" + matches + text.substr(end + 3), {{"1111", "n"}, {"2222", "m"}});
+}
+
+// Lengths that are known at a call alone: the last blocks of rows and of vectors of keys are not whole. Not yet of few
+// queries.
+TEST(ChainedRule, SymbolicLengthsAreOneLoop) {
+  const std::string scaled = "P[vh, vi, vj] * T.float32(0.125)";
+  const std::string causal = "T.if_then_else(vj <= vi, " + scaled + ", T.float32(\"-inf\"))";
+  const std::vector<ChainedVariant> variants = {
+      {.name = "both", .rows = kRows, .keys = kKeys},
+      {.name = "both, late division", .rows = kRows, .keys = kKeys, .late_division = true},
+      {.name = "one length", .rows = kRows, .keys = kRows},
+      {.name = "causal", .rows = kRows, .keys = kRows, .score = causal, .start = kInfinity},
+      {.name = "rows", .rows = kRows, .keys = 64},
+      {.name = "keys", .rows = 64, .keys = kKeys},
+      {.name = "by tokens", .rows = kRows, .keys = kRows, .by_tokens = true},
+      {.name = "grouped heads", .rows = kRows, .keys = kKeys, .heads = 4, .key_heads = 2},
+      {.name = "mask of keys",
+       .rows = kRows,
+       .keys = kRows,
+       .score = scaled + " + B[vj]",
+       .bias = "B: T.Buffer((1111,), \"float32\"), "},
+  };
+  for (const ChainedVariant& v : variants) {
+    SCOPED_TRACE(v.name);
+    const Function program = ParseFunctionOrDie(Symbolic(TextOf(v)));
+    for (const Target& target : {testing::TestedTarget(), *NamedTarget("x86-znver3")}) {
+      const AutoScheduled scheduled = AutoSchedule(Module(program), target, nullptr);
+      const Module& module = scheduled.schedule.module();
+      EXPECT_EQ(CountTopNests(module.Main()), 1) << Print(module);
+      EXPECT_NE(VerifyProgram(module.Main(), &target).verdict(), Verdict::kRefuted);
+      if (target.name != testing::TestedTarget().name) continue;
+      for (const auto& [rows, keys] : {std::pair<int64_t, int64_t>{1, 1}, {5, 3}, {37, 50}, {70, 129}, {128, 256}}) {
+        std::vector<int64_t> lengths;
+        if (v.rows == kRows) lengths.push_back(rows);
+        if (v.keys == kKeys) lengths.push_back(keys);
+        EXPECT_EQ(testing::CompareWithInterpreter(
+                      module, {.target = target, .original = program, .tolerance = 1e-4, .variables = lengths}),
+                  "")
+            << rows << " x " << keys << Print(module);
+      }
+    }
+  }
+}
+
+// A softmax of a product's rows gives as many elements as there are scores: tiles of them are transposed.
+TEST(ChainedRule, WhatIsComputedOfScoresMayBeAResult) {
+  for (const auto& [rows, depth, columns] : {std::tuple(96, 256, 24), {33, 129, 24}, {7, 37, 50}, {129, 8, 17}}) {
+    const Function program = ParseFunctionOrDie(absl::StrReplaceAll(
+        R"(
+@T.prim_func
+def main(A: T.Buffer((ROWS, DEPTH), "float32"), B: T.Buffer((DEPTH, COLUMNS), "float32"),
+         O: T.Buffer((ROWS, COLUMNS), "float32")):
+    P = T.alloc_buffer((ROWS, COLUMNS), "float32")
+    M = T.alloc_buffer((ROWS,), "float32")
+    E = T.alloc_buffer((ROWS, COLUMNS), "float32")
+    S = T.alloc_buffer((ROWS,), "float32")
+    for i, j, k in T.grid(ROWS, COLUMNS, DEPTH):
+        with T.block("P"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                P[vi, vj] = T.float32(0)
+            P[vi, vj] = P[vi, vj] + A[vi, vk] * B[vk, vj]
+    for i, j in T.grid(ROWS, COLUMNS):
+        with T.block("M"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                M[vi] = T.float32("-inf")
+            M[vi] = T.max(M[vi], P[vi, vj])
+    for i, j in T.grid(ROWS, COLUMNS):
+        with T.block("E"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            E[vi, vj] = T.exp(P[vi, vj] - M[vi])
+    for i, j in T.grid(ROWS, COLUMNS):
+        with T.block("S"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                S[vi] = T.float32(0)
+            S[vi] = S[vi] + E[vi, vj]
+    for i, j in T.grid(ROWS, COLUMNS):
+        with T.block("O"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            O[vi, vj] = E[vi, vj] / S[vi]
+)",
+        {{"ROWS", std::to_string(rows)}, {"DEPTH", std::to_string(depth)}, {"COLUMNS", std::to_string(columns)}}));
+    for (const Target& target : {testing::TestedTarget(), *NamedTarget("x86-znver3")}) {
+      const AutoScheduled scheduled = AutoSchedule(Module(program), target, nullptr);
+      const Module& module = scheduled.schedule.module();
+      if (rows >= 2 * target.lanes(32)) EXPECT_EQ(CountTopNests(module.Main()), 1) << Print(module);
+      EXPECT_EQ(testing::CompareWithInterpreter(module, {.target = target, .original = program, .tolerance = 1e-4}), "")
+          << Print(module);
+    }
   }
 }
 

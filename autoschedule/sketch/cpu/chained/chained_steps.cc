@@ -263,7 +263,7 @@ size_t ChainedSteps::ResultIterator(int along) const {
 }
 
 Outcome<ChainedSteps::Done> ChainedSteps::RunInParallel() {
-  TW_ASSIGN_OR_RETURN(const LoopRv fused, FuseFirst(sch_, outer_, outer_.size()));
+  TW_ASSIGN_OR_RETURN(const LoopRv fused, FuseFirst(sch_, outer_, LoopsToFuse(sch_, outer_)));
   return sch_.Parallel(fused);
 }
 

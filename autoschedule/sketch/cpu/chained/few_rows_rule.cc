@@ -50,7 +50,7 @@ class FewRowsSchedule : private ChainedSteps {
     const bool fits = bytes <= target_.Near().bytes / 2;
     std::vector<int64_t> keys = Dividing(plan_.key_extent, {256, 128, 64});
     std::erase(keys, plan_.key_extent);
-    if (all_keys_) keys.clear();
+    if (all_keys_ || !ExtentOf(Node(plan_.product).iter_vars[static_cast<size_t>(plan_.key)])) keys.clear();
     keys.push_back(0);
     TW_ASSIGN_OR_RETURN(const Choices::Pick key_block,
                         choices_.Take(sch_, name_ + ".key_block", keys, fits && !plan_.masked ? keys.size() - 1 : 0));
@@ -83,7 +83,7 @@ class FewRowsSchedule : private ChainedSteps {
     order.push_back(loops[static_cast<size_t>(iterator)]);
     if (order.size() > 1) TW_RETURN_IF_ERROR(sch_.Reorder(order));
     LoopRv loop = order.back();
-    int64_t left = ExtentOf(sch_, loop).value_or(0);
+    int64_t left = LikelyExtent(sch_, loop);
     // Each step adds up quarters of the one before.
     for (int64_t step = width; step > 1; step = step > lanes_ ? lanes_ : step / 4) {
       if (step > left || (step == left && !partial.empty())) continue;
@@ -196,7 +196,7 @@ class FewRowsSchedule : private ChainedSteps {
     // As many sums as there are registers for, beside those of a row and a key.
     const int64_t most = std::max<int64_t>(1, (target_.cpu_part().vector_registers - 2) / (rows_ + 1));
     TW_ASSIGN_OR_RETURN(const int64_t tile_keys,
-                        TileOf(".tile_keys", ExtentOf(sch_, loops[*keys]).value_or(1), std::min(lanes_, most)));
+                        TileOf(".tile_keys", LikelyExtent(sch_, loops[*keys]), std::min(lanes_, most)));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch_.Split(loops[*keys], {Value(), Value(tile_keys)}));
     std::vector<LoopRv> order = {parts[0]};
     for (size_t l = 0; l < loops.size(); ++l) {
