@@ -3,12 +3,17 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
+#include <variant>
+#include <vector>
 
+#include "autoschedule/cost/projected.h"
 #include "autoschedule/normalize/normal_form.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/sketch/sketches.h"
 #include "autoschedule/sketch/threads_by_size.h"
 #include "base/phases.h"
+#include "base/status_macros.h"
+#include "ir/arith/analyzer.h"
 #include "ir/iterations.h"
 #include "verify/structure/block_scope.h"
 #include "verify/verify.h"
@@ -18,6 +23,122 @@ namespace {
 
 // How often structures of each fit are drawn.
 constexpr double kWeights[] = {16, 8, 1, 1};
+
+// ---- Loop nests at the top
+
+using Done = std::monostate;
+
+// A nest at the top: its outermost loop, the name of its first block, and the memory of the buffers that it uses.
+struct TopNest {
+  LoopRv loop;
+  uint32_t id = 0;
+  std::string block;
+  std::vector<const VarNode*> reads, writes;
+};
+
+void Append(const std::vector<BufferRegion>& regions, std::vector<const VarNode*>& memory) {
+  for (const BufferRegion& region : regions) memory.push_back(region.buffer->data.get());
+}
+
+std::vector<TopNest> TopNests(Schedule& sch, const std::string& function) {
+  std::vector<TopNest> nests;
+  for (const BlockRv& block : BlocksInRoot(sch, function)) {
+    const Outcome<std::vector<LoopRv>> loops = sch.GetLoops(block);
+    if (!loops.ok() || loops->empty()) continue;
+    const BlockNode& node = *RealizeOf(sch, block).block;
+    const uint32_t id = LoopOf(sch, loops->front()).id;
+    auto nest = std::ranges::find(nests, id, &TopNest::id);
+    if (nest == nests.end()) nest = nests.insert(nests.end(), {loops->front(), id, node.name, {}, {}});
+    Append(node.reads, nest->reads);
+    Append(node.writes, nest->writes);
+  }
+  return nests;
+}
+
+bool ShareABuffer(const TopNest& earlier, const TopNest& later) {
+  return std::ranges::any_of(later.reads, [&](const VarNode* memory) {
+    return std::ranges::find(earlier.reads, memory) != earlier.reads.end() ||
+           std::ranges::find(earlier.writes, memory) != earlier.writes.end();
+  });
+}
+
+// The annotations of a loop as far as they are integers; nothing where others are among them.
+using Hints = std::vector<std::pair<std::string, int64_t>>;
+std::optional<Hints> HintsOf(const ForNode& loop) {
+  Hints hints;
+  for (const auto& [key, annotation] : loop.annotations) {
+    const auto* value = std::get_if<Expr>(&annotation.value);
+    const std::optional<int64_t> number = value == nullptr ? std::nullopt : AsInt(*value);
+    if (!number) return std::nullopt;
+    hints.emplace_back(key, *number);
+  }
+  return hints;
+}
+
+// Whether they run through as many iterations in the same way.
+bool AreAlike(const ForNode& a, const ForNode& b) {
+  const std::optional<Hints> hints = HintsOf(a);
+  return a.kind == b.kind && (a.kind == ForKind::kParallel || a.kind == ForKind::kSerial) && hints &&
+         hints == HintsOf(b) && arith::Analyzer().CanProveEqual(a.extent, b.extent);
+}
+
+// Makes both loops one, of their kind and with their annotations.
+Outcome<Done> Merge(Schedule& sch, LoopRv earlier, LoopRv later) {
+  const ForKind kind = LoopOf(sch, earlier).kind;
+  const Hints hints = *HintsOf(LoopOf(sch, earlier));
+  for (const LoopRv& loop : {earlier, later}) {
+    for (const auto& [key, value] : hints) TW_RETURN_IF_ERROR(sch.Unannotate(loop, key));
+  }
+  TW_ASSIGN_OR_RETURN(const LoopRv merged, sch.Merge({earlier, later}));
+  for (const auto& [key, value] : hints) TW_RETURN_IF_ERROR(sch.Annotate(merged, key, Value(value)));
+  return kind == ForKind::kParallel ? sch.Parallel(merged) : Outcome<Done>(Done());
+}
+
+// Whether they become one; nothing where they cannot. The schedule and the choices are as before then.
+std::optional<bool> Decide(Schedule& sch, const std::string& function, const TopNest& earlier, const TopNest& later,
+                           const Target& target, Choices& choices) {
+  Schedule joined = sch;
+  if (!Merge(joined, earlier.loop, later.loop).ok()) return std::nullopt;
+  // Without the last digits, which the order of sums decides.
+  const auto seconds = [&](const Schedule& s) {
+    return static_cast<float>(Project(s.module().Find(function), target).seconds);
+  };
+  const bool pays = seconds(joined) <= seconds(sch);
+  Schedule chosen = sch;
+  Choices taken = choices;
+  const Outcome<Choices::Pick> pick =
+      taken.Take(chosen, later.block + ".nests", {0, 1}, pays ? 1 : 0, {{"apart"}, {"together"}});
+  if (!pick.ok() || (pick->value != 0 && !Merge(chosen, earlier.loop, later.loop).ok())) return std::nullopt;
+  sch = std::move(chosen);
+  choices = std::move(taken);
+  return pick->value != 0;
+}
+
+// Loop nests at the top of a function become one where an iteration of the later one needs nothing that other
+// iterations of the earlier one make, and both use a buffer: threads are started once, and what they share is near.
+//
+//   for i in T.parallel(16):                        for i in T.parallel(16):
+//       Q[i * 6 + ...] = tiles of X times A    ->       Q[i * 6 + ...] = tiles of X times A
+//   for i in T.parallel(16):                            K[i * 6 + ...] = tiles of X times B
+//       K[i * 6 + ...] = tiles of X times B
+//
+// Products of one input, reductions of its columns, and whatever else has the same outermost loop after each block was
+// scheduled by itself. NAME.nests is the choice, of the first block of the later nest: "apart" or "together", which is
+// preferred where the projected time does not grow.
+void JoinNests(Schedule& sch, const std::string& function, const Target& target, Choices& choices) {
+  for (size_t later = 1;;) {
+    const std::vector<TopNest> nests = TopNests(sch, function);
+    if (later >= nests.size()) return;
+    // The nearest of those before it that it can become one with.
+    std::optional<bool> together;
+    for (size_t earlier = later; earlier-- > 0 && !together;) {
+      if (!ShareABuffer(nests[earlier], nests[later])) continue;
+      if (!AreAlike(LoopOf(sch, nests[earlier].loop), LoopOf(sch, nests[later].loop))) continue;
+      together = Decide(sch, function, nests[earlier], nests[later], target, choices);
+    }
+    if (!together.value_or(false)) ++later;
+  }
+}
 
 // The rules of one function, on the blocks directly in its root block and in blocks that hold others.
 class FunctionRules {
@@ -52,6 +173,7 @@ class FunctionRules {
     ScheduleBlocks();
     if (target_.is_gpu()) return;
     ScheduleInside(*blocks);
+    JoinNests(sch_, function_, target_, choices_);
     ChooseThreadsBySize(sch_, function_, target_, choices_);
   }
 

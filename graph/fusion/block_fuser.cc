@@ -25,6 +25,31 @@ constexpr double kWorthOfTemporary = 0.25, kLeastGain = 0.05;
 // Parts that a kernel's name is made of.
 constexpr size_t kMaxNameParts = 6;
 
+// Whether all results of both groups have one shape: products of one input, whose loops may become one.
+bool GiveOneShape(const BlockGraph& graph, int a, int b) {
+  std::vector<Var> results = graph.PortsOf(graph.members(a)).results;
+  const std::vector<Var> others = graph.PortsOf(graph.members(b)).results;
+  results.insert(results.end(), others.begin(), others.end());
+  const auto* first = cast<TensorTypeNode>(results.front()->type);
+  return std::ranges::all_of(results, [&](const Var& result) {
+    const auto* type = cast<TensorTypeNode>(result->type);
+    return type->shape && first->shape && tilewright::StructuralEqual(*type->shape, *first->shape);
+  });
+}
+
+// Whether no product or window of the consumer reads what is made of the producer's results.
+bool AreProductsApart(const BlockGraph& graph, const std::vector<int>& members, int producer) {
+  std::set<int> made(graph.members(producer).begin(), graph.members(producer).end());
+  for (const int member : members) {
+    if (graph.group_of(member) == producer) continue;
+    const BlockGraph::Node& node = graph.nodes()[static_cast<size_t>(member)];
+    if (!std::ranges::any_of(node.producers, [&](int read) { return made.contains(read); })) continue;
+    if (node.form.heavy()) return false;
+    made.insert(member);
+  }
+  return true;
+}
+
 }  // namespace
 
 void BlockFuser::Run() {
@@ -161,11 +186,13 @@ double BlockFuser::MostElements(int group) const {
 bool BlockFuser::TryMergeSibling(int sibling, int group) {
   const KernelForm first = graph_.FormOfGroup(graph_.members(sibling)),
                    second = graph_.FormOfGroup(graph_.members(group));
-  if (first.heavy() || second.heavy() || first.blocks + second.blocks > kMaxBlocks) return false;
+  if (first.heavy() != second.heavy() || first.blocks + second.blocks > kMaxBlocks) return false;
+  if (first.windows + second.windows > 0) return false;
   const BlockGraph::Edge edge{.producer = sibling};
   const std::vector<int> members = graph_.Merged(edge, group);
   if (!refused_.insert(members).second) return false;
-  if (!SharesLargest(sibling, group) || !graph_.AreIndependent(sibling, group)) return false;
+  const bool pays = first.heavy() ? GiveOneShape(graph_, sibling, group) : SharesLargest(sibling, group);
+  if (!pays || !graph_.AreIndependent(sibling, group)) return false;
   const std::optional<JoinedKernel> joined = Join(members);
   if (!joined) return false;
   const auto refuse = [&](const std::string& why) {
@@ -272,7 +299,10 @@ bool BlockFuser::TryMerge(const BlockGraph::Edge& edge, int consumer, bool light
   }
   const std::optional<JoinedKernel> joined = Join(members);
   if (!joined) return refuse("they are not one program");
-  if (products && !ChainsProducts(joined->composed.program)) return refuse("each computes products or windows");
+  if (products && !ChainsProducts(joined->composed.program) &&
+      !(GiveOneShape(graph_, edge.producer, consumer) && AreProductsApart(graph_, members, edge.producer))) {
+    return refuse("each computes products or windows");
+  }
   const double seconds[2] = {CostOf(edge.producer).seconds, CostOf(consumer).seconds};
   const double apart = seconds[0] + seconds[1];
   const KernelCost& cost = CostOf(*joined);

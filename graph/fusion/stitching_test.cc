@@ -100,6 +100,7 @@ class Graph {
   // Loops at the top of all calls together, on a CPU with AVX2.
   int TopLoops() {
     OnnxModel::LoadOptions options;
+    options.likely = {{"n", {rows_}}};
     options.executor.kernels.use = KernelUse::kExplain;
     options.executor.kernels.target = *NamedTarget("x86-znver3");
     options.executor.kernels.target.cores = 2;
@@ -192,11 +193,13 @@ void ThreeProducts(Graph& g) {
   const std::string x = g.Input("x");
   for (int i = 0; i < 3; ++i) g.Output(g.Of("MatMul", {x, g.Weights({g.width(), 24})}));
 }
-void GatedProducts(Graph& g) {
+std::string Gated(Graph& g) {
   const std::string x = g.Input("x"), a = g.Of("MatMul", {x, g.Weights({g.width(), 24})});
   const std::string b = g.Of("MatMul", {x, g.Weights({g.width(), 24})});
-  g.Output(g.Of("Mul", {g.Of("Mul", {a, g.Of("Sigmoid", {a})}), b}));
+  return g.Of("Mul", {g.Of("Mul", {a, g.Of("Sigmoid", {a})}), b});
 }
+void GatedProducts(Graph& g) { g.Output(Gated(g)); }
+void GatedBlock(Graph& g) { g.Output(g.Of("MatMul", {Gated(g), g.Weights({24, g.width()})})); }
 void SoftmaxOfAProduct(Graph& g) {
   const std::string x = g.Of("MatMul", {g.Input("x"), g.Weights({g.width(), 24})});
   const std::string e = g.Of("Exp", {g.Of("Sub", {x, g.Reduce("ReduceMax", x)})});
@@ -207,6 +210,15 @@ void ThreeColumnStatistics(Graph& g) {
   g.Output(g.Reduce("ReduceMax", x, 0));
   g.Output(g.Reduce("ReduceSum", x, 0));
   g.Output(g.Reduce("ReduceSum", g.Of("Mul", {x, x}), 0));
+}
+
+void BatchNormInTraining(Graph& g) {
+  const std::string x = g.Input("x"), mean = g.Reduce("ReduceMean", x, 0), centered = g.Of("Sub", {x, mean});
+  const std::string variance = g.Reduce("ReduceMean", g.Of("Mul", {centered, centered}), 0);
+  const std::string norm = g.Of("Sqrt", {g.Of("Add", {variance, g.Scalar(1e-5f)})});
+  g.Output(mean);
+  g.Output(variance);
+  g.Output(g.Of("Mul", {g.Of("Div", {centered, norm}), g.Weights({g.width()})}));
 }
 
 struct Case {
@@ -227,11 +239,13 @@ constexpr Case kCases[] = {
     {"FourStatistics", FourStatistics, 1, 1, 1},
     {"FourFunctions", FourFunctions, 1, 1, 1},
     {"Adam", Adam, 1, 1, 1},
-    {"NormBackward", NormBackward, 2, 3, 3},
-    {"ThreeProducts", ThreeProducts, 1, 3, 3},
-    {"GatedProducts", GatedProducts, 2, 2, 2},
-    {"SoftmaxOfAProduct", SoftmaxOfAProduct, 1, 2, 2},
-    {"ThreeColumnStatistics", ThreeColumnStatistics, 1, 3, 3},
+    {"NormBackward", NormBackward, 2, 2, 2},
+    {"ThreeProducts", ThreeProducts, 1, 1, 1},
+    {"GatedProducts", GatedProducts, 1, 2, 2},
+    {"GatedBlock", GatedBlock, 2, 3, 3},
+    {"SoftmaxOfAProduct", SoftmaxOfAProduct, 1, 1, 2},
+    {"ThreeColumnStatistics", ThreeColumnStatistics, 1, 1, 1},
+    {"BatchNormInTraining", BatchNormInTraining, 3, 3, 5},
 };
 
 class Stitching : public testing::TestWithParam<Case> {};
