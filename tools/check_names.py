@@ -8,6 +8,7 @@
 * Headers of codegen/llvm are included in codegen/ alone; everything else includes codegen/backend.h.
 * Sizes of warps, warpgroups, blocks and grids stand in target/presets: outside of target/ and intrin/ nothing that is
   made for GPUs, or verifies them, has a constant of 32, 128, 1024 or 65535. SIZES lists those that mean something else.
+* A ContractionPlan is written where it is made alone, by the files of PLAN_MAKERS: others hold a const one.
 * What knows the machine stands in target/, intrin/ and folders named after a kind of machine: kinds of targets, memory
   levels by number, vectors of so many lanes, sizes of lines and pages. KNOWN lists the places that are left; it may only
   shrink.
@@ -44,6 +45,14 @@ KNOWN = {
     "codegen/runtime/tensor.cc": 1,  # pages by which tensors are staggered
 }
 
+
+# What makes plans of contractions: where rows lie is a part of the plan.
+PLAN_MAKERS = {
+    "autoschedule/movement/cpu/rows_in_memory.cc",
+    "autoschedule/sketch/cpu/block_sums_rule.cc",
+    "autoschedule/sketch/cpu/contraction_plan.cc",
+}
+WRITABLE_PLAN = re.compile(r"(?<!const )(?<!struct )\bContractionPlan(?: \w|[&*])")
 
 SIZE = re.compile(r"\bk[A-Z]\w*(?:\[\w*\])? = \{?(?:32|128|1024|65535)\b(?! \* )")
 # Which constants are not sizes of warps, blocks or grids, by file.
@@ -127,6 +136,8 @@ def main():
             for name in SIZES.get(path, set())
             if not any(match.group().startswith(name + " ") or match.group().startswith(name + "[") for match in SIZE.finditer(code))
         ]
+        if path not in PLAN_MAKERS and WRITABLE_PLAN.search(code):
+            wrong.append(f"{path} has a ContractionPlan that is not const: PLAN_MAKERS alone write one")
         places = MachinePlaces(path, code)
         if len(places) > KNOWN.get(path, 0):
             wrong += [f"{path}:{number} {why}" for number, why in places]

@@ -310,83 +310,84 @@ double CyclesOfPacking(const BlockRealizeNode& realize, const Contraction& contr
 
 }  // namespace
 
-Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Target& target, Choices& choices,
-                                         ContractionPlan* plan) {
+Outcome<ContractionPlan> PlanRowsInMemory(Schedule& sch, BlockRv block, const Target& target, Choices& choices,
+                                          const ContractionPlan& given) {
+  ContractionPlan plan = given;
   const BlockRealizeNode& realize = RealizeOf(sch, block);
   int outer_row = -1;
   const auto tiles_in_place = [&](double row_load) {
     outer_row = -1;
-    return TilesInPlace(realize, plan->contraction, plan->instruction, plan->depth, target, row_load, &outer_row);
+    return TilesInPlace(realize, plan.contraction, plan.instruction, plan.depth, target, row_load, &outer_row);
   };
   const std::vector<RegisterTile> in_place = tiles_in_place(1);
   // Cores divide the batch where they can.
   int64_t batches = 1;
-  for (int iterator : plan->contraction.batch) batches *= IteratorExtent(realize, iterator);
+  for (int iterator : plan.contraction.batch) batches *= IteratorExtent(realize, iterator);
   const int cores = batches % target.cores == 0 ? 1 : target.cores;
-  TileOperands operands = OperandsOf(realize, plan->contraction, plan->instruction, target);
+  TileOperands operands = OperandsOf(realize, plan.contraction, plan.instruction, target);
   operands.cores = cores;
   operands.shared_rows = operands.costs.shared_copies;
-  RowTiles packed = TilesOfRows(realize, *plan, true, operands, target);
-  const std::optional<ImageCopy> windows = CopyForWindows(sch, block, *plan, target),
-                                 pitched = CopyAtPitch(sch, block, *plan, target);
+  RowTiles packed = TilesOfRows(realize, plan, true, operands, target);
+  const std::optional<ImageCopy> windows = CopyForWindows(sch, block, plan, target),
+                                 pitched = CopyAtPitch(sch, block, plan, target);
   std::vector<int64_t> places;
   size_t preferred = 0;
   double least = 0;
   // `more`: how much longer products take than tiles of that efficiency do for what is wanted.
   const auto add = [&](RowPlace place, const std::vector<RegisterTile>& tiles, double copy, double more = 1) {
-    const double cycles = CyclesOfTiles(realize, *plan, BestTile(tiles).efficiency / more, target) + copy;
+    const double cycles = CyclesOfTiles(realize, plan, BestTile(tiles).efficiency / more, target) + copy;
     if (places.empty() || cycles <= least) {
       least = cycles;
       preferred = places.size();
     }
     places.push_back(static_cast<int64_t>(place));
   };
-  add(RowPlace::kPacked, packed.tiles, CyclesOfPacking(realize, plan->contraction, BestTile(packed.tiles).rows, target),
+  add(RowPlace::kPacked, packed.tiles, CyclesOfPacking(realize, plan.contraction, BestTile(packed.tiles).rows, target),
       windows || pitched ? TileCostsOf(target).all_windows : 1);
   if (windows) {
     add(RowPlace::kWindows, windows->plan.tiles, CyclesOfCopy(windows->bytes, target), TileCostsOf(target).row_windows);
   }
   if (pitched) {
     add(RowPlace::kPitched, pitched->plan.tiles,
-        CyclesOfCopy(pitched->bytes, target) + CyclesOfStaging(realize, plan->contraction, pitched->sums, target),
+        CyclesOfCopy(pitched->bytes, target) + CyclesOfStaging(realize, plan.contraction, pitched->sums, target),
         pitched->sums);
   }
   if (!in_place.empty()) {
-    const Buffer& rows = plan->contraction.row_operand;
+    const Buffer& rows = plan.contraction.row_operand;
     const bool is_copy = WriterOf(sch, block, rows).has_value();
     add(RowPlace::kInPlace, in_place, is_copy ? CyclesOfCopy(BytesOf(rows), target) : 0);
   }
-  plan->row_place = RowPlace::kPacked;
+  plan.row_place = RowPlace::kPacked;
   if (places.size() > 1) {
     std::vector<Choice::Meaning> meanings;
     for (const int64_t place : places) meanings.push_back({NameOf(static_cast<RowPlace>(place))});
     TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
                         choices.Take(sch, realize.block->name + ".rows", places, preferred, std::move(meanings)));
-    plan->row_place = static_cast<RowPlace>(pick.value);
+    plan.row_place = static_cast<RowPlace>(pick.value);
   }
-  if (plan->row_place == RowPlace::kInPlace) {
+  if (plan.row_place == RowPlace::kInPlace) {
     // The alignment of rows decides among tiles in place, not between these and copies: windows share rows, which come
     // from the first cache level then, and the estimate does not know that.
-    const int64_t step = DepthStep(IteratorExtent(realize, plan->depth), plan->instruction, false);
-    const bool aligned = step * plan->contraction.row_operand->dtype.bytes() % target.Nearest().line_bytes == 0;
-    plan->tiles = tiles_in_place(aligned ? 1 : TileCostsOf(target).unaligned_row);
-    plan->outer_row = outer_row;
-    return std::monostate();
+    const int64_t step = DepthStep(IteratorExtent(realize, plan.depth), plan.instruction, false);
+    const bool aligned = step * plan.contraction.row_operand->dtype.bytes() % target.Nearest().line_bytes == 0;
+    plan.tiles = tiles_in_place(aligned ? 1 : TileCostsOf(target).unaligned_row);
+    plan.outer_row = outer_row;
+    return plan;
   }
-  if (plan->copies_images()) {
+  if (plan.copies_images()) {
     // The choice is a step of the schedule too.
-    std::optional<ImageCopy> copied = plan->row_place == RowPlace::kWindows ? CopyForWindows(sch, block, *plan, target)
-                                                                            : CopyAtPitch(sch, block, *plan, target);
+    std::optional<ImageCopy> copied = plan.row_place == RowPlace::kWindows ? CopyForWindows(sch, block, plan, target)
+                                                                           : CopyAtPitch(sch, block, plan, target);
     sch = std::move(copied->sch);
-    *plan = std::move(copied->plan);
-    return std::monostate();
+    return std::move(copied->plan);
   }
-  plan->tiles = std::move(packed.tiles);
-  if (!packed.fuses) return std::monostate();
-  if (!FuseIterators(sch, block, static_cast<size_t>(plan->row), IteratorExtent(realize, plan->row))) {
+  plan.tiles = std::move(packed.tiles);
+  if (!packed.fuses) return plan;
+  if (!FuseIterators(sch, block, static_cast<size_t>(plan.row), IteratorExtent(realize, plan.row))) {
     return Refusal{"contraction_rule", "the rows of {block0} cannot be one", {realize.block->id}};
   }
-  return MatchAgain(sch, block, plan);
+  TW_RETURN_IF_ERROR(MatchAgain(sch, block, &plan));
+  return plan;
 }
 
 }  // namespace tilewright

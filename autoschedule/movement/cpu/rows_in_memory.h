@@ -21,8 +21,8 @@
 
 namespace tilewright {
 
-// Chooses where rows are read, and finds the tiles that are worth a try there. Choices: NAME.rows.
-Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Target& target, Choices& choices,
-                                         ContractionPlan* plan);
+// The plan `given` with where rows are read, and with the tiles that are worth a try there. Choices: NAME.rows.
+Outcome<ContractionPlan> PlanRowsInMemory(Schedule& sch, BlockRv block, const Target& target, Choices& choices,
+                                          const ContractionPlan& given);
 
 }  // namespace tilewright

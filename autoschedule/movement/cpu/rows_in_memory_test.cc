@@ -45,18 +45,18 @@ std::optional<Planned> Plan(const Function& op, const std::string& place = "") {
     const auto instruction = FindTileInstruction(kAmx, contraction->row_operand->dtype,
                                                  contraction->column_operand->dtype, contraction->product_type);
     EXPECT_TRUE(instruction && instruction->amx());
-    ContractionPlan plan{*contraction,
-                         *instruction,
-                         {},
-                         contraction->rows.back(),
-                         contraction->columns.back(),
-                         DepthIterator(*realize.block, *contraction)};
+    const ContractionPlan plan{*contraction,
+                               *instruction,
+                               {},
+                               contraction->rows.back(),
+                               contraction->columns.back(),
+                               DepthIterator(*realize.block, *contraction)};
     std::vector<Choice> given;
     if (!place.empty()) given.push_back(Choice::Of(realize.block->name + ".rows", place));
     Choices choices = Choices::GivenOrPreferred(given);
-    const Outcome<std::monostate> done = PlanRowsInMemory(sch, block, kAmx, choices, &plan);
+    const Outcome<ContractionPlan> done = PlanRowsInMemory(sch, block, kAmx, choices, plan);
     EXPECT_TRUE(done.ok());
-    return Planned{sch, plan, choices.made()};
+    return Planned{sch, *done, choices.made()};
   }
   return std::nullopt;
 }

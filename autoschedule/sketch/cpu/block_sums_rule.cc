@@ -184,7 +184,7 @@ Outcome<Done> BlockSums::PickTiles() {
     return sums_follow_ && (!Divides(tile.rows, all_rows) || columns % (tile.vectors * row_.n) != 0);
   });
   if (plan_.tiles.empty()) return No("the registers hold no tile of {block0}", block().id);
-  TW_ASSIGN_OR_RETURN(tile_, PickTile(sch_, name_, plan_, choices_));
+  TW_ASSIGN_OR_RETURN(tile_, PickTile(sch_, name_, plan_, plan_.tiles, choices_));
   std::vector<int64_t> groups = {1, 2, 4, 8};
   std::erase_if(groups, [&](int64_t count) { return Extent(plan_.depth) % (count * row_.group()) != 0; });
   size_t preferred = 0;

@@ -170,7 +170,8 @@ Outcome<ContractionPlan> PickPlan(Schedule& sch, const std::string& block, const
 
 }  // namespace
 
-Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Target& target, Choices& choices) {
+Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Target& target, Choices& choices,
+                                         bool batch_inside) {
   const BlockRealizeNode& realize = RealizeOf(sch, block);
   const uint32_t id = realize.block->id;
   absl::StatusOr<Contraction> contraction = MatchContraction(realize);
@@ -197,6 +198,7 @@ Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Tar
                        contraction->columns.back(),
                        contraction->inner.back()};
   if (plan.instruction.group > 1) plan.depth = DepthIterator(*realize.block, *contraction);
+  plan.batch_inside = batch_inside;
   plan.rows_outside = RowsOutside(*likely.block, *contraction, target);
   // Rows of one or two lines.
   plan.short_rows = plan.rows_outside && plan.instruction.group == 1 &&
@@ -207,7 +209,7 @@ Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Tar
     if (!std::ranges::all_of(realize.block->iter_vars, is_constant)) {
       return No("the extents of {block0} are not all constant, as those of AMX tiles have to be", id);
     }
-    TW_RETURN_IF_ERROR(PlanRowsInMemory(sch, block, target, choices, &plan));
+    TW_ASSIGN_OR_RETURN(plan, PlanRowsInMemory(sch, block, target, choices, plan));
   } else {
     plan.flips_rows = FlipsRows(sch, block, *contraction);
     std::vector<ContractionPlan> plans;
@@ -224,17 +226,17 @@ Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Tar
   return plan;
 }
 
-Outcome<RegisterTile> PickTile(Schedule& sch, const std::string& block, const ContractionPlan& plan, Choices& choices) {
-  const RegisterTile best = BestTile(plan.tiles);
+Outcome<RegisterTile> PickTile(Schedule& sch, const std::string& block, const ContractionPlan& plan,
+                               std::vector<RegisterTile> tiles, Choices& choices) {
+  const RegisterTile best = BestTile(tiles);
   std::vector<int64_t> vectors, rows;
   size_t preferred = 0;
-  for (const RegisterTile& tile : plan.tiles) {
+  for (const RegisterTile& tile : tiles) {
     if (!vectors.empty() && vectors.back() == tile.vectors) continue;
     if (tile.vectors == best.vectors) preferred = vectors.size();
     vectors.push_back(tile.vectors);
   }
   TW_ASSIGN_OR_RETURN(const Choices::Pick picked, choices.Take(sch, block + ".tile_vectors", vectors, preferred));
-  std::vector<RegisterTile> tiles = plan.tiles;
   std::erase_if(tiles, [&](const RegisterTile& tile) { return tile.vectors != picked.value; });
   const RegisterTile best_here = plan.short_rows ? BestOfFewRows(tiles) : BestTile(tiles);
   for (const RegisterTile& tile : tiles) {

@@ -12,10 +12,13 @@ namespace tilewright {
 
 // A refusal of "contraction_rule" when the block is none that it schedules. Choices: NAME.instruction, where the target
 // has several; NAME.rows, one of RowPlace. Row iterators may be one afterwards; of RowPlace::kWindows and kPitched the
-// copy is made.
-Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Target& target, Choices& choices);
+// copy is made. `batch_inside`: of rows but the tiled one, preferably.
+Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Target& target, Choices& choices,
+                                         bool batch_inside = false);
 
-// One of the tiles. Choices: NAME.tile_vectors, NAME.tile_rows, NAME.row_tiles.
-Outcome<RegisterTile> PickTile(Schedule& sch, const std::string& block, const ContractionPlan& plan, Choices& choices);
+// One of the tiles, those of the plan with estimates of their own perhaps. Choices: NAME.tile_vectors, NAME.tile_rows,
+// NAME.row_tiles.
+Outcome<RegisterTile> PickTile(Schedule& sch, const std::string& block, const ContractionPlan& plan,
+                               std::vector<RegisterTile> tiles, Choices& choices);
 
 }  // namespace tilewright

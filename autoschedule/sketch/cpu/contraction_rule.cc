@@ -79,11 +79,11 @@ bool IsWrittenInPlace(Schedule& sch, BlockRv block, const ContractionPlan& plan,
 class ContractionSchedule {
  public:
   // `fused_depth`: whether the plan's depth is two iterators that were made one.
-  ContractionSchedule(Schedule& sch, BlockRv block, ContractionPlan plan, bool fused_depth, const Target& target,
+  ContractionSchedule(Schedule& sch, BlockRv block, const ContractionPlan& plan, bool fused_depth, const Target& target,
                       Choices& choices)
       : sch_(sch),
         block_(block),
-        plan_(std::move(plan)),
+        plan_(plan),
         contraction_(plan_.contraction),
         fused_depth_(fused_depth),
         target_(target),
@@ -103,8 +103,9 @@ class ContractionSchedule {
   Outcome<Done> MakeStages();
   Outcome<bool> FlipsAhead();
   Outcome<Done> KeepColumnsPacked();
-  Outcome<Done> TakeTile();
-  void RateShallowTiles(bool plain_output);  // of AMX
+  Outcome<Done> TakeTile(std::vector<RegisterTile> tiles);
+  // The tiles of AMX, with estimates for sums of few steps.
+  std::vector<RegisterTile> RatedTiles(bool plain_output);
   Outcome<Done> StageOutputUnlessInPlace(bool plain_output);
   Outcome<Done> PickDepth();
   Outcome<Done> PadToTiles();
@@ -135,7 +136,7 @@ class ContractionSchedule {
 
   Schedule& sch_;
   const BlockRv block_;
-  ContractionPlan plan_;
+  const ContractionPlan plan_;
   const Contraction& contraction_;
   const bool fused_depth_;
   const Target& target_;
@@ -176,11 +177,10 @@ Outcome<Done> ContractionSchedule::MakeStages() {
   // The tile of AMX decides how the output is written. Others come after all that candidates of other tiles share.
   const bool plain_output = WritesAtIterators(*realize().block);
   if (plan_.rows_in_memory()) {
-    RateShallowTiles(plain_output);
-    TW_RETURN_IF_ERROR(TakeTile());
+    TW_RETURN_IF_ERROR(TakeTile(RatedTiles(plain_output)));
   }
   TW_RETURN_IF_ERROR(StageOutputUnlessInPlace(plain_output));
-  if (!plan_.rows_in_memory()) TW_RETURN_IF_ERROR(TakeTile());
+  if (!plan_.rows_in_memory()) TW_RETURN_IF_ERROR(TakeTile(plan_.tiles));
   row_dims_ = StageDims({&contraction_.batch, &contraction_.rows, &contraction_.inner});
   column_dims_ = StageDims({&contraction_.batch, &contraction_.columns, &contraction_.inner});
   const auto column_dim = static_cast<size_t>(std::ranges::find(column_dims_, plan_.column) - column_dims_.begin());
@@ -213,23 +213,25 @@ Outcome<bool> ContractionSchedule::FlipsAhead() {
   return pick.value != 0;
 }
 
-Outcome<Done> ContractionSchedule::TakeTile() {
-  TW_ASSIGN_OR_RETURN(tile_, PickTile(sch_, name_, plan_, choices_));
+Outcome<Done> ContractionSchedule::TakeTile(std::vector<RegisterTile> tiles) {
+  TW_ASSIGN_OR_RETURN(tile_, PickTile(sch_, name_, plan_, std::move(tiles), choices_));
   tile_columns_ = tile_.vectors * plan_.instruction.lanes;
   return Done();
 }
 
-void ContractionSchedule::RateShallowTiles(bool plain_output) {
+std::vector<RegisterTile> ContractionSchedule::RatedTiles(bool plain_output) {
+  std::vector<RegisterTile> tiles = plan_.tiles;
   int64_t products = 1;
   for (int iterator : contraction_.inner) products *= Extent(iterator);
   const int depth = plan_.instruction.StepDepth();
   const bool far_columns = constant_ && BytesOfColumns(*likely(), contraction_) > target_.Nearest().bytes / 2;
   const ShallowSum sum = {Extent(plan_.row), Extent(plan_.column), RoundUp(products, depth) / depth, far_columns};
-  if (sum.steps > kShallowSteps) return;
-  for (RegisterTile& tile : plan_.tiles) {
+  if (sum.steps > kShallowSteps) return tiles;
+  for (RegisterTile& tile : tiles) {
     const bool staged = !plain_output || !IsWrittenInPlace(sch_, block_, plan_, tile);
     tile.efficiency = RateShallow(tile, sum, staged, target_);
   }
+  return tiles;
 }
 
 Outcome<Done> ContractionSchedule::StageOutputUnlessInPlace(bool plain_output) {
@@ -490,9 +492,8 @@ Outcome<bool> ChooseFusedDepth(Schedule& sch, BlockRv block, const Target& targe
 Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& target, Choices& choices,
                                   bool batch_inside) {
   TW_ASSIGN_OR_RETURN(const bool fused_depth, ChooseFusedDepth(sch, block, target, choices));
-  TW_ASSIGN_OR_RETURN(ContractionPlan plan, PlanContraction(sch, block, target, choices));
-  plan.batch_inside = batch_inside;
-  return ContractionSchedule(sch, block, std::move(plan), fused_depth, target, choices).Apply();
+  TW_ASSIGN_OR_RETURN(const ContractionPlan plan, PlanContraction(sch, block, target, choices, batch_inside));
+  return ContractionSchedule(sch, block, plan, fused_depth, target, choices).Apply();
 }
 
 }  // namespace tilewright
