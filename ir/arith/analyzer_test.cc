@@ -6,6 +6,7 @@
 
 #include "ir/arith/bind_name.h"
 #include "ir/arith/expr_text.h"
+#include "ir/arith/same_expr.h"
 #include "ir/structural.h"
 
 namespace tilewright::arith {
@@ -313,6 +314,55 @@ TEST(Analyzer, EqualityWithoutBounds) {
   EXPECT_TRUE(
       StructuralEqual(analyzer.Simplify(Min(n, number(512)) == number(512)), Min(n, number(512)) == number(512)));
   EXPECT_FALSE(analyzer.CanProve(Max(n, number(0)) == number(0)));
+}
+
+// A concatenation of many parts: each condition that is known is found among hundreds that differ in a constant.
+TEST(Analyzer, ManyChoices) {
+  constexpr int kParts = 400;
+  const Buffer a("A", {Expr(64)}, DataType::Float(32)), b("B", {Expr(64)}, DataType::Float(32));
+  const Var v("v");
+  const auto below = [&](int k) { return a(v) < ConstFloat(DataType::Float(32), k); };
+  Analyzer analyzer;
+  for (int k = 0; k < kParts; ++k) analyzer.Assume(k % 2 == 0 ? below(k) : Not(below(k)));
+  for (int round = 0; round < 20; ++round) {
+    for (int k = 0; k < kParts; ++k) {
+      const Expr known = analyzer.Simplify(below(k));
+      EXPECT_TRUE(k % 2 == 0 ? IsTrue(known) : IsFalse(known)) << k;
+    }
+  }
+  EXPECT_FALSE(isa<IntImmNode>(analyzer.Simplify(b(v) < ConstFloat(DataType::Float(32), 1))));
+}
+
+// What SameExpr calls the same has one outline, however it was made.
+TEST(Analyzer, OutlinesOfTheSameAreTheSame) {
+  const Buffer a("A", {Expr(64)}, DataType::Float(32));
+  const Var v("v"), w("w");
+  const auto make = [&] {
+    return std::vector<Expr>{v + 1,
+                             v + 2,
+                             w + 1,
+                             v * 1,
+                             v < w,
+                             w < v,
+                             v < 5 - w * 3,
+                             Not(v < w),
+                             a(v),
+                             a(w) < a(v),
+                             CastTo(DataType::Int(64), v),
+                             CastTo(DataType::Int(64), v + 1),
+                             Select(v < w, v, w),
+                             Call(DataType::Float(32), "exp", {a(v)}),
+                             ((((v + 1) * w + 2) * w + 3) * w + 4) * w};
+  };
+  const std::vector<Expr> once = make(), again = make();
+  for (const Expr& x : once) {
+    for (const Expr& y : again) {
+      if (SameExpr(x, y)) EXPECT_EQ(Outline(x), Outline(y));
+    }
+  }
+  for (size_t i = 0; i < once.size(); ++i) EXPECT_TRUE(SameExpr(once[i], again[i])) << i;
+  EXPECT_NE(Outline(once[0]), Outline(once[1]));
+  EXPECT_NE(Outline(once[4]), Outline(once[5]));
 }
 
 // A concatenation of many lengths: what was not proven is not tried again, until more is known.

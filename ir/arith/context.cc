@@ -194,14 +194,17 @@ std::optional<int64_t> Context::KnownRemainder(const Expr& atom, int64_t modulus
 }
 
 void Context::PushKnown(const Expr& condition, bool holds) {
-  known_.push_back({condition, holds});
+  known_.push_back({condition, Outline(condition), holds});
   Changed();
   undo_.push_back(Undoable::kKnown);
 }
 
 std::optional<bool> Context::Lookup(const Expr& condition) const {
+  if (known_.empty()) return std::nullopt;
+  // Chains of choices know hundreds of conditions that differ in a constant.
+  const uint64_t outline = Outline(condition);
   for (const Known& known : known_) {
-    if (SameExpr(known.condition, condition)) return known.holds;
+    if (known.outline == outline && SameExpr(known.condition, condition)) return known.holds;
   }
   return std::nullopt;
 }

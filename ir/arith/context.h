@@ -91,6 +91,7 @@ class Context {
   };
   struct Known {
     Expr condition;
+    uint64_t outline;  // of the condition
     bool holds;
   };
   enum class Undoable : uint8_t { kBinding, kFact, kAtomFact, kKnown };

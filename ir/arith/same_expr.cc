@@ -1,5 +1,8 @@
 #include "ir/arith/same_expr.h"
 
+#include <bit>
+#include <cstdint>
+
 #include "ir/buffer.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
@@ -52,6 +55,50 @@ bool SameExpr(const Expr& a, const Expr& b) {
       return StructuralEqual(a, b) && !HasEffect(a);
   }
 }
+
+namespace {
+
+// Levels of operands that an outline takes in.
+constexpr int kOutlinedLevels = 3;
+
+uint64_t Mixed(uint64_t hash, uint64_t value) {
+  hash = (hash ^ value) * 0x9e3779b97f4a7c15;
+  return hash ^ (hash >> 32);
+}
+
+uint64_t Outline(const Expr& e, int levels) {
+  if (!e) return 1;
+  const auto kind = static_cast<uint64_t>(e->kind());
+  const uint64_t hash =
+      Mixed(kind << 32 | static_cast<uint64_t>(e.dtype().bits()), static_cast<uint64_t>(e.dtype().lanes()));
+  switch (e->kind()) {
+    case Kind::kVar:
+      return Mixed(hash, reinterpret_cast<uintptr_t>(e.get()));
+    case Kind::kIntImm:
+      return Mixed(hash, static_cast<uint64_t>(cast<IntImmNode>(e)->value));
+    case Kind::kFloatImm: {
+      const double value = cast<FloatImmNode>(e)->value;
+      return value == value && value != 0 ? Mixed(hash, std::bit_cast<uint64_t>(value)) : hash;
+    }
+    case Kind::kBinary: {
+      const auto* op = cast<BinaryNode>(e);
+      const uint64_t with_op = Mixed(hash, static_cast<uint64_t>(op->op));
+      return levels == 0 ? with_op : Mixed(Mixed(with_op, Outline(op->a, levels - 1)), Outline(op->b, levels - 1));
+    }
+    case Kind::kNot:
+      return levels == 0 ? hash : Mixed(hash, Outline(cast<NotNode>(e)->a, levels - 1));
+    case Kind::kCast:
+      return levels == 0 ? hash : Mixed(hash, Outline(cast<CastNode>(e)->value, levels - 1));
+    case Kind::kLoad:
+      return Mixed(hash, reinterpret_cast<uintptr_t>(cast<LoadNode>(e)->buffer.get()));
+    default:
+      return hash;
+  }
+}
+
+}  // namespace
+
+uint64_t Outline(const Expr& e) { return Outline(e, kOutlinedLevels); }
 
 bool ReadsMemory(const Expr& e) {
   if (!e || isa<VarNode>(e) || isa<IntImmNode>(e)) return false;

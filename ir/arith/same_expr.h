@@ -2,11 +2,17 @@
 // effects are never the same.
 #pragma once
 
+#include <cstdint>
+
 #include "ir/expr.h"
 
 namespace tilewright::arith {
 
 bool SameExpr(const Expr& a, const Expr& b);
+
+// A number that expressions have in common which SameExpr calls the same; most others differ in it. Looks at the few
+// levels below the top, so that it costs little whatever the expression.
+uint64_t Outline(const Expr& e);
 
 // Whether evaluating `e` reads memory or calls something that is not pure: such an expression is not to be evaluated
 // twice where it was evaluated once.
