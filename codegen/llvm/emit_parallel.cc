@@ -8,59 +8,16 @@
 // unlike loaded pointers, can be `noalias`. A body that fails leaves its code in the closure. Its temporaries lie in
 // the part of the workspace that belongs to its first iteration: ranges are disjoint, so no other body uses it.
 #include <algorithm>
-#include <set>
-#include <unordered_set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/abi/function_abi.h"
 #include "codegen/llvm/emitter.h"
+#include "codegen/llvm/free_variables.h"
 #include "codegen/llvm/pointer_facts.h"
-#include "ir/functor.h"
 
 namespace tilewright::codegen {
 namespace {
-
-// Variables and data pointers that a statement uses but does not define, in the order of their first use.
-class FreeVariables : public Visitor {
- public:
-  using Visitor::Visit;
-  std::vector<const VarNode*> found;
-
- protected:
-  void VisitVar(const VarNode* op) override { Use(op); }
-  void VisitLoad(const LoadNode* op) override {
-    Use(op->buffer->data.get());
-    Visitor::VisitLoad(op);
-  }
-  void VisitStore(const StoreNode* op) override {
-    Use(op->buffer->data.get());
-    Visitor::VisitStore(op);
-  }
-  void VisitFor(const ForNode* op) override {
-    defined_.insert(op->var.get());
-    Visitor::VisitFor(op);
-  }
-  void VisitLet(const LetNode* op) override {
-    defined_.insert(op->var.get());
-    Visitor::VisitLet(op);
-  }
-  void VisitLetStmt(const LetStmtNode* op) override {
-    defined_.insert(op->var.get());
-    Visitor::VisitLetStmt(op);
-  }
-  void VisitAllocate(const AllocateNode* op) override {
-    defined_.insert(op->buffer->data.get());
-    VisitAll(op->buffer->shape);
-    Visitor::VisitAllocate(op);
-  }
-
- private:
-  void Use(const VarNode* var) {
-    if (!defined_.contains(var) && seen_.insert(var).second) found.push_back(var);
-  }
-  std::unordered_set<const VarNode*> defined_, seen_;
-};
 
 enum ClosureField : unsigned { kStatus = 0, kCall = 1, kFirstCapture = 2 };
 
@@ -92,10 +49,21 @@ llvm::Function* MakeThunk(ModuleContext& context, llvm::Function* body, llvm::St
 
 }  // namespace
 
+void FunctionEmitter::BindCaptures(const std::vector<const VarNode*>& variables, llvm::ArrayRef<llvm::Value*> captured,
+                                   size_t first, bool distinct) {
+  for (size_t i = 0; i < variables.size(); ++i) {
+    llvm::Argument* arg = function_->getArg(static_cast<unsigned>(first + i));
+    values_[variables[i]] = arg;
+    if (arg->getType()->isPointerTy() && distinct) arg->addAttr(llvm::Attribute::NoAlias);
+    // What an alloca or a parameter is known to be aligned to.
+    const llvm::Align align = captured[i]->getPointerAlignment(context_.module.getDataLayout());
+    if (arg->getType()->isPointerTy()) arg->addAttr(llvm::Attribute::getWithAlignment(context_.llvm, align));
+  }
+}
+
 void FunctionEmitter::EmitParallel(const ForNode* op) {
-  FreeVariables free;
-  free.Visit(op->body);
-  std::erase(free.found, op->var.get());
+  std::vector<const VarNode*> free = FreeVariables(op->body);
+  std::erase(free, op->var.get());
   llvm::Type* i64 = builder_.getInt64Ty();
   llvm::Type* ptr = builder_.getPtrTy();
   llvm::Type* i32 = builder_.getInt32Ty();
@@ -104,7 +72,7 @@ void FunctionEmitter::EmitParallel(const ForNode* op) {
   // iteration's, the captures.
   std::vector<llvm::Value*> captured = {Emit(op->min), llvm::Constant::getNullValue(ptr), builder_.getInt64(0)};
   const size_t kFirstVariable = captured.size();
-  for (const VarNode* var : free.found) captured.push_back(EmitVar(var));
+  for (const VarNode* var : free) captured.push_back(EmitVar(var));
   std::vector<llvm::Type*> fields = {i32, ptr};
   std::vector<llvm::Type*> params = {i64, i64, ptr};
   for (llvm::Value* value : captured) {
@@ -120,14 +88,7 @@ void FunctionEmitter::EmitParallel(const ForNode* op) {
   FunctionEmitter inner(context_, body, name_, true);
   inner.set_call(body->getArg(2));
   llvm::Argument *first = body->getArg(3), *workspace = body->getArg(4), *part_bytes = body->getArg(5);
-  for (size_t i = 0; i < free.found.size(); ++i) {
-    llvm::Argument* arg = body->getArg(static_cast<unsigned>(3 + kFirstVariable + i));
-    inner.values_[free.found[i]] = arg;
-    if (arg->getType()->isPointerTy() && distinct) arg->addAttr(llvm::Attribute::NoAlias);
-    // What an alloca or a parameter is known to be aligned to.
-    const llvm::Align align = captured[kFirstVariable + i]->getPointerAlignment(context_.module.getDataLayout());
-    if (arg->getType()->isPointerTy()) arg->addAttr(llvm::Attribute::getWithAlignment(context_.llvm, align));
-  }
+  inner.BindCaptures(free, llvm::ArrayRef(captured).drop_front(kFirstVariable), 3 + kFirstVariable, distinct);
   Builder& b = inner.builder();
   const std::optional<int64_t> parts = AsInt(op->extent);
   if (workspace_ != nullptr && parts && *parts > 0) {

@@ -101,6 +101,7 @@ void FunctionEmitter::Emit(const Stmt& s) {
 }
 
 void FunctionEmitter::EmitSeq(const SeqNode* op) {
+  if (IsEmittedInParts(op)) return EmitInParts(op);
   for (size_t i = 0; i < op->stmts.size(); ++i) {
     if (i + 1 == op->stmts.size() || !ZeroesNextSums(op->stmts[i], op->stmts[i + 1])) {
       Emit(op->stmts[i]);

@@ -156,6 +156,14 @@ class FunctionEmitter {
                              llvm::Align align);
 
   void EmitSeq(const SeqNode* op);
+  // A list that is long, as functions for its statements (emit_parts.cc).
+  bool IsEmittedInParts(const SeqNode* op) const;
+  void EmitInParts(const SeqNode* op);
+  void EmitPart(const Stmt& part, const std::string& name);
+  // This function's parameters from number `first` on are the variables; outside of it they are `captured`. `distinct`:
+  // pointers among them lead to different memory.
+  void BindCaptures(const std::vector<const VarNode*>& variables, llvm::ArrayRef<llvm::Value*> captured, size_t first,
+                    bool distinct);
   void EmitFor(const ForNode* op);
   void EmitSerialLoop(const Var& var, llvm::Value* begin, llvm::Value* extent, bool nonempty, const Stmt& body);
   void EmitParallel(const ForNode* op);

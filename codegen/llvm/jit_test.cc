@@ -9,6 +9,8 @@
 #include <map>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "codegen/llvm/object.h"
 #include "codegen/runtime/perf_map.h"
 #include "codegen/runtime/tensor.h"
 #include "codegen/runtime/thread_pool.h"
@@ -55,6 +57,57 @@ TEST(Jit, Elementwise) {
     ASSERT_TRUE(status.ok()) << status.message();
     for (int i = 0; i < 37; ++i) EXPECT_FLOAT_EQ(y.data<float>()[i], x.data<float>()[i] * 2 + 1);
   }
+}
+
+// A chain of 70 sums, the last of them the output; one has memory of its own, and an assertion stands in the middle.
+Function LongChain() {
+  const auto name = [](int k) { return k < 0 ? "A" : k == 69 ? "C" : absl::StrCat("T", k); };
+  std::string text = R"(@T.prim_func
+def main(A: T.Buffer((20000,), "float32"), C: T.Buffer((20000,), "float32")):
+)";
+  for (int k = 0; k < 69; ++k) absl::StrAppend(&text, "    ", name(k), " = T.alloc_buffer((20000,))\n");
+  for (int k = 0; k < 70; ++k) {
+    if (k == 45) absl::StrAppend(&text, "    assert A[7] < T.float32(1000), \"too much\"\n");
+    if (k == 40) {
+      absl::StrAppend(&text, R"(    for i in range(1):
+        with T.block("own"):
+            w = T.axis.spatial(1, i)
+            R = T.alloc_buffer((20000,))
+            for j in range(20000):
+                with T.block("r"):
+                    v = T.axis.spatial(20000, j)
+                    R[v] = T39[v] + T.float32(10)
+            for j in range(20000):
+                with T.block("s"):
+                    v = T.axis.spatial(20000, j)
+                    T40[v] = R[v] + T.float32(30)
+)");
+      continue;
+    }
+    absl::StrAppend(&text, "    for i in range(20000):\n        with T.block(\"b", k,
+                    "\"):\n            v = T.axis.spatial(20000, i)\n            ", name(k), "[v] = ", name(k - 1),
+                    "[v] + T.float32(", k, ")\n");
+  }
+  return ParseFunctionOrDie(text);
+}
+
+// LLVM takes long for long functions: the statements of a long list are functions of their own.
+TEST(Jit, LongListsAreEmittedInParts) {
+  const Function function = LongChain();
+  const auto text = EmitLlvmIr(Module(function), HostTarget(), {.format = "ll"});
+  ASSERT_TRUE(text.ok()) << text.status();
+  for (const char* part : {".part0", ".part1", ".part2"}) EXPECT_NE(text->find(part), std::string::npos) << part;
+  auto compiled = Compile(function);
+  ASSERT_NE(compiled, nullptr);
+  Tensor x = *Tensor::Allocate(kFloat32, {20000}), y = *Tensor::Allocate(kFloat32, {20000});
+  for (int i = 0; i < 20000; ++i) x.data<float>()[i] = static_cast<float>(i % 100);
+  TwTensor* args[] = {x.abi(), y.abi()};
+  const absl::Status status = compiled->Run("main", args);
+  ASSERT_TRUE(status.ok()) << status.message();
+  for (int i = 0; i < 20000; ++i) ASSERT_EQ(y.data<float>()[i], static_cast<float>(i % 100 + 69 * 70 / 2)) << i;
+  x.data<float>()[7] = 2000;
+  const absl::Status failed = compiled->Run("main", args);
+  EXPECT_NE(failed.message().find("too much"), std::string_view::npos) << failed;
 }
 
 // Callers that have checked what they pass do not wait for functions that check it again.
