@@ -67,6 +67,21 @@ TEST(Command, Run) {
   }
 }
 
+TEST(Command, RunMakesMemoryWithGapsForDeclaredStrides) {
+  for (const char* engine : {"--engine=interp", "--engine=llvm", "--engine=cuda-emulation"}) {
+    const Result result = RunTool({"run", "-", engine, "--compare"}, R"(
+@T.prim_func
+def main(A: T.Buffer((5, 6), "float32", strides=(8, 1)), O: T.Buffer((6, 5), "float32", strides=(1, 9))):
+    for i, j in T.grid(6, 5):
+        with T.block("o"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            O[vi, vj] = A[vj, vi] + T.float32(1)
+)");
+    EXPECT_EQ(result.status, kDone) << engine << result.err << result.out;
+    EXPECT_THAT(result.out, HasSubstr("largest error absolute 0"));
+  }
+}
+
 // Rounding is judged by what an element is made of, so that small wrong results are found.
 TEST(Command, RunComparesByRounding) {
   const auto scaled = [](const std::string& by) {

@@ -20,6 +20,7 @@
 #include "codegen/runtime/tensor.h"
 #include "codegen/runtime/timer.h"
 #include "ir/script/parser.h"
+#include "ir/strided_array.h"
 
 namespace tilewright {
 namespace {
@@ -63,8 +64,14 @@ struct HostArrays {
   }
 };
 
-runtime::Tensor ViewOf(const NDArray& array) {
-  return runtime::Tensor::Borrow(array.data(), AbiType(array.dtype()), array.shape());
+// The memory of a tensor: of more elements than the tensor has where gaps are between them.
+NDArray MemoryOf(const NDArray& array, const TensorSpec& spec) {
+  return spec.strides.empty() ? array : Spread(array, spec.strides);
+}
+
+// A tensor over its memory, which is at `data`.
+runtime::Tensor ViewOf(void* data, const TensorSpec& spec) {
+  return runtime::Tensor::Borrow(data, AbiType(spec.dtype), spec.shape, spec.strides);
 }
 
 // The code of one function.
@@ -169,7 +176,11 @@ class GpuWorker {
       arrays.emplace_back(request.tensors[i].dtype, request.tensors[i].shape);
     }
     std::vector<runtime::Tensor> tensors;
-    for (const NDArray& array : arrays) tensors.push_back(ViewOf(array));
+    std::vector<NDArray> memory;
+    for (size_t i = 0; i < arrays.size(); ++i) {
+      memory.push_back(MemoryOf(arrays[i], request.tensors[i]));
+      tensors.push_back(ViewOf(memory[i].data(), request.tensors[i]));
+    }
     std::vector<runtime::Tensor*> pointers;
     for (runtime::Tensor& tensor : tensors) pointers.push_back(&tensor);
     if (!request.prepack_library.empty()) {
@@ -182,36 +193,37 @@ class GpuWorker {
     candidate.first_nanoseconds = runtime::NowNanoseconds() - start;
     for (size_t i = 0; i < host_.references.size(); ++i) {
       if (!host_.references[i]) continue;
+      const std::vector<int64_t>& strides = request.tensors[i].strides;
+      if (!strides.empty()) Collect(memory[i].data(), strides, arrays[i]);
       const ResultComparison result = CompareResult(request.tensors[i], arrays[i], *host_.references[i]);
       candidate.max_error = std::max(candidate.max_error, result.max_error);
       if (!result.failure.empty()) return Failure(kReasonWrong, result.failure);
     }
     if (emulate_) return std::nullopt;
-    const absl::Status status = PutOntoDevice(candidate, arrays);
+    const absl::Status status = PutOntoDevice(candidate, memory);
     if (!status.ok()) return FailureOf(status);
     return std::nullopt;
   }
 
-  absl::Status PutOntoDevice(Ready& candidate, const std::vector<NDArray>& arrays) {
+  absl::Status PutOntoDevice(Ready& candidate, const std::vector<NDArray>& memory) {
     std::string error;
     const cuda::Driver& driver = *cuda::Driver::Open(&error);
     const MeasureRequest& request = candidate.request;
     const auto rotates = [&](size_t i) { return i < host_.seeded.size() && !request.tensors[i].constant; };
     int64_t bytes = 1;
-    for (size_t i = 0; i < arrays.size(); ++i) bytes += rotates(i) ? arrays[i].bytes() : 0;
+    for (size_t i = 0; i < memory.size(); ++i) bytes += rotates(i) ? memory[i].bytes() : 0;
     const int64_t fill = 2 * int64_t{driver.Attribute(kL2BytesAttribute)};
     const int64_t sets = request.caches == Caches::kWarm ? 1 : std::clamp<int64_t>(fill / bytes + 2, 2, kMostSets);
     for (int64_t set = 0; set < sets; ++set) {
       std::vector<runtime::Tensor*>& views = candidate.sets.emplace_back();
-      for (size_t i = 0; i < arrays.size(); ++i) {
+      for (size_t i = 0; i < memory.size(); ++i) {
         if (set > 0 && !rotates(i)) {
           views.push_back(candidate.sets[0][i]);
           continue;
         }
-        auto array = DeviceArray::CopyOf(driver, arrays[i].data(), arrays[i].bytes());
+        auto array = DeviceArray::CopyOf(driver, memory[i].data(), memory[i].bytes());
         if (!array.ok()) return absl::ResourceExhaustedError(array.status().message());
-        candidate.views.push_back(std::make_unique<runtime::Tensor>(
-            runtime::Tensor::Borrow(array->data(), AbiType(arrays[i].dtype()), arrays[i].shape())));
+        candidate.views.push_back(std::make_unique<runtime::Tensor>(ViewOf(array->data(), request.tensors[i])));
         candidate.views.back()->abi()->device = {kTwCuda, 0};
         views.push_back(candidate.views.back().get());
         candidate.memory.push_back(*std::move(array));

@@ -27,6 +27,7 @@
 #include "codegen/runtime/tensor.h"
 #include "codegen/runtime/thread_pool.h"
 #include "codegen/runtime/timer.h"
+#include "ir/strided_array.h"
 
 namespace tilewright {
 namespace {
@@ -111,18 +112,34 @@ class Tensors {
 // A function of the candidate with the tensors of one call.
 class BoundCall {
  public:
-  BoundCall(TwFunction function, const std::vector<int64_t>& positions, const std::vector<const NDArray*>& tensors)
+  BoundCall(TwFunction function, const std::vector<int64_t>& positions, const std::vector<TensorSpec>& specs,
+            const std::vector<const NDArray*>& tensors)
       : function_(function) {
     for (int64_t position : positions) {
       const NDArray& array = *tensors[static_cast<size_t>(position)];
-      tensors_.push_back(runtime::Tensor::Borrow(array.data(), AbiType(array.dtype()), array.shape()));
+      const std::vector<int64_t>& strides = specs[static_cast<size_t>(position)].strides;
+      if (!strides.empty()) with_gaps_.push_back({array, Spread(array, strides), strides});
+      void* const data = strides.empty() ? array.data() : with_gaps_.back().memory.data();
+      tensors_.push_back(runtime::Tensor::Borrow(data, AbiType(array.dtype()), array.shape(), strides));
     }
     for (runtime::Tensor& tensor : tensors_) args_.push_back(tensor.abi());
   }
   int Run(const TwCall& call) { return function_(&call, args_.data(), static_cast<int32_t>(args_.size())); }
+  // Between the tensors and the memory of those whose elements lie apart.
+  void CopyIn() {
+    for (const WithGaps& tensor : with_gaps_) SpreadInto(tensor.array, tensor.strides, tensor.memory.data());
+  }
+  void CopyOut() {
+    for (const WithGaps& tensor : with_gaps_) Collect(tensor.memory.data(), tensor.strides, tensor.array);
+  }
 
  private:
+  struct WithGaps {
+    NDArray array, memory;
+    std::vector<int64_t> strides;
+  };
   TwFunction function_;
+  std::vector<WithGaps> with_gaps_;
   std::vector<runtime::Tensor> tensors_;
   std::vector<TwTensor*> args_;
 };
@@ -286,14 +303,14 @@ class Worker {
       all.clear();
       for (size_t i = 0; i < tensors_->num_params(); ++i) all.push_back(&tensors_->tensor(set, i));
       for (const NDArray& array : candidate.packed) all.push_back(&array);
-      candidate.calls.emplace_back(main, request.main, all);
+      candidate.calls.emplace_back(main, request.main, request.tensors, all);
     }
     if (!request.prepack_library.empty()) {
       const auto packing = CandidateLibrary::Open(request.command, request.libraries, request.prepack_library);
       if (!packing.ok()) return Failure(kReasonRun, std::string(packing.status().message()));
       const TwFunction prepack = packing->Find(request.prepack_function);
       if (prepack == nullptr) return Failure(kReasonRun, "the library lacks a function that packs ahead of time");
-      if (const int code = BoundCall(prepack, request.prepack, all).Run(call); code != kTwOk) {
+      if (const int code = BoundCall(prepack, request.prepack, request.tensors, all).Run(call); code != kTwOk) {
         return Failure(code == kTwErrorMemory ? kReasonMemory : kReasonRun,
                        absl::StrCat(request.prepack_function, ": ", call.message));
       }
@@ -308,6 +325,7 @@ class Worker {
 
   // ... and compares what it computes.
   std::optional<WorkerAnswer> RunFirst(const MeasureRequest& request, const TwCall& call, ReadyCandidate& candidate) {
+    candidate.calls[0].CopyIn();
     const int64_t start = runtime::NowNanoseconds();
     if (const int code = candidate.calls[0].Run(call); code != kTwOk) {
       if (code == kTwErrorMemory) return Failure(kReasonMemory, call.message);
@@ -319,6 +337,7 @@ class Worker {
       const double projected = request.nanoseconds_per_instruction * static_cast<double>(cost.instructions);
       candidate.first_nanoseconds = projected > 0 ? std::max<int64_t>(std::llround(projected), 1) : cost.nanoseconds;
     }
+    candidate.calls[0].CopyOut();
     ResultComparison comparison = tensors_->Compare(request, 0);
     candidate.max_error = comparison.max_error;
     if (comparison.failure.empty()) return std::nullopt;

@@ -287,5 +287,20 @@ def scale(factor: T.float32, p: T.int32, A: T.Buffer((16,), "float32"), B: T.Buf
   EXPECT_TRUE((*started)->Run({&program, 1}, kShort)[0].ok());
 }
 
+TEST(Runner, MeasuresFunctionsOfMemoryWithGaps) {
+  const Module program = ParseOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((5, 6), "float32", strides=(8, 1)), O: T.Buffer((6, 5), "float32", strides=(9, 1))):
+    for i, j in T.grid(6, 5):
+        with T.block("o"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            O[vi, vj] = A[vj, vi] + T.float32(1)
+)");
+  const auto started = LocalRunner::Start(program, HostTarget());
+  ASSERT_TRUE(started.ok()) << started.status().message();
+  const Measurement result = (*started)->Run({&program, 1}, kShort)[0];
+  EXPECT_TRUE(result.ok()) << result.message;
+}
+
 }  // namespace
 }  // namespace tilewright

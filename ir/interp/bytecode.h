@@ -119,6 +119,7 @@ struct ParamCode {
   std::string name;
   int slot = 0;              // or the scalar's register
   std::vector<int> extents;  // registers that take the array's extents
+  std::vector<int> strides;  // registers that take the strides of its memory, if the buffer declares some
 };
 
 struct Code {

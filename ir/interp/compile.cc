@@ -49,6 +49,7 @@ void Compiler::BindParams() {
     param.name = buffer->name;
     param.slot = NewReg(3);
     for (size_t dim = 0; dim < buffer->ndim(); ++dim) param.extents.push_back(NewReg());
+    for (size_t dim = 0; dim < buffer->strides.size(); ++dim) param.strides.push_back(NewReg());
     for (size_t dim = 0; dim < buffer->ndim(); ++dim) {
       const auto* var = dyn_cast<VarNode>(buffer->shape[dim]);
       if (var != nullptr && vars_.count(var) == 0) vars_[var] = {param.extents[dim]};
@@ -66,25 +67,27 @@ void Compiler::BindParams() {
       Emit(Op::kCheckEqual, 0, ScalarValue(buffer->shape[dim]), extents[dim], 0,
            MessageIndex(absl::StrCat("extent ", dim, " of buffer ", buffer->name, " and of its argument")));
     }
-    // Arrays are compact: so are variable strides; others must agree with that where the extent is not one.
-    Reg stride = Constant(1);
-    for (size_t dim = buffer->strides.size(); dim-- > 0;) {
-      const auto* var = dyn_cast<VarNode>(buffer->strides[dim]);
-      if (var != nullptr && vars_.count(var) == 0) {
-        vars_[var] = {stride};
-      } else {
-        const Reg single = EmitValue(Op::kEq, extents[dim], Constant(1));
-        const size_t skip = Emit(Op::kJumpIfNotZero, 0, single);
-        const size_t cached = cache_.size();
-        Emit(Op::kCheckEqual, 0, ScalarValue(buffer->strides[dim]), stride, 0,
-             MessageIndex(absl::StrCat("stride ", dim, " of buffer ", buffer->name, " and of its argument")));
-        cache_.resize(cached);
-        PatchToHere(skip);
-      }
-      stride = EmitValue(Op::kMul64, stride, extents[dim]);
-    }
+    BindStrides(buffer, code_.params[i]);
     const auto* offset = dyn_cast<VarNode>(buffer->elem_offset);
     if (offset != nullptr && vars_.count(offset) == 0) vars_[offset] = {Constant(0)};
+  }
+}
+
+// Strides that are variables take those of the argument's memory; others have to be these where the extent is not one.
+void Compiler::BindStrides(const Buffer& buffer, const ParamCode& param) {
+  for (size_t dim = param.strides.size(); dim-- > 0;) {
+    const auto* var = dyn_cast<VarNode>(buffer->strides[dim]);
+    if (var != nullptr && vars_.count(var) == 0) {
+      vars_[var] = {param.strides[dim]};
+      continue;
+    }
+    const Reg single = EmitValue(Op::kEq, param.extents[dim], Constant(1));
+    const size_t skip = Emit(Op::kJumpIfNotZero, 0, single);
+    const size_t cached = cache_.size();
+    Emit(Op::kCheckEqual, 0, ScalarValue(buffer->strides[dim]), param.strides[dim], 0,
+         MessageIndex(absl::StrCat("stride ", dim, " of buffer ", buffer->name, " and of its argument")));
+    cache_.resize(cached);
+    PatchToHere(skip);
   }
 }
 

@@ -80,6 +80,7 @@ class Compiler {
   // (number, count) of the running thread among all of its block.
   std::pair<Reg, Reg> LinearThread();
   void BindParams();
+  void BindStrides(const Buffer& buffer, const ParamCode& param);
 
   // Emission.
   size_t Emit(Op op, Reg dst, Reg a = 0, Reg b = 0, Reg c = 0, int imm = 0, int t = 0);

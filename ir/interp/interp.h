@@ -91,7 +91,8 @@ struct CompileOptions {
 };
 
 // An argument: an array for a buffer, a number for a scalar. Shapes and strides that are variables take their values
-// from the array; all else has to agree.
+// from the array. Strides that leave gaps are those of memory that the run makes (ir/strided_array.h). All else has to
+// agree.
 struct Argument {
   Argument(NDArray array) : array(std::move(array)) {}
   Argument(int64_t value) : integer(value), real(static_cast<double>(value)) {}

@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "ir/builtin.h"
 #include "ir/interp/rounding.h"
+#include "ir/strided_array.h"
 
 namespace tilewright::interp::internal {
 namespace {
@@ -47,12 +48,19 @@ absl::Status Machine::Run(absl::Span<const Argument> arguments) {
   Context main;
   main.registers = code_.registers;
   main.memory_of_allocation.assign(code_.allocations.size(), -1);
-  TW_RETURN_IF_ERROR(BindArguments(arguments, main));
+  std::vector<NDArray> with_gaps(arguments.size());
+  TW_RETURN_IF_ERROR(BindArguments(arguments, main, with_gaps));
   Execute(main);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (with_gaps[i].data() == nullptr) continue;
+    const NDArray& array = arguments[i].array;
+    Collect(with_gaps[i].data(), StridesWithGaps(code_.function->params[i].buffer, array.shape()), array);
+  }
   return error_;
 }
 
-absl::Status Machine::BindArguments(absl::Span<const Argument> arguments, Context& main) {
+absl::Status Machine::BindArguments(absl::Span<const Argument> arguments, Context& main,
+                                    std::vector<NDArray>& with_gaps) {
   if (arguments.size() != code_.params.size()) {
     return absl::InvalidArgumentError(absl::StrCat("function ", code_.function->name, " takes ", code_.params.size(),
                                                    " arguments, not ", arguments.size()));
@@ -82,10 +90,18 @@ absl::Status Machine::BindArguments(absl::Span<const Argument> arguments, Contex
     for (size_t dim = 0; dim < param.extents.size(); ++dim) {
       main.registers[static_cast<size_t>(param.extents[dim])].i = array.shape()[dim];
     }
+    const std::vector<int64_t> strides = StridesWithGaps(code_.function->params[i].buffer, array.shape());
+    if (!strides.empty()) with_gaps[i] = Spread(array, strides);
+    int64_t compact = 1;
+    for (size_t dim = param.strides.size(); dim-- > 0;) {
+      main.registers[static_cast<size_t>(param.strides[dim])].i = strides.empty() ? compact : strides[dim];
+      compact *= array.shape()[dim];
+    }
+    const NDArray& elements = strides.empty() ? array : with_gaps[i];
     const int32_t id = NewMemory();
     Memory& memory = memory_.back();
-    memory.data = static_cast<std::byte*>(array.data());
-    memory.bytes = array.bytes();
+    memory.data = static_cast<std::byte*>(elements.data());
+    memory.bytes = elements.bytes();
     memory.shadow.Reset(memory.bytes, param.dtype.bytes(), !argument.uninitialized, code_.shadow_init,
                         code_.shadow_races);
     SlotFromHandle(value, MakeHandle(id));

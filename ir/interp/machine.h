@@ -68,7 +68,8 @@ class Machine {
  private:
   enum class Stop { kReturn, kThreadEnd, kFork, kBarrier, kError };
 
-  absl::Status BindArguments(absl::Span<const Argument> arguments, Context& main);
+  // `with_gaps` has, at its position, the memory of each argument whose parameter declares strides with gaps.
+  absl::Status BindArguments(absl::Span<const Argument> arguments, Context& main, std::vector<NDArray>& with_gaps);
   // Runs until the context ends, forks, waits or fails.
   Stop Execute(Context& context);
   // Forks at the context's instruction and runs all threads to their end. False: error_ says why not.

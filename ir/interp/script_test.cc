@@ -206,5 +206,25 @@ def main(a: T.handle, b: T.handle):
   EXPECT_NEAR(b.Get(7), std::exp(a.Get(7)) / expected, 1e-6);
 }
 
+// Rows eight elements apart, columns first; a view sees the gap between two rows.
+TEST(InterpScript, DeclaredStridesAreThoseOfMemoryWithGaps) {
+  const Function f = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((3, 6), "float32", strides=(8, 1)), O: T.Buffer((6, 3), "float32", strides=(1, 7))):
+    F = T.decl_buffer((22,), "float32", data=A.data)
+    for i, j in T.grid(6, 3):
+        with T.block("o"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            O[vi, vj] = A[vj, vi] + F[vj * 8 + vi]
+)");
+  NDArray a(kF32, {3, 6}), o(kF32, {6, 3});
+  FillIntegers(a, 1);
+  const absl::Status status = RunOnce(f, {a, Uninitialized(o)}, {.check_bounds = true, .check_uninitialized = true});
+  ASSERT_TRUE(status.ok()) << status;
+  for (int64_t i = 0; i < 6; ++i) {
+    for (int64_t j = 0; j < 3; ++j) EXPECT_EQ(o.Get(i * 3 + j), 2 * a.Get(j * 6 + i)) << i << " " << j;
+  }
+}
+
 }  // namespace
 }  // namespace tilewright::interp

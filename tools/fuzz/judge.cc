@@ -11,9 +11,8 @@
 #include "autoschedule/program/sizes.h"
 #include "autoschedule/sketch/auto_schedule.h"
 #include "base/status_macros.h"
-#include "codegen/abi/abi_type.h"
 #include "codegen/backend.h"
-#include "codegen/runtime/tensor.h"
+#include "codegen/run_on_arrays.h"
 #include "intrin/registry.h"
 #include "ir/interp/interp.h"
 #include "ir/script/parser.h"
@@ -44,13 +43,7 @@ std::string Refuted(const Function& function) {
 
 absl::Status RunCompiled(const Module& module, const std::string& name, const Arrays& arrays) {
   TW_ASSIGN_OR_RETURN(const auto code, CompileAndLoad(module, HostTarget()));
-  std::vector<runtime::Tensor> tensors;
-  std::vector<TwTensor*> pointers;
-  for (const NDArray& array : arrays) {
-    tensors.push_back(runtime::Tensor::Borrow(array.data(), AbiType(array.dtype()), array.shape()));
-  }
-  for (runtime::Tensor& tensor : tensors) pointers.push_back(tensor.abi());
-  return code->Run(name, pointers);
+  return RunOnArrays(*code, module.Find(name), arrays);
 }
 
 // What differs beyond rounding; empty when nothing does.

@@ -52,10 +52,8 @@ class Maker {
       arrays_.push_back(target);
     }
     std::string text = absl::StrCat("@T.prim_func\ndef ", name, "(");
-    for (const Array& array : {arrays_[0], arrays_[1]})
-      absl::StrAppend(&text, Param(array.name, Shape(), array.type), ", ");
-    absl::StrAppend(&text, Param("J", absl::StrCat("(", rows_, ",)"), positions_), ", ", Param("C", Shape(), output_),
-                    "):\n");
+    for (const Array& array : {arrays_[0], arrays_[1]}) absl::StrAppend(&text, Param(array.name, array.type), ", ");
+    absl::StrAppend(&text, "J: T.Buffer((", rows_, ",), \"", positions_, "\"), ", Param("C", output_), "):\n");
     return {.text = text + allocations + body, .function = name, .pieces = piece_};
   }
 
@@ -65,8 +63,15 @@ class Maker {
   static bool IsUnsigned(const std::string& type) { return type[0] == 'u'; }
   static int Bits(const std::string& type) { return DataType::Parse(type)->bits(); }
   std::string Shape() const { return absl::StrCat("(", rows_, ", ", columns_, ")"); }
-  static std::string Param(const std::string& name, const std::string& shape, const std::string& type) {
-    return absl::StrCat(name, ": T.Buffer(", shape, ", \"", type, "\")");
+  std::string Param(const std::string& name, const std::string& type) {
+    const bool gaps = draw_.Chance(15), columns_first = draw_.Chance(30);
+    const int64_t gap = 1 + draw_.Below(9);
+    std::string strides;
+    if (gaps && Piece()) {
+      strides = columns_first ? absl::StrCat(", strides=(1, ", rows_ + gap, ")")
+                              : absl::StrCat(", strides=(", columns_ + gap, ", 1)");
+    }
+    return absl::StrCat(name, ": T.Buffer(", Shape(), ", \"", type, "\"", strides, ")");
   }
 
   std::string Number(const std::string& type, int64_t value) const {

@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "codegen/abi/abi_type.h"
 #include "codegen/runtime/timer.h"
+#include "ir/strided_array.h"
 #include "tools/arrays/compare_outputs.h"
 
 namespace tilewright {
@@ -29,8 +30,12 @@ absl::StatusOr<std::unique_ptr<PreparedCall>> PreparedCall::Make(const CompiledM
     const NDArray& array = call->arrays_.back();
     const std::string name = param.buffer ? param.buffer->name : param.var.name();
     const int64_t alignment = std::max<int64_t>(kAlignment, param.buffer ? param.buffer->alignment : 0);
-    TW_ASSIGN_OR_RETURN(auto guarded, GuardedArray::Allocate(name, array.bytes(), alignment));
-    call->tensors_.push_back(runtime::Tensor::Borrow(guarded.data(), AbiType(array.dtype()), array.shape()));
+    std::vector<int64_t> strides = param.buffer ? StridesWithGaps(param.buffer, array.shape()) : std::vector<int64_t>();
+    const int64_t bytes =
+        strides.empty() ? array.bytes() : ElementsWithGaps(array.shape(), strides) * array.dtype().bytes();
+    TW_ASSIGN_OR_RETURN(auto guarded, GuardedArray::Allocate(name, bytes, alignment));
+    call->tensors_.push_back(runtime::Tensor::Borrow(guarded.data(), AbiType(array.dtype()), array.shape(), strides));
+    call->strides_.push_back(std::move(strides));
     call->memory_.push_back(std::move(guarded));
   }
   for (runtime::Tensor& tensor : call->tensors_) call->pointers_.push_back(tensor.abi());
@@ -49,14 +54,22 @@ absl::StatusOr<std::unique_ptr<PreparedCall>> PreparedCall::Make(const CompiledM
 void PreparedCall::CopyIn(const std::vector<bool>& which) {
   for (size_t i = 0; i < arrays_.size(); ++i) {
     if (!which.empty() && !which[i]) continue;
-    std::memcpy(memory_[i].data(), arrays_[i].data(), static_cast<size_t>(arrays_[i].bytes()));
+    if (!strides_[i].empty()) {
+      SpreadInto(arrays_[i], strides_[i], memory_[i].data());
+    } else {
+      std::memcpy(memory_[i].data(), arrays_[i].data(), static_cast<size_t>(arrays_[i].bytes()));
+    }
   }
 }
 
 void PreparedCall::CopyOut(const std::vector<bool>& which) {
   for (size_t i = 0; i < arrays_.size(); ++i) {
     if (!which.empty() && !which[i]) continue;
-    std::memcpy(arrays_[i].data(), memory_[i].data(), static_cast<size_t>(arrays_[i].bytes()));
+    if (!strides_[i].empty()) {
+      Collect(memory_[i].data(), strides_[i], arrays_[i]);
+    } else {
+      std::memcpy(arrays_[i].data(), memory_[i].data(), static_cast<size_t>(arrays_[i].bytes()));
+    }
   }
 }
 

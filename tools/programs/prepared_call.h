@@ -45,7 +45,8 @@ class PreparedCall {
   const CompiledModule& code_;
   const TwFunction function_;
   runtime::ThreadPool pool_;
-  std::vector<NDArray> arrays_;  // the caller's
+  std::vector<NDArray> arrays_;                // the caller's
+  std::vector<std::vector<int64_t>> strides_;  // of the memory of each, where it has gaps (ir/strided_array.h)
   std::vector<GuardedArray> memory_;
   std::vector<runtime::Tensor> tensors_;
   std::vector<TwTensor*> pointers_;

@@ -23,6 +23,7 @@ Json ToJson(const std::vector<TensorSpec>& tensors) {
          {"shape", tensor.shape},
          {"written", tensor.written},
          {"constant", tensor.constant},
+         {"strides", tensor.strides},
          {"range", tensor.range ? Json({tensor.range->low, tensor.range->high, int64_t{tensor.range->sorted}})
                                 : Json::array()}});
   }
@@ -84,6 +85,7 @@ class Reader {
     reader.Read("shape", &tensor->shape);
     reader.Read("written", &tensor->written);
     reader.Read("constant", &tensor->constant);
+    reader.Read("strides", &tensor->strides);
     std::vector<int64_t> range;
     reader.Read("range", &range);
     if (range.size() == 3) tensor->range = InputRange{range[0], range[1], range[2] != 0};

@@ -50,6 +50,7 @@ struct TensorSpec {
   bool written = false;                            // by main
   bool constant = false;                           // the same in every call of main
   std::optional<InputRange> range = std::nullopt;  // of integers that say where the program reads
+  std::vector<int64_t> strides = {};               // in elements, where its memory has gaps (ir/strided_array.h)
 
   int64_t bytes() const;
 };

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "autoschedule/measure/reference/input_ranges.h"
 #include "autoschedule/measure/reference/reference_program.h"
+#include "ir/strided_array.h"
 #include "schedule/layout/hoist_prepack.h"
 
 namespace tilewright {
@@ -34,6 +35,7 @@ absl::StatusOr<std::vector<TensorSpec>> ParamSpecs(const Function& main) {
       if (!value) return absl::UnimplementedError(absl::StrCat(buffer->name, " has a symbolic extent"));
       spec.shape.push_back(*value);
     }
+    spec.strides = StridesWithGaps(buffer, spec.shape);
     specs.push_back(std::move(spec));
   }
   return specs;

@@ -7,9 +7,8 @@
 
 #include "autoschedule/measure/reference/reference_program.h"
 #include "base/status_macros.h"
-#include "codegen/abi/abi_type.h"
 #include "codegen/backend.h"
-#include "codegen/runtime/tensor.h"
+#include "codegen/run_on_arrays.h"
 #include "codegen/runtime/thread_pool.h"
 
 namespace tilewright {
@@ -33,15 +32,9 @@ VarMap ExtentsOf(const Function& function, const std::vector<NDArray>& arguments
 }
 
 absl::Status Call(const CompiledModule& code, const Function& function, const std::vector<NDArray>& arrays) {
-  std::vector<runtime::Tensor> tensors;
-  for (const NDArray& array : arrays) {
-    tensors.push_back(runtime::Tensor::Borrow(array.data(), AbiType(array.dtype()), array.shape()));
-  }
-  std::vector<TwTensor*> args;
-  for (runtime::Tensor& tensor : tensors) args.push_back(tensor.abi());
   runtime::ThreadPool pool;
   const TwParallelHook hook = pool.hook();
-  return code.Run(function->name, args, &hook);
+  return RunOnArrays(code, function, arrays, &hook);
 }
 
 }  // namespace
