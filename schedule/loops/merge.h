@@ -10,15 +10,15 @@
 //           D[vi, vj] = B[vi, vj] * T.float32(2)
 //
 // of the two loops j: the loops between the given ones and what holds all of them are merged too. The merged loops are
-// named after the first one's, with "_m", and stand in its place, or else in that of the first of the others where they
-// can.
+// named after the first one's, with "_m". Statements between the nests come before the merged loop where a later nest
+// needs them, and else behind it.
 //
 // Why: what one nest computes is used by the next while it is near.
 //
 // Conditions: at least two loops, in the same scope, none inside of another, as deep as each other below what holds
 // them all; on the way down to each there is nothing but loops; corresponding loops have equal extents; none has
 // annotations, is bound to a thread, or does not start at 0. They come in the order of the program, and between the
-// nests stand only loops and blocks that share no written buffer with those that move over them. An iteration of the
+// nests stand only loops and blocks, none of which needs an earlier nest while a later one needs it. An iteration of the
 // merged loop uses nothing that another iteration writes (schedule/program/loop_independence.h), nor the result of a
 // reduction that the loop carries.
 //

@@ -47,7 +47,7 @@ struct ChainedPlan {
   int key = 0;                             // the one that it reduces
   std::vector<ChainedBlock> blocks;        // behind the product, in the order of the program
   std::optional<size_t> second;            // of them, the second product
-  int64_t row_extent = 0, key_extent = 0;  // of the tiled row: 0 where there are few rows
+  int64_t row_extent = 0, key_extent = 0;  // of the tiled row, 0 where there are few; likely ones if they are symbolic
   int score_buffers = 0;                   // internal ones along rows and keys, the product's included
   bool masked = false;  // a comparison of rows and keys decides about scores: blocks of keys may be left out
 
