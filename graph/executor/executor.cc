@@ -127,13 +127,7 @@ absl::Status LoadKernels(const std::vector<PrimFunc>& programs, std::vector<Exec
   std::vector<Kernel> kernels;
   if (RunsElsewhere(state.options)) {
     // Programs of no plan run here.
-    KernelOptions here = state.options.kernels;
-    here.target = HostTarget();
-    here.scheduled = nullptr;
-    here.use = KernelUse::kHere;
-    here.emulate = false;
-    here.database.clear();
-    TW_ASSIGN_OR_RETURN(kernels, CompileKernels(alone, here));
+    TW_ASSIGN_OR_RETURN(kernels, CompileKernels(alone, ForHost(state.options.kernels)));
     TW_ASSIGN_OR_RETURN(std::vector<Kernel> planned, CompileKernels(sources, state.options.kernels));
     std::ranges::move(planned, std::back_inserter(kernels));
   } else {

@@ -56,10 +56,11 @@ absl::StatusOr<Kernel> LoadHere(const ScheduledKernel& facts, const Target& targ
 }
 
 // What packs constants does not depend on the machine that reads them.
-absl::Status LoadPacking(const ScheduledKernel& facts, bool quick, Kernel* kernel) {
+absl::Status LoadPacking(const ScheduledKernel& facts, const KernelOptions& options, Kernel* kernel) {
   if (facts.pack.empty()) return absl::OkStatus();
   const Module pack = AsKernels(Module(facts.module.Find(facts.pack)), kKernelMain);
-  TW_ASSIGN_OR_RETURN(const std::shared_ptr<CompiledModule> code, CompileAndLoad(pack, HostTarget(), {.quick = quick}));
+  TW_ASSIGN_OR_RETURN(const std::shared_ptr<CompiledModule> code,
+                      CompileAndLoad(pack, options.host, {.quick = options.quick}));
   kernel->pack.run = code->FindUnchecked(facts.pack);
   kernel->code = code;
   return absl::OkStatus();
@@ -79,7 +80,7 @@ absl::StatusOr<Kernel> ForElsewhere(const KernelSource& source, const KernelOpti
                 .runs = options.use != KernelUse::kExplain,
                 .pace = facts.pace,
                 .code = std::make_shared<ScheduledKernel>(facts)};
-  if (kernel.runs) TW_RETURN_IF_ERROR(LoadPacking(facts, options.quick, &kernel));
+  if (kernel.runs) TW_RETURN_IF_ERROR(LoadPacking(facts, options, &kernel));
   return kernel;
 }
 
@@ -181,11 +182,20 @@ absl::StatusOr<std::vector<Kernel>> CompileDistinct(absl::Span<const KernelSourc
 }  // namespace
 
 absl::StatusOr<KernelOptions> WithMachine(KernelOptions options) {
-  if (!options.target.name.empty()) return options;
-  if (options.use != KernelUse::kHere) {
+  if (options.target.name.empty() && options.use != KernelUse::kHere) {
     return absl::InvalidArgumentError("kernels that run elsewhere than in this process need a target");
   }
-  options.target = HostTarget();
+  if (options.host.name.empty()) options.host = HostTarget();
+  if (options.target.name.empty()) options.target = options.host;
+  return options;
+}
+
+KernelOptions ForHost(KernelOptions options) {
+  options.target = options.host;
+  options.scheduled = nullptr;
+  options.use = KernelUse::kHere;
+  options.emulate = false;
+  options.database.clear();
   return options;
 }
 

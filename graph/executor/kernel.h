@@ -90,6 +90,9 @@ enum class KernelUse {
 struct KernelOptions {
   // The machine that the code is for; without a name: this one, for kHere alone (WithMachine).
   Target target = {};
+  // The machine of this process, which packs constants and runs programs of no plan whatever the target; without a
+  // name: HostTarget().
+  Target host = {};
   KernelUse use = KernelUse::kHere;
   bool emulate = false;  // kDevice: in the emulator of the target
   bool schedule = true;
@@ -103,8 +106,10 @@ struct KernelOptions {
   std::function<void(size_t done, size_t all)> progress = {};
 };
 
-// The options with a target that has a name. An error says that code for elsewhere is for no machine.
+// The options with a target and a host that have names. An error says that code for elsewhere is for no machine.
 absl::StatusOr<KernelOptions> WithMachine(KernelOptions options);
+// The options for kernels that run in this process where others run elsewhere; `options` are of WithMachine.
+KernelOptions ForHost(KernelOptions options);
 
 // One kernel for each source, in order; sources of the same structure share one. Errors name the program that does not
 // compile.
