@@ -17,8 +17,8 @@
 //
 // Conditions: at least two loops, in the same scope, none inside of another, as deep as each other below what holds
 // them all; on the way down to each there is nothing but loops; corresponding loops have equal extents; none has
-// annotations, is bound to a thread, or does not start at 0. They come in the order of the program, and between the
-// nests stand only loops and blocks, none of which needs an earlier nest while a later one needs it. An iteration of the
+// annotations, is bound to a thread, or does not start at 0. They come in the order of the program. Between the nests
+// stand only loops and blocks, none of which needs an earlier nest while a later one needs it. An iteration of the
 // merged loop uses nothing that another iteration writes (schedule/program/loop_independence.h), nor the result of a
 // reduction that the loop carries.
 //
