@@ -18,6 +18,9 @@ namespace {
 
 // Blocks that one program may have: longer ones take the scheduler too long.
 constexpr int kMaxBlocks = 64;
+// Products of one kernel that do not read each other: the gates of a recurrent net are four. Each joined one is
+// scheduled with all before it, so that the work of joining n of them grows with n^2.
+constexpr int kMaxProductsApart = 4;
 // Gain that the projection does not see: one temporary fewer to write and read, and the last step that completes a norm
 // or softmax which a file decomposes. kLeastGain: what fusing into a product has to gain, because a longer program is
 // harder to schedule. Both are shares of the shorter kernel's time.
@@ -187,7 +190,7 @@ bool BlockFuser::TryMergeSibling(int sibling, int group) {
   const KernelForm first = graph_.FormOfGroup(graph_.members(sibling)),
                    second = graph_.FormOfGroup(graph_.members(group));
   if (first.heavy() != second.heavy() || first.blocks + second.blocks > kMaxBlocks) return false;
-  if (first.windows + second.windows > 0) return false;
+  if (first.windows + second.windows > 0 || first.contractions + second.contractions > kMaxProductsApart) return false;
   const BlockGraph::Edge edge{.producer = sibling};
   const std::vector<int> members = graph_.Merged(edge, group);
   if (!refused_.insert(members).second) return false;
@@ -299,8 +302,11 @@ bool BlockFuser::TryMerge(const BlockGraph::Edge& edge, int consumer, bool light
   }
   const std::optional<JoinedKernel> joined = Join(members);
   if (!joined) return refuse("they are not one program");
-  if (products && !ChainsProducts(joined->composed.program) &&
-      !(GiveOneShape(graph_, edge.producer, consumer) && AreProductsApart(graph_, members, edge.producer))) {
+  const auto are_apart = [&] {
+    return producer.contractions + own.contractions <= kMaxProductsApart &&
+           GiveOneShape(graph_, edge.producer, consumer) && AreProductsApart(graph_, members, edge.producer);
+  };
+  if (products && !ChainsProducts(joined->composed.program) && !are_apart()) {
     return refuse("each computes products or windows");
   }
   const double seconds[2] = {CostOf(edge.producer).seconds, CostOf(consumer).seconds};
