@@ -6,9 +6,9 @@
 #include <cstdint>
 
 #include "autoschedule/measure/reference/reference_program.h"
+#include "autoschedule/measure/reference/run_on_arrays.h"
 #include "base/status_macros.h"
 #include "codegen/backend.h"
-#include "codegen/run_on_arrays.h"
 #include "codegen/runtime/thread_pool.h"
 
 namespace tilewright {

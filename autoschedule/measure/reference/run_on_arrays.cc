@@ -1,4 +1,4 @@
-#include "codegen/run_on_arrays.h"
+#include "autoschedule/measure/reference/run_on_arrays.h"
 
 #include <cstddef>
 #include <cstdint>
