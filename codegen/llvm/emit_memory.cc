@@ -1,4 +1,6 @@
 // Loads, stores and addresses. Buffers are flat here: one dimension, no strides, no layout.
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "codegen/llvm/emitter.h"
 #include "ir/arith/linear.h"
@@ -17,6 +19,12 @@ uint64_t ElementBytes(DataType type) {
 const Expr* AdjacentBase(const Expr& index) {
   const auto* ramp = dyn_cast<RampNode>(index);
   return ramp != nullptr && IsInt(ramp->stride, 1) ? &ramp->base : nullptr;
+}
+
+// The step of a vector of indices of elements that are a constant distance apart, or nothing.
+std::optional<int64_t> StepOf(const Buffer& buffer, const Expr& index) {
+  const auto* ramp = dyn_cast<RampNode>(index);
+  return ramp == nullptr || !buffer->dtype.is_scalar() ? std::nullopt : AsInt(ramp->stride);
 }
 
 }  // namespace
@@ -45,6 +53,10 @@ void FunctionEmitter::FenceStreams() {
   if (streamed_) builder_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent);
 }
 
+bool FunctionEmitter::MovesOneByOne(DataType type) const {
+  return type.element().bits() >= 8 && !HasGatherOf(context_.target, type.element().bits());
+}
+
 llvm::Value* FunctionEmitter::EmitLanePointers(const Buffer& buffer, const Expr& index) {
   return ElementPointer(buffer, EmitIndex(index));
 }
@@ -68,6 +80,41 @@ llvm::Value* FunctionEmitter::EmitLaneLoads(llvm::FixedVectorType* memory, llvm:
     loaded = builder_.CreateInsertElement(loaded, builder_.CreateAlignedLoad(element, place, align), lane);
   }
   return loaded;
+}
+
+llvm::Value* FunctionEmitter::EmitStridedLoads(llvm::FixedVectorType* memory, const Buffer& buffer, const Expr& index) {
+  llvm::Type* element = memory->getElementType();
+  llvm::Value* first = ElementPointer(buffer, EmitIndex(cast<RampNode>(index)->base));
+  const auto load = [&](uint64_t lane) {
+    const int64_t offset = *StepOf(buffer, index) * static_cast<int64_t>(lane);
+    llvm::Value* place = builder_.CreateGEP(element, first, builder_.getInt64(static_cast<uint64_t>(offset)));
+    return builder_.CreateAlignedLoad(element, place, llvm::Align(static_cast<uint64_t>(buffer->dtype.bytes())));
+  };
+  const uint64_t lanes = memory->getNumElements(), bits = element->getPrimitiveSizeInBits().getFixedValue();
+  if (!element->isIntegerTy() || lanes * bits > 64) {
+    llvm::Value* loaded = llvm::PoisonValue::get(memory);
+    for (uint64_t lane = 0; lane < lanes; ++lane) loaded = builder_.CreateInsertElement(loaded, load(lane), lane);
+    return loaded;
+  }
+  llvm::Type* number = builder_.getIntNTy(static_cast<unsigned>(lanes * bits));
+  llvm::Value* loaded = llvm::Constant::getNullValue(number);
+  for (uint64_t lane = 0; lane < lanes; ++lane) {
+    llvm::Value* moved = builder_.CreateShl(builder_.CreateZExt(load(lane), number), lane * bits);
+    loaded = builder_.CreateOr(loaded, moved);
+  }
+  return builder_.CreateBitCast(loaded, memory);
+}
+
+void FunctionEmitter::EmitStridedStores(const Buffer& buffer, const Expr& index, llvm::Value* value) {
+  llvm::Type* element = llvm::cast<llvm::FixedVectorType>(value->getType())->getElementType();
+  llvm::Value* first = ElementPointer(buffer, EmitIndex(cast<RampNode>(index)->base));
+  const int lanes = index.dtype().lanes();
+  for (int lane = 0; lane < lanes; ++lane) {
+    llvm::Value* place =
+        builder_.CreateGEP(element, first, builder_.getInt64(static_cast<uint64_t>(*StepOf(buffer, index) * lane)));
+    builder_.CreateAlignedStore(builder_.CreateExtractElement(value, static_cast<uint64_t>(lane)), place,
+                                llvm::Align(static_cast<uint64_t>(buffer->dtype.bytes())));
+  }
 }
 
 llvm::Value* FunctionEmitter::EmitLoad(const LoadNode* op) {
@@ -97,10 +144,12 @@ llvm::Value* FunctionEmitter::EmitLoadedBits(const LoadNode* op) {
     const Expr one = buffer.Load({broadcast->value});
     llvm::Value* element = EmitLoadedBits(cast<LoadNode>(one));
     loaded = builder_.CreateVectorSplat(static_cast<unsigned>(lanes), element);
+  } else if ((mask == nullptr || IsTrue(op->predicate)) && StepOf(buffer, index) && MovesOneByOne(type)) {
+    loaded = EmitStridedLoads(llvm::cast<llvm::FixedVectorType>(memory), buffer, index);
   } else {
     llvm::Value* pointers = EmitLanePointers(buffer, index);
     const llvm::Align align(static_cast<uint64_t>(buffer->dtype.bytes()));
-    if (mask != nullptr && type.element().bits() >= 8 && !HasGatherOf(context_.target, type.element().bits())) {
+    if (mask != nullptr && MovesOneByOne(type)) {
       return EmitLaneLoads(llvm::cast<llvm::FixedVectorType>(memory), pointers, mask, align);
     }
     if (mask == nullptr)
@@ -136,6 +185,7 @@ void FunctionEmitter::EmitStore(const StoreNode* op) {
     }
     return;
   }
+  if (mask == nullptr && StepOf(buffer, index) && MovesOneByOne(type)) return EmitStridedStores(buffer, index, value);
   builder_.CreateMaskedScatter(value, EmitLanePointers(buffer, index),
                                llvm::Align(static_cast<uint64_t>(buffer->dtype.bytes())), mask);
 }

@@ -151,6 +151,12 @@ class FunctionEmitter {
   // Ends a function in which stores have gone past the caches: other threads see those late.
   void FenceStreams();
   llvm::Align AlignmentOf(const Buffer& buffer, const Expr& first, int lanes) const;
+  // Whether elements of the type at places of their own are loaded and stored one by one: no instruction does it.
+  bool MovesOneByOne(DataType type) const;
+  // Elements that lie a constant distance apart, at constant offsets from the first one: of a vector of addresses each
+  // would be taken out of a register.
+  llvm::Value* EmitStridedLoads(llvm::FixedVectorType* memory, const Buffer& buffer, const Expr& index);
+  void EmitStridedStores(const Buffer& buffer, const Expr& index, llvm::Value* value);
   llvm::Value* EmitLanePointers(const Buffer& buffer, const Expr& index);
   llvm::Value* EmitLaneLoads(llvm::FixedVectorType* memory, llvm::Value* pointers, llvm::Value* mask,
                              llvm::Align align);

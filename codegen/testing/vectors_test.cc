@@ -241,5 +241,27 @@ def main(A: T.Buffer(($1,), "$0"), I: T.Buffer((32,), "$2"), C: T.Buffer((32,), 
   }
 }
 
+// Lanes a constant distance apart, forwards and backwards, whether an instruction moves such elements or not.
+TEST(Vectors, ElementsAConstantDistanceApart) {
+  for (const char* type : {"uint8", "int16", "bfloat16", "float16", "float32", "int64", "bool"}) {
+    for (const int lanes : {4, 8, 16}) {
+      for (const char* place : {"vi * 6 + 3", "90 - vi * 6", "T.Cast(\"int32\", vi) * 5"}) {
+        EXPECT_EQ(CompareWithInterpreter(Substitute(R"(
+@T.prim_func
+def main(A: T.Buffer((100,), "$0"), B: T.Buffer((100,), "$0")):
+    for i in T.vectorized($1):
+        with T.block("B"):
+            vi = T.axis.spatial($1, i)
+            B[vi * 5 + 1] = A[$2]
+)",
+                                                    type, lanes, place),
+                                         {.integers = 1}),
+                  "")
+            << type << " " << lanes << " " << place;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tilewright
