@@ -1,6 +1,7 @@
 #include "autoschedule/cost/instruction_mix.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "ir/lane_runs.h"
@@ -196,7 +197,12 @@ class Counter {
     const Runs runs = RunsOf(access);
     if (shape.in_vector && !by_compiler_[static_cast<size_t>(loop + 1)] && runs.number > 1) {
       const double times = shape.copies * shape.outside * access.share;
-      if (!access.write && runs.number <= kMostRuns && runs.length >= kLeastOfRun) {
+      if (const int64_t part = TransposedPart(access, runs, bits, shape.elements); part > 1) {
+        const double lanes = std::min<double>(shape.elements, target_.lanes(bits)), parts = lanes / part;
+        const double vectors = times * std::ceil(shape.elements / lanes);
+        counts.narrow_loads += vectors * parts;
+        counts.arithmetic += vectors * (parts - 1 + std::log2(part));  // they are joined and interleaved
+      } else if (!access.write && runs.number <= kMostRuns && runs.length >= kLeastOfRun) {
         const double vectors = std::ceil(runs.length / std::max(1, target_.lanes(bits)));
         counts.loads += times * runs.number * vectors;
         counts.arithmetic += times * runs.number * vectors;  // they are put together in registers
@@ -228,6 +234,24 @@ class Counter {
       (side_by_side ? runs.length : runs.number) *= static_cast<double>(extent);
     }
     return runs;
+  }
+
+  // The elements of the parts of rows that are loaded for a vector that goes down these rows, with others beside it
+  // (codegen/lower/cpu/transpose_loads.h); 1 where each element is loaded by itself.
+  int64_t TransposedPart(const AccessFacts& access, const Runs& runs, int bits, double elements) const {
+    if (access.write || runs.length != 1) return 1;
+    uint64_t columns = 1;
+    for (int loop = access.loop; loop >= 0 && IsStraight(LoopAt(facts_, loop)); loop = LoopAt(facts_, loop).parent) {
+      const LoopFacts& facts = LoopAt(facts_, loop);
+      if (!VariesWith(facts_, access.varies, loop)) continue;
+      const int64_t stride = std::abs(Stride(access, loop));
+      if (facts.kind == ForKind::kVectorized && stride <= kLongestStride) return 1;
+      if (facts.kind == ForKind::kUnrolled && stride == 1) columns = static_cast<uint64_t>(facts.extent);
+    }
+    const auto most =
+        std::min({columns, static_cast<uint64_t>(elements), static_cast<uint64_t>(kTransposedBits / bits)});
+    const auto part = static_cast<int64_t>(std::bit_floor(most));
+    return part * bits < DataType::Int(32).bits() ? 1 : part;  // smaller ones are not put together
   }
 
   // Buffers in registers hold what one iteration touches. Of an operand, the vectors are live that are used together:

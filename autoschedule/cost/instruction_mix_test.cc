@@ -111,6 +111,33 @@ def main(A: T.Buffer((64, 64), "bfloat16"), B: T.Buffer((32, 64, 2), "bfloat16")
   EXPECT_EQ(counts.stores, 1);
 }
 
+// 64 rows in vectors that go down them: of a column of 64 bytes four loads of 16 bytes, three that join these, and four
+// that interleave. Columns that are too few are loaded byte by byte.
+TEST(InstructionMix, TransposedRowsAreLoadedByPart) {
+  const auto counts_of = [](int columns) {
+    const Function f = ParseFunctionOrDie(absl::Substitute(R"(
+@T.prim_func
+def main(A: T.Buffer((64, 256), "uint8"), B: T.Buffer((256, 64), "uint8")):
+    for io in range($0):
+        for ii in T.unroll($1):
+            for j in T.vectorized(64):
+                with T.block("B"):
+                    vi = T.axis.spatial(256, io * $1 + ii)
+                    vj = T.axis.spatial(64, j)
+                    B[vi, vj] = A[vj, vi]
+)",
+                                                           256 / columns, columns));
+    const ProgramFacts facts = GatherFacts(f);
+    return LongestRegion(RegionsOf(facts, kZen4, CoreIterations(facts, 1))).counts;
+  };
+  const InstructionCounts many = counts_of(32);
+  EXPECT_EQ(many.gathered, 0);
+  EXPECT_EQ(many.narrow_loads, 32 * 4);
+  EXPECT_EQ(many.arithmetic, 32 * (3 + 4));
+  EXPECT_EQ(many.stores, 32);
+  EXPECT_EQ(counts_of(2).gathered, 2 * 64);
+}
+
 TEST(InstructionMix, WhatTheCompilerVectorizes) {
   const auto region_of = [](const char* value) {
     const Function f = ParseFunctionOrDie(absl::Substitute(R"(
