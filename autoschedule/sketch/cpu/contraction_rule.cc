@@ -10,13 +10,15 @@
 #include "autoschedule/movement/cpu/operand_stages.h"
 #include "autoschedule/movement/cpu/packed_constants.h"
 #include "autoschedule/movement/cpu/stage_layouts.h"
-#include "autoschedule/normalize/fuse_depth.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/fuse_consumers.h"
 #include "autoschedule/program/sizes.h"
 #include "autoschedule/program/unpacked_constants.h"
 #include "autoschedule/sketch/cpu/contraction_loops.h"
 #include "autoschedule/sketch/cpu/contraction_plan.h"
+#include "autoschedule/sketch/cpu/depth_choices.h"
+#include "autoschedule/sketch/cpu/output_order.h"
+#include "autoschedule/sketch/cpu/plain_rule.h"
 #include "base/math.h"
 #include "base/status_macros.h"
 #include "intrin/amx_tile.h"
@@ -148,7 +150,7 @@ class ContractionSchedule {
   int tile_columns_ = 0;
   Choices::Pick tile_depth_;
   int64_t depth_step_ = 1;
-  std::optional<BlockRv> row_stage_, write_back_;
+  std::optional<BlockRv> row_stage_, write_back_, output_copy_;
   std::vector<int64_t> depth_factors_;  // of packed columns
   BlockRv column_stage_;
   std::vector<int> row_dims_, column_dims_;
@@ -251,7 +253,11 @@ Outcome<Done> ContractionSchedule::StageOutputUnlessInPlace(bool plain_output) {
   const Schedule unfused = sch_;
   FuseConsumers(sch_, *write_back_);
   is_cut_ = !IsTrue(RealizeOf(sch_, *write_back_).predicate);
-  if (is_cut_) sch_ = unfused;
+  if (is_cut_) {
+    sch_ = unfused;
+    return Done();
+  }
+  TW_ASSIGN_OR_RETURN(output_copy_, ChooseOutputOrder(sch_, *write_back_, name_, target_, choices_));
   return Done();
 }
 
@@ -472,28 +478,23 @@ Outcome<Done> ContractionSchedule::Apply() {
   TW_RETURN_IF_ERROR(PlaceColumns());
   TW_RETURN_IF_ERROR(RunInParallel());
   if (is_cut_) FuseConsumers(sch_, *write_back_);
-  return Done();
+  return output_copy_ ? SchedulePlain(sch_, *output_copy_, target_, choices_) : Done();
 }
 
-// Whether the depth and the iterator before it are made one: a choice where that saves padding.
-Outcome<bool> ChooseFusedDepth(Schedule& sch, BlockRv block, const Target& target, Choices& choices) {
-  const int step_depth = StepDepthOf(RealizeOf(sch, block), target);
-  if (step_depth <= 1) return false;
-  const std::optional<FusibleDepth> depth = FindFusibleDepth(RealizeOf(sch, block), step_depth, target);
-  if (!depth) return false;
-  const std::string name = RealizeOf(sch, block).block->name + ".depth";
-  TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
-                      choices.Take(sch, name, {0, 1}, depth->pays ? 1 : 0, {{"apart"}, {"fused"}}));
-  return pick.value == 1 && FuseDepth(sch, block, *depth);
+// With the depth as it lies.
+Outcome<Done> ScheduleTiles(Schedule& sch, BlockRv block, const Target& target, Choices& choices, bool batch_inside) {
+  TW_ASSIGN_OR_RETURN(const bool fused_depth, ChooseFusedDepth(sch, block, target, choices));
+  TW_ASSIGN_OR_RETURN(const ContractionPlan plan, PlanContraction(sch, block, target, choices, batch_inside));
+  return ContractionSchedule(sch, block, plan, fused_depth, target, choices).Apply();
 }
 
 }  // namespace
 
 Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& target, Choices& choices,
                                   bool batch_inside) {
-  TW_ASSIGN_OR_RETURN(const bool fused_depth, ChooseFusedDepth(sch, block, target, choices));
-  TW_ASSIGN_OR_RETURN(const ContractionPlan plan, PlanContraction(sch, block, target, choices, batch_inside));
-  return ContractionSchedule(sch, block, plan, fused_depth, target, choices).Apply();
+  const auto tiles = [&](Schedule& s, Choices& c) { return ScheduleTiles(s, block, target, c, batch_inside); };
+  TW_RETURN_IF_ERROR(ChooseDepthInnermost(sch, block, target, choices, tiles));
+  return tiles(sch, choices);
 }
 
 }  // namespace tilewright

@@ -25,6 +25,7 @@
 // packed as one.
 //
 // Choices, preferred ones from target/target.h by estimates, nothing measured:
+//   NAME.depth_lies      of groups of rows whose elements lie apart: in_place, or innermost in a copy made before
 //   NAME.depth           of groups that would be padded: apart, or fused with the iterator before
 //   NAME.instruction     by its family, where the target has several
 //   NAME.tile_vectors, NAME.tile_rows, NAME.tile_depth   the register tile (autoschedule/tensorize/register_tile.h)
@@ -35,6 +36,7 @@
 //   NAME.rows_per_core   of AMX: whether each core copies the rows that it reads for itself
 //   NAME.columns_stored  constants that columns are made of: packed, and unpacked by panels, or unpacked ahead of time
 //   NAME.packed          whether columns that are not constant are packed; they are where panels spread over many pages
+//   NAME.output          of outputs that lie across tiles: scattered, or copied from rows where that takes less time
 //   NAME.parallel_loops  outermost loops that are fused into the parallel one; 0: serial
 //   NAME.stream          of autoschedule/movement/cpu/bypass_caches.h
 #pragma once
