@@ -97,6 +97,16 @@ bool HasMoreChannels(const BufferNode& image, const BufferNode& rows) {
   return channels && positions && *channels > *positions;
 }
 
+// Whether the sum runs through channels of an image of bytes: instructions multiply bytes that lie side by side.
+bool AddsChannelsOfBytes(const BlockNode& block, const Access& image, const Access& other) {
+  const auto of_bytes = [](const BufferNode& b) { return b.dtype.is_integer() && b.dtype.bits() == 8; };
+  return of_bytes(*image.buffer) && of_bytes(*other.buffer) &&
+         std::ranges::any_of(block.iter_vars, [&](const IterVar& iter) {
+           return iter.kind == IterKind::kReduce && !IsInt(iter.domain.extent, 1) &&
+                  image.at[1].contains(iter.var.get());
+         });
+}
+
 class FormFinder {
  public:
   explicit FormFinder(const PrimFunc& program) : program_(program), blocks_(BlocksOf(program)) {}
@@ -182,10 +192,13 @@ class FormFinder {
     if (other->at.size() >= 3 && ParamOf(other->buffer) >= 0) {
       form_.weights[static_cast<size_t>(ParamOf(other->buffer))] = WeightOrder(*block.realize->block, *image, *other);
     }
-    const bool channel_of_weights =
-        store.at[1].size() == 1 && other->Mentions(*store.at[1].begin()) && !image->Mentions(*store.at[1].begin());
+    const bool channel_of_weights = store.at[1].size() == 1 && other->Mentions(*store.at[1].begin());
+    // An image that is padded, a temporary, is copied in any case.
+    const bool in_groups = channel_of_weights && image->Mentions(*store.at[1].begin());
     form_.wants_channels_last |=
-        channel_of_weights && (product || (HasMoreChannels(*store.buffer, *image->buffer) && IsProductOfChosen(block)));
+        channel_of_weights &&
+        (in_groups ? product && ParamOf(image->buffer) < 0 && AddsChannelsOfBytes(*block.realize->block, *image, *other)
+                   : product || (HasMoreChannels(*store.buffer, *image->buffer) && IsProductOfChosen(block)));
     return true;
   }
 

@@ -2,12 +2,14 @@
 
 #include <cmath>
 
+#include "absl/strings/substitute.h"
 #include "graph/executor/onnx_model.h"
 #include "graph/executor/optimize.h"
 #include "graph/fusion/fold_scales.h"
 #include "graph/ir/functor.h"
 #include "graph/onnx/testing.h"
 #include "gtest/gtest.h"
+#include "ir/script/parse_or_die.h"
 
 namespace tilewright::graph {
 namespace {
@@ -232,6 +234,39 @@ TEST_F(Layout, ScalesOfSharedWeightsAndSharedResults) {
 TEST_F(Layout, ScalesAfterProducts) {
   const std::string product = Node("MatMul", {Input({6, 16}), Weights({16, 8})});
   Compare({Node("Add", {Node("Mul", {product, Weights({8})}), Weights({8})})});
+}
+
+// Channels in groups: instructions for bytes want those of a group side by side, others take long rows. Images that
+// nothing pads stay as they are.
+TEST(LayoutForm, GroupsOfChannelsOfBytes) {
+  const auto wanted = [](const char* image, const char* weights, const char* sums, int of_group, bool padded) {
+    constexpr const char* kPadding = R"(
+    P = T.alloc_buffer((1, 32, 20, 20), "$0")
+    for n, c, y, x in T.grid(1, 32, 20, 20):
+        with T.block("P"):
+            vn, vc, vy, vx = T.axis.remap("SSSS", [n, c, y, x])
+            P[vn, vc, vy, vx] = T.if_then_else(1 <= vx, X[vn, vc, vy, vx], T.Cast("$0", 0))
+)";
+    return LayoutFormOf(ParseFunctionOrDie(absl::Substitute(
+                            R"(
+@T.prim_func
+def main(X: T.Buffer((1, 32, 20, 20), "$0"), W: T.Buffer((32, $3, 3, 3), "$1"), Y: T.Buffer((1, 32, 18, 18), "$2")):
+$4
+    for n, o, y, x, c, r, s in T.grid(1, 32, 18, 18, $3, 3, 3):
+        with T.block("Y"):
+            vn, vo, vy, vx, vc, vr, vs = T.axis.remap("SSSSRRR", [n, o, y, x, c, r, s])
+            with T.init():
+                Y[vn, vo, vy, vx] = T.Cast("$2", 0)
+            Y[vn, vo, vy, vx] += T.Cast("$2", $5[vn, vo // $3 * $3 + vc, vy + vr, vx + vs]) * T.Cast("$2", W[vo, vc, vr, vs])
+)",
+                            image, weights, sums, of_group, padded ? absl::Substitute(kPadding, image) : "",
+                            padded ? "P" : "X")))
+        .wants_channels_last;
+  };
+  EXPECT_TRUE(wanted("uint8", "int8", "int32", 8, true));
+  EXPECT_FALSE(wanted("uint8", "int8", "int32", 8, false));
+  EXPECT_FALSE(wanted("uint8", "int8", "int32", 1, true));
+  EXPECT_FALSE(wanted("float32", "float32", "float32", 8, true));
 }
 
 }  // namespace
