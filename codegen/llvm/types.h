@@ -12,12 +12,10 @@
 // its result, so their arithmetic needs no library calls and has one meaning on every target.
 #pragma once
 
+#include "codegen/llvm/known_instructions.h"
 #include "ir/data_type.h"
-#include "llvm/IR/IRBuilder.h"
 
 namespace tilewright::codegen {
-
-using Builder = llvm::IRBuilder<>;
 
 // bfloat16 and the fp8 formats.
 bool IsNarrowFloat(DataType type);
