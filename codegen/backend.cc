@@ -8,6 +8,11 @@
 
 namespace tilewright {
 
+std::string_view NameOf(CodeEffort effort) {
+  if (effort == CodeEffort::kFull) return "full";
+  return effort == CodeEffort::kQuick ? "quick" : "small share";
+}
+
 absl::Status CompiledModule::Run(std::string_view name, std::span<TwTensor* const> args,
                                  const TwParallelHook* parallel) const {
   const TwFunction function = Find(name);

@@ -27,6 +27,18 @@
 
 namespace tilewright {
 
+// How much a back end optimizes.
+enum class CodeEffort {
+  kFull,
+  // Code that takes little of a run: it is compiled faster, and is not much slower.
+  kSmallShare,
+  // The code is wanted soon, however slow it is.
+  kQuick,
+};
+
+// "full", "small share", "quick".
+std::string_view NameOf(CodeEffort effort);
+
 struct CompileOptions {
   // What kind of file, by its extension: "o", "so", "s", "ll"; for a GPU "so", "cu", "ptx", "cubin".
   std::string format = "o";
@@ -37,8 +49,7 @@ struct CompileOptions {
   std::vector<std::string> libraries = {};
   // A function that calls those of the module, in addition to them.
   const CallSequence* sequence = nullptr;
-  // The code is wanted soon, however slow it is: LLVM optimizes little.
-  bool quick = false;
+  CodeEffort effort = CodeEffort::kFull;
   // Counters are wanted: they cost a tenth of the time.
   bool count = false;
   // Loaded code of a GPU runs in an emulator, on tensors of the CPU, with every access checked. A "so" holds kernels

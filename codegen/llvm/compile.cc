@@ -29,11 +29,12 @@ std::vector<Function> Exported(const Module& module, const CallSequence* sequenc
 absl::StatusOr<LlvmProgram> CompileToLlvm(const Module& module, const Target& target, const CompileOptions& options,
                                           bool as_file, const SizedSequence* sized) {
   LlvmProgram program;
-  TW_ASSIGN_OR_RETURN(auto machine, MakeMachine(target, options.quick));
+  TW_ASSIGN_OR_RETURN(auto machine, MakeMachine(target, options.effort));
   program.machine = std::move(machine);
   TW_ASSIGN_OR_RETURN(auto lowered, Lower(module, target, {.after_pass = options.after_pass}));
   Phase emission("LLVM IR");
   program.context = std::make_unique<llvm::LLVMContext>();
+  SetEffort(*program.context, options.effort);
   program.module = std::make_unique<llvm::Module>("tilewright", *program.context);
   program.module->setTargetTriple(program.machine->getTargetTriple().str());
   program.module->setDataLayout(program.machine->createDataLayout());
@@ -45,7 +46,7 @@ absl::StatusOr<LlvmProgram> CompileToLlvm(const Module& module, const Target& ta
   }
   if (as_file) EmitTvmFfi(context, Exported(module, options.sequence, sized));
   emission.End();
-  Optimize(*program.module, *program.machine, options.quick);
+  Optimize(*program.module, *program.machine, options.effort);
   DefineVariants(*program.module, target);
   return program;
 }

@@ -48,8 +48,8 @@ TEST(Jit, Elementwise) {
   Buffer a = f.Input("A", {37}, kF32);
   Buffer b = f.Compute("B", {37}, [&](Var i) { return a(i) * ConstFloat(kF32, 2) + ConstFloat(kF32, 1); });
   const Function function = f.Build({b});
-  for (const bool quick : {false, true}) {
-    auto compiled = Compile(function, {.quick = quick});
+  for (const CodeEffort effort : {CodeEffort::kFull, CodeEffort::kSmallShare, CodeEffort::kQuick}) {
+    auto compiled = Compile(function, {.effort = effort});
     ASSERT_NE(compiled, nullptr);
     Tensor x = Random({37}, 1), y = Random({37}, 2);
     TwTensor* args[] = {x.abi(), y.abi()};

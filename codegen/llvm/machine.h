@@ -5,19 +5,25 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "codegen/backend.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
 #include "target/target.h"
 
 namespace tilewright::codegen {
 
-absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const Target& target, bool quick = false);
+absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const Target& target,
+                                                                 CodeEffort effort = CodeEffort::kFull);
+
+// For code of this context: with less than full effort the code generator leaves out what gains little for its time.
+void SetEffort(llvm::LLVMContext& context, CodeEffort effort);
 
 // The LLVM passes that our code profits from. Tiling, unrolling and vectorization were decided before; loops that no
-// schedule touched are vectorized here. Where code is wanted soon: those that take little time.
-void Optimize(llvm::Module& module, llvm::TargetMachine& machine, bool quick = false);
+// schedule touched are vectorized here. Less effort: those of them that gain most for their time.
+void Optimize(llvm::Module& module, llvm::TargetMachine& machine, CodeEffort effort = CodeEffort::kFull);
 
 enum class MachineOutput { kObject, kAssembly };
 absl::StatusOr<llvm::SmallVector<char, 0>> Generate(llvm::Module& module, llvm::TargetMachine& machine,

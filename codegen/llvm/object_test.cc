@@ -132,7 +132,7 @@ def rows(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32")):
             vi, vj = T.axis.remap("SS", [i, j])
             B[vi, vj] = A[vj, vi]
 )";
-  const auto ir = EmitLlvmIr(ParseOrDie(kRows), HostTarget(), {.quick = true});
+  const auto ir = EmitLlvmIr(ParseOrDie(kRows), HostTarget(), {.effort = CodeEffort::kQuick});
   ASSERT_TRUE(ir.ok());
   EXPECT_NE(ir->find("mul nsw i64"), ir->npos);
   EXPECT_EQ(ir->find("mul nsw i32"), ir->npos) << *ir;

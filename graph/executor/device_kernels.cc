@@ -16,6 +16,7 @@
 #include "codegen/runtime/available_cpus.h"
 #include "graph/executor/kernel_cache.h"
 #include "graph/executor/scheduled_kernel.h"
+#include "ir/script/printer.h"
 
 namespace tilewright::graph {
 namespace {
@@ -133,9 +134,9 @@ class DeviceKernels {
     if (options_.cache == nullptr || !cuda::CheckGpuRuns(options_.target).ok()) {
       return CompileAndLoad(module, options_.target);
     }
-    const PrimFunc canonical = CanonicalProgram(sources_[i].program);
-    TW_ASSIGN_OR_RETURN(const std::string cubin,
-                        KeptCubin(module, KernelKey(canonical, sources_[i].constant, options_), options_));
+    const std::string key =
+        KernelKey(Print(CanonicalProgram(sources_[i].program)), sources_[i].constant, options_, CodeEffort::kFull);
+    TW_ASSIGN_OR_RETURN(const std::string cubin, KeptCubin(module, key, options_));
     return CompileAndLoad(module, options_.target, {.cubin = cubin});
   }
 

@@ -16,10 +16,14 @@
 namespace tilewright::graph {
 namespace {
 
+// How often a run calls a program, by its name; 0: that is not known.
+using ProgramCalls = std::map<std::string, int64_t>;
+
 // Constants and programs that a function needs.
 struct Parts {
   const Uses& uses;
-  std::set<std::string>* programs;
+  bool runs_once;  // the function, in a run of the model
+  ProgramCalls* programs;
   std::vector<const ConstantNode*>* constants;
   std::map<const CallNode*, HostFunction>* host;
 
@@ -51,7 +55,8 @@ struct Parts {
     if (const auto* function = dyn_cast<CallFunctionNode>(value)) Add(function->args);
     if (const auto* match = dyn_cast<MatchCastNode>(value)) Add(match->value);
     if (const auto* tir = dyn_cast<CallTirNode>(value)) {
-      programs->insert(tir->function);
+      const auto [calls, is_new] = programs->try_emplace(tir->function, runs_once);
+      if (!is_new) calls->second = runs_once && calls->second > 0 ? calls->second + 1 : 0;
       Add(tir->args);
     }
     if (const auto* branch = dyn_cast<IfNode>(value)) {
@@ -113,16 +118,32 @@ std::vector<SlowKernel> SlowKernelsOf(const std::vector<Kernel>& kernels, const 
 
 bool RunsElsewhere(const ExecutorOptions& options) { return options.device != nullptr || options.worker.has_value(); }
 
+bool IsMain(const GraphModule& module, const std::string& name) {
+  const Function main = module.Main();
+  return main && main->name == name;
+}
+
+// Says how often a run of the plan calls its programs.
+void CountCalls(ExecutablePlan* plan) {
+  for (const PlanStep& step : plan->steps) {
+    ++plan->programs[static_cast<size_t>(step.program)].calls;
+    if (step.in_place) ++plan->programs[static_cast<size_t>(step.in_place->program)].calls;
+  }
+}
+
 // All kernels are compiled together: those of several functions at the same time, and equal ones once.
-absl::Status LoadKernels(const std::vector<PrimFunc>& programs, std::vector<ExecutablePlan> plans,
-                         ExecutorState& state) {
+absl::Status LoadKernels(const ProgramCalls& names, std::vector<ExecutablePlan> plans, ExecutorState& state) {
+  std::vector<PrimFunc> programs;
+  std::vector<KernelSource> alone, sources;
+  for (const auto& [name, calls] : names) {
+    programs.push_back(state.module.FindProgram(name));
+    alone.push_back({.program = programs.back(), .calls = calls});
+  }
   if (state.options.interpret) {
     state.num_kernels = programs.size();
     TW_ASSIGN_OR_RETURN(state.kernels, Kernels::Interpret(programs));
     return absl::OkStatus();
   }
-  std::vector<KernelSource> alone, sources;
-  for (const PrimFunc& program : programs) alone.push_back({.program = program});
   for (const ExecutablePlan& plan : plans) sources.insert(sources.end(), plan.programs.begin(), plan.programs.end());
   std::vector<Kernel> kernels;
   if (RunsElsewhere(state.options)) {
@@ -164,7 +185,7 @@ absl::Status LoadKernels(const std::vector<PrimFunc>& programs, std::vector<Exec
 // What the functions of a module become: plans, or bindings that are executed one by one.
 struct Loading {
   ExecutorState& state;
-  std::set<std::string> names = {};  // of programs that are called one by one
+  ProgramCalls names = {};  // of programs that are called one by one
   std::vector<const ConstantNode*> constants = {};
   std::vector<ExecutablePlan> plans = {};
 
@@ -190,6 +211,7 @@ struct Loading {
       TW_ASSIGN_OR_RETURN(std::optional<ExecutablePlan> plan, Plan(state.module, function));
       if (plan) {
         if (!state.options.kernels.target.is_gpu()) AddInPlaceForms(&*plan);
+        if (IsMain(state.module, function->name)) CountCalls(&*plan);
         if (!state.steps.empty()) state.steps.push_back(function->name);
         plans.push_back(*std::move(plan));
         return absl::OkStatus();
@@ -210,7 +232,7 @@ struct Loading {
     }
     Uses& uses = state.uses[function->name];
     CountUses(*function->body, &uses);
-    Parts{uses, &names, &constants, &state.host}.Add(*function->body);
+    Parts{uses, IsMain(state.module, function->name), &names, &constants, &state.host}.Add(*function->body);
     return absl::OkStatus();
   }
 };
@@ -231,9 +253,7 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Compile(GraphModule module, 
   for (const ConstantNode* constant : loading.constants) {
     if (!state->constants.contains(constant)) state->constants.emplace(constant, constant->ToNDArray());
   }
-  std::vector<PrimFunc> programs;
-  for (const std::string& name : loading.names) programs.push_back(state->module.FindProgram(name));
-  TW_RETURN_IF_ERROR(LoadKernels(programs, std::move(loading.plans), *state));
+  TW_RETURN_IF_ERROR(LoadKernels(loading.names, std::move(loading.plans), *state));
   state->options.kernels.scheduled = nullptr;
   return std::unique_ptr<Executor>(new Executor(std::move(state)));
 }

@@ -17,6 +17,7 @@
 #include "absl/types/span.h"
 #include "base/status_macros.h"
 #include "codegen/abi/function_abi.h"
+#include "codegen/backend.h"
 #include "graph/executor/kernel_pace.h"
 #include "graph/ir/kinds.h"
 #include "ir/data_type.h"
@@ -24,7 +25,6 @@
 #include "target/target.h"
 
 namespace tilewright {
-class CompiledModule;
 class ScheduledPrograms;
 }  // namespace tilewright
 
@@ -68,7 +68,8 @@ struct Kernel {
   bool runs = true;                                   // false: nothing of it is compiled
   std::shared_ptr<const CompiledModule> module = {};  // of kernels on a device
   KernelPace pace = {};
-  std::shared_ptr<const void> code;  // keeps the functions in memory
+  CodeEffort effort = CodeEffort::kFull;  // of kernels that run in this process
+  std::shared_ptr<const void> code;       // keeps the functions in memory
 
   // The function for tensors of these shapes, the program's parameters.
   const KernelFunction& MainFor(absl::Span<const std::vector<int64_t>* const> shapes) const;
@@ -78,6 +79,8 @@ struct KernelSource {
   PrimFunc program;
   // Whether a parameter is a constant in every call, so that it may be packed ahead of time; empty: none is.
   std::vector<bool> constant;
+  // Calls of the program in a run of the model; 0: not known, in loops for example.
+  int64_t calls = 0;
 };
 
 enum class KernelUse {
@@ -96,7 +99,7 @@ struct KernelOptions {
   KernelUse use = KernelUse::kHere;
   bool emulate = false;  // kDevice: in the emulator of the target
   bool schedule = true;
-  bool quick = false;         // as CompileOptions::quick
+  bool quick = false;         // CodeEffort::kQuick for all; else by share of the run (kernel_effort.h)
   int num_threads = 0;        // that compile; 0: one for each processor
   std::string database = {};  // a tuning database, or empty
   // What the rules made of programs before, for this target; null: nothing is known.

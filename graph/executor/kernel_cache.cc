@@ -20,7 +20,6 @@
 #include "absl/strings/str_join.h"
 #include "base/files.h"
 #include "codegen/runtime/loaded_module.h"
-#include "ir/script/printer.h"
 #include "nlohmann/json.hpp"
 #include "target/target_json.h"
 
@@ -307,14 +306,16 @@ std::string CompilerAndTarget(const Target& target) {
                          : absl::StrCat(text, " vectors ", target.cpu_part().vector_bits, " caches", caches);
 }
 
-std::string KernelKey(const PrimFunc& canonical, const std::vector<bool>& constant, const KernelOptions& options) {
+std::string KernelKey(const std::string& canonical, const std::vector<bool>& constant, const KernelOptions& options,
+                      CodeEffort effort) {
   std::string constants;
   for (size_t i = 0; i < constant.size(); ++i) {
     if (constant[i]) absl::StrAppend(&constants, " ", i);
   }
-  return absl::StrCat(CompilerAndTarget(options.target), "\nscheduled ", options.schedule, "\nquick ", options.quick,
-                      "\ndatabase ", options.database.empty() ? "none" : FileIdentity(options.database), "\nconstants",
-                      constants, "\n", Print(canonical));
+  return absl::StrCat(CompilerAndTarget(options.target), "\nscheduled ", options.schedule, "\neffort ",
+                      std::string(NameOf(effort)), "\ndatabase ",
+                      options.database.empty() ? "none" : FileIdentity(options.database), "\nconstants", constants,
+                      "\n", canonical);
 }
 
 }  // namespace tilewright::graph

@@ -6,8 +6,9 @@
 //
 // A kernel is a shared library and a JSON file beside it, named after the hash of its key; the key itself is in the
 // JSON and is compared, and the library's checksum is, so a damaged or foreign file is a kernel that is not there. The
-// key says everything that the code depends on: the program, which of its parameters are constants, the target, and
-// this build of the compiler. Several processes may use a folder at the same time: files appear whole.
+// key says everything that the code depends on: the program, which of its parameters are constants, the target, the
+// effort of the back end, and this build of the compiler. Several processes may use a folder at the same time: files
+// appear whole.
 #pragma once
 
 #include <cstdint>
@@ -50,8 +51,9 @@ class KernelCache {
 // This build of the compiler, and what a decision of it depends on beside the program.
 std::string CompilerAndTarget(const Target& target);
 
-// `canonical`: CanonicalProgram of the program.
-std::string KernelKey(const PrimFunc& canonical, const std::vector<bool>& constant, const KernelOptions& options);
+// `canonical`: the text of CanonicalProgram of the program.
+std::string KernelKey(const std::string& canonical, const std::vector<bool>& constant, const KernelOptions& options,
+                      CodeEffort effort);
 
 // The functions of a library that was made of the module.
 absl::StatusOr<Kernel> OpenKernel(const std::string& path, const ScheduledKernel& facts, bool scheduled);

@@ -67,7 +67,7 @@ TEST(MachineCode, OfRandomSchedulesComputesTheSame) {
     const Module scheduled = drawer.schedule().module();
     if (!IsAccepted(scheduled, target)) continue;
     // Loops that are bound to threads of a GPU, scopes of its memory and the like.
-    if (const auto code = Compile(scheduled, target, {.format = "ll", .quick = true}); !code.ok()) {
+    if (const auto code = Compile(scheduled, target, {.format = "ll", .effort = CodeEffort::kQuick}); !code.ok()) {
       ++refused[std::string(code.status().message())];
       continue;
     }
