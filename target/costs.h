@@ -23,7 +23,8 @@ struct CpuCosts {
 
   // Units of a core. The first three for one vector: a division or root, a function by its polynomial, a call.
   double divide_cycles = 8, function_cycles = 20, call_cycles = 40;
-  double narrow_loads_per_cycle = 2;  // of scalars, also where a core starts only one wide load
+  double least_function_instructions = 8;  // of any function: part of lower bounds
+  double narrow_loads_per_cycle = 2;       // of scalars, also where a core starts only one wide load
   double loop_entry_cycles = 20;  // of an innermost loop: a mispredicted branch, the first loads that are waited for
   double short_body_cycles = 40;  // of a loop's body, below which the loop's own instructions are seen
   int64_t mask_vectors = 2;       // that could be read in the time in which a mask for the last one is made
@@ -75,7 +76,8 @@ struct TileCosts {
   // Tiles of AMX. Cycles of the instructions of one step: the larger of the least, and a base with as much for each
   // row of A.
   double amx_least_cycles = 9.4, amx_cycles = 5.6, amx_row_cycles = 0.65;
-  double amx_overhead_cycles = 12.0 / 16;  // of a tile's begin and end, for each step of a K loop of typical length
+  double amx_typical_steps = 16;           // of a K loop of typical length
+  double amx_overhead_cycles = 12.0 / 16;  // of a tile's begin and end, for each step of such a loop
   // What a line takes to load, where one from L2 takes 1: a row that begins inside of a line; columns from beyond L2,
   // loaded once for all rows, and again for each block of rows.
   double unaligned_row = 1.3, far_column = 2, far_panel = 4;
@@ -96,7 +98,14 @@ struct GpuCosts {
   int64_t busy_threads = 512;    // of a core that is busy
   int64_t hiding_stages = 3;     // of a pipeline of threads that copy, which hide the latency of memory
   int64_t divided_terms = 8192;  // of a reduction's part that is worth a kernel of its own
-  double overlap_order = 8;      // units overlap: together they take the norm of this order of their times
+  int64_t least_terms = 4;       // of a reduction that each thread of a column adds up
+  int64_t sums = 4;              // of a thread whose registers serve loads, too
+  // Threads of a block that are preferred: each computes elements of its own; some share a row.
+  int64_t block_threads = 256, row_block_threads = 128;
+  int64_t row_loads = 16;  // of a thread from a row, above which more threads share the row
+  // Columns of a tile of one warpgroup up to which registers are left for a second block.
+  int64_t columns_of_two_blocks = 128;
+  double overlap_order = 8;  // units overlap: together they take the norm of this order of their times
 };
 
 const CpuCosts& CpuCostsOf(const Target& target);

@@ -22,24 +22,18 @@ import sys
 
 FOLDERS = ["sketch", "movement", "normalize", "program", "tensorize", "cost"]
 # At most so many in all rooms, without EXEMPT. May only shrink.
-MOST = 61
+MOST = 40
 
 # By room (what is in folders of GPUs is a room of its own): the name, its unit, why it is a number of the rule.
 NUMBERS = {
     "cost": {
-        "kTypicalSteps": ("steps", "a K loop of typical length over tiles of AMX, against which a tile's begin and end count"),
         "kMostValues": ("values", "bound of work: forms with more are taken as uniformly distributed"),
-        "kLeast": ("seconds", "times that a clock does not tell apart"),
         "kUnknownExtent": ("iterations", "of a loop whose extent the program does not bound"),
         "kMostBytes": ("bytes", "of a buffer that compilers keep in registers"),
-        "kInstructionsOfFunction": ("instructions", "that any function takes at least: part of a lower bound"),
     },
     "movement": {
         "kManyReads": ("elements", "that packing reads in more than milliseconds, so that it pays to share the work"),
         "kWorthFusing": ("ratio of efficiencies", "from which rows of several iterators are packed as one"),
-    },
-    "movement/gpu": {
-        "kPreferredThreads": ("threads", "preferred value of the choice NAME.threads"),
     },
     "normalize": {
         "kMostPadding": ("ratio of elements", "of a padded operand that is copied only to be flipped ahead"),
@@ -50,9 +44,11 @@ NUMBERS = {
         "kLeastUses": ("uses", "of a product that is computed ahead"),
     },
     "program": {
-        "kNearlyBusy": ("part of the time", "that counts as equal: fewer loops are fused for more"),
         "kBusy": ("part of the time", "in which cores are busy enough that no further loop is divided"),
         "kBusyThroughout": ("part of the time", "in which cores are busy nearly always"),
+        "kMostCandidates": ("candidates", "bound of what a choice offers"),
+        "kWorthATry": ("ratio of estimates", "bound of what is tried: tiles, and ways of Winograd"),
+        "kNearlyEqual": ("part of a time or an efficiency", "that does not tell two ways apart"),
         "kMostWrittenOut": ("statements", "bound of code: loops are written out up to it"),
         "kTypicalSize": ("elements", "value of a size that nobody named"),
         "kTypicalBytes": ("bytes", "bound of what tests and searches allocate for sizes that nobody named"),
@@ -61,45 +57,27 @@ NUMBERS = {
     },
     "sketch": {
         "kWeights": ("weights", "how often structures of each fit are drawn"),
-        "kWorthATry": ("ratio of estimates", "bound of what is tried: tiles, and ways of Winograd (two)"),
-        "kFewRows": ("rows", "of a tile that is short, where rows are used up before the next ones arrive"),
+        "kStencilTiles": ("planes, rows, vectors", "preferred values of choices, by what a stencil's vectors share"),
         "kMostStencilLoads": ("loads", "bound of work: which of them overlap is asked pair by pair"),
-        "kStencilTile": ("planes, rows, vectors", "preferred values of choices"),
-        "kWideTile": ("planes, rows, vectors", "preferred values of choices"),
-        "kPlaneTile": ("planes, rows, vectors", "preferred values of choices"),
-        "kCrossTile": ("planes, rows, vectors", "preferred values of choices"),
-        "kVectors": ("vectors", "preferred value of the choice where nothing is shared"),
         "kLastLanes": ("lanes", "of the last steps of a reduction by lanes"),
         "kLeastPlanes": ("planes", "from which on they are summed first"),
-        "kMostVectors": ("vectors", "of a plane that are summed at once"),
-        "kMostCandidates": ("candidates", "bound of what a choice offers"),
         "kMostWithBorders": ("statements", "bound of code where each border writes the tile once more"),
-        "kManyIterations": ("iterations of each core", "from which on a loop alone keeps cores busy"),
         "kPreferred": ("part of the time", "that Winograd takes at most where it is preferred"),
         "kLeastTerms": ("terms", "of a sum next to which Winograd's rounding errors are not seen"),
         "kMostOutputsOfTwo": ("outputs", "along each side of a tile over two windows: their errors multiply"),
     },
     "sketch/gpu": {
-        "kLeastTerms": ("terms", "that each thread of a column adds up"),
-        "kMostParts": ("parts", "bound of what a choice offers"),
-        "kMostSums": ("sums", "of a thread: its registers serve loads, too"),
         "kMostPadding": ("ratio of products", "that a large tile may cost"),
-        "kThreadsOfBlock": ("threads", "preferred, where rows allow"),
-        "kMostLoads": ("loads", "of a thread from a row, above which more threads share the row"),
         "kLeastUsefulPart": ("part of the products", "of a padded product that is worth a tile"),
-        "kThreadTileSide": ("elements", "of the tile that this part is computed for"),
         "kDepth": ("elements", "preferred value of the choice NAME.tile_k (two rules)"),
         "kPreferredThreadSides": ("elements", "preferred values of the choices NAME.thread_m and NAME.thread_n"),
         "kRowBytes": ("bytes", "a multiple of which a row in shared memory is longer by an access"),
         "kMostStages": ("stages", "bound of what a choice offers"),
-        "kMostColumnsOfTwo": ("columns", "of a tile that leaves registers for a second block"),
     },
     "tensorize": {
         "4": ("ratio of steps", "3 / 4: a deeper step fills whole lines"),
         "kMostVectors": ("vectors", "bound of the tiles that are compared"),
-        "kNearlyEqual": ("efficiency", "that counts as equal"),
         "kLongestSide": ("elements", "bound of the tiles that are compared"),
-        "kMostTiles": ("tiles", "bound of what a choice offers"),
     },
 }
 # Not thresholds: what an instruction set fixes, the row of numbers that learned models read, and what choices offer.

@@ -1,6 +1,7 @@
 #include "autoschedule/cost/learned.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <functional>
 #include <iterator>
@@ -22,14 +23,14 @@ void Check(int code) { TW_CHECK(code == 0) << "XGBoost: " << XGBGetLastError(); 
 // Programs that take a multiple of the fastest one's time need not be ordered.
 double WeightOf(double slowness) { return 1 / (slowness * slowness); }
 
-// Seconds below which times are not told apart: a clock may say zero of a program that does next to nothing, and a
-// projection is zero of an empty one.
-constexpr double kLeast = 1e-9;
-double SecondsOf(const MeasuredFeatures& m) { return std::max(m.seconds, kLeast); }
+// Seconds of a clock's tick. A clock may say zero of a program that does next to nothing, and a projection is zero of
+// an empty one.
+constexpr double kTick = std::chrono::duration<double>(std::chrono::steady_clock::duration(1)).count();
+double SecondsOf(const MeasuredFeatures& m) { return std::max(m.seconds, kTick); }
 
 // The logarithm of what a program took over its projection.
 double OverProjection(const MeasuredFeatures& m) {
-  return std::log(SecondsOf(m) / std::max(m.features.projected_seconds, kLeast));
+  return std::log(SecondsOf(m) / std::max(m.features.projected_seconds, kTick));
 }
 
 // A matrix of XGBoost's: the numbers of one program in each row.

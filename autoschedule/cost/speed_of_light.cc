@@ -4,12 +4,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "autoschedule/cost/memory_traffic.h"
+#include "target/costs.h"
 
 namespace tilewright {
 namespace {
 
-// Additions have units of their own on some processors; functions take at least this many instructions.
-constexpr double kArithmeticPerMultiplyAdd = 2, kInstructionsOfFunction = 8;
+// Additions have units of their own on some processors.
+constexpr double kArithmeticPerMultiplyAdd = 2;
 
 bool IsKnown(const ProgramFacts& facts, int loop) { return loop < 0 || facts.loops[static_cast<size_t>(loop)].known; }
 
@@ -93,7 +94,8 @@ SpeedOfLight SpeedOfLightOf(const ProgramFacts& facts, const Target& target) {
         cycles += count / MultiplyAddsPerCycle(target, operation.dtype) / kArithmeticPerMultiplyAdd;
         break;
       case OperationKind::kTranscendental:
-        cycles += count * kInstructionsOfFunction / MultiplyAddsPerCycle(target, operation.dtype);
+        cycles +=
+            count * CpuCostsOf(target).least_function_instructions / MultiplyAddsPerCycle(target, operation.dtype);
         break;
       default:
         break;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "autoschedule/program/estimates.h"
 #include "autoschedule/program/sizes.h"
 #include "base/math.h"
 #include "base/status_macros.h"
@@ -10,8 +11,6 @@
 namespace tilewright {
 namespace {
 
-// Parts of the time that cores are busy which count as equal.
-constexpr double kNearlyBusy = 0.02;
 // Parts of the time: busy enough, and nearly all of it.
 constexpr double kBusy = 0.75, kBusyThroughout = 0.9;
 
@@ -143,7 +142,7 @@ size_t ParallelLoops(const std::vector<int64_t>& extents, int cores) {
   for (size_t i = 0; i < extents.size(); ++i) {
     iterations *= extents[i];
     const double balance = BusyPart(iterations, cores);
-    if (balance > best_balance + kNearlyBusy) {
+    if (balance > best_balance + kNearlyEqual) {
       best = i + 1;
       best_balance = balance;
     }
@@ -177,7 +176,7 @@ size_t ParallelLoops(const Schedule& sch, const std::vector<LoopRv>& loops, int 
   least.resize(most);
   likely.resize(most);
   const size_t count = ParallelLoops(least, cores), other = ParallelLoops(likely, cores);
-  return busy(least, count) >= busy(likely, other) - kNearlyBusy ? count : std::max(count, other);
+  return busy(least, count) >= busy(likely, other) - kNearlyEqual ? count : std::max(count, other);
 }
 
 Outcome<LoopRv> FuseFirst(Schedule& sch, const std::vector<LoopRv>& loops, size_t count) {

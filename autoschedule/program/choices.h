@@ -28,6 +28,9 @@
 
 namespace tilewright {
 
+// How many candidates a rule offers in one choice at most, where more are possible: a search tries few of them.
+inline constexpr int64_t kMostCandidates = 16;
+
 struct Choice {
   // What a candidate that is not a quantity stands for, and how often it is drawn.
   struct Meaning {

@@ -34,8 +34,8 @@ struct ContractionPlan {
   std::vector<int> last_inner;  // inner iterators whose loops are inside of those of others: windows over fused rows
   bool rows_outside = false;    // of the batch, preferably
   bool batch_inside = false;    // of rows but the tiled one, preferably
-  // Rows of one or two cache lines: use short tiles and prefetch.
-  bool short_rows = false;
+  // Rows of one or two cache lines: prefetch, and prefer tiles of at most so many rows. 0: rows are longer.
+  int64_t short_rows = 0;
   bool uneven = false;      // factors of some products are known to be zero: some batches have less to do
   bool flips_rows = false;  // the row operand is a copy with flipped bits (autoschedule/normalize/flip_rows.h)
   // Neighbours along the depth are neighbours in the row operand, and fill vector registers

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "autoschedule/program/estimates.h"
 #include "base/math.h"
 #include "target/amx_registers.h"
 
@@ -11,8 +12,6 @@ namespace {
 
 // Vectors that cover the columns of each row of a tile.
 constexpr int kMostVectors = 6;
-// Tiles whose efficiencies differ by less are nearly equal.
-constexpr double kNearlyEqual = 0.01;
 
 RegisterTile AmxTile(int64_t outer_rows, int64_t rows, int64_t columns, int row_tiles, int tile_rows, int vectors,
                      const TileOperands& operands) {

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <tuple>
 
+#include "autoschedule/program/choices.h"
 #include "target/costs.h"
 
 namespace tilewright {
 namespace {
 
 constexpr int64_t kLongestSide = 8;
-constexpr size_t kMostTiles = 12;
 
 int64_t ExtentOf(const WindowReduction& reduction, int iterator) {
   return iterator < 0 ? 1 : reduction.extents[static_cast<size_t>(iterator)];
@@ -48,7 +48,7 @@ std::vector<WindowTile> ChooseWindowTiles(const Target& target, const WindowRedu
   std::sort(tiles.begin(), tiles.end(), [](const WindowTile& a, const WindowTile& b) {
     return std::tie(a.cost, a.vectors, a.rows, a.columns) < std::tie(b.cost, b.vectors, b.rows, b.columns);
   });
-  if (tiles.size() > kMostTiles) tiles.resize(kMostTiles);
+  if (std::ssize(tiles) > kMostCandidates) tiles.resize(kMostCandidates);
   return tiles;
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "autoschedule/program/estimates.h"
 #include "graph/fusion/inline_chains.h"
 #include "graph/fusion/likely_sizes.h"
 #include "graph/fusion/program_form.h"
@@ -25,9 +26,6 @@ constexpr int kMaxProductsApart = 4;
 // or softmax which a file decomposes. kLeastGain: what fusing into a product has to gain, because a longer program is
 // harder to schedule. Both are shares of the shorter kernel's time.
 constexpr double kWorthOfTemporary = 0.25, kLeastGain = 0.05;
-// The share of the shorter kernel's time that a projection cannot tell apart: within it, products are chained, whose
-// scores then need no memory of their own.
-constexpr double kUntold = 0.01;
 // Parts that a kernel's name is made of.
 constexpr size_t kMaxNameParts = 6;
 
@@ -326,7 +324,8 @@ bool BlockFuser::TryMerge(const BlockGraph::Edge& edge, int consumer, bool light
       return graph_.nodes()[static_cast<size_t>(member)].binding.var.same_as(result);
     });
   });
-  const double worth = chained ? kUntold : products ? 0 : light || vanishes ? kWorthOfTemporary : -kLeastGain;
+  // The chain is taken where projections are equal: its scores need no memory of their own.
+  const double worth = chained ? kNearlyEqual : products ? 0 : light || vanishes ? kWorthOfTemporary : -kLeastGain;
   const double least = apart + worth * std::min(seconds[0], seconds[1]);
   if (cost.seconds > least) {
     return refuse(absl::StrFormat("joined %.1f us, apart %.1f us", cost.seconds * 1e6, apart * 1e6));

@@ -9,9 +9,6 @@
 namespace tilewright {
 namespace {
 
-// Steps of a loop of typical length over tiles of AMX.
-constexpr double kTypicalSteps = 16;
-
 // Cycles that the AMX instructions of one step take.
 double CyclesOfProducts(const TileSize& tile, const TileCosts& costs) {
   const AmxTiles registers = tile.row_tiles > 0 ? *AmxTilesOf(tile.row_tiles, tile.rows, tile.vectors * kAmxRows)
@@ -35,7 +32,7 @@ TileRating RateAmxTile(const TiledOutput& output, const TileSize& tile, const Ti
       vectors * operands.panel_bytes > operands.near_bytes[1] ? costs.far_panel : operands.column_load;
   const double multiply = CyclesOfProducts(tile, costs),
                load = operands.row_load * height + column_load * kAmxRows * vectors;
-  const double ends = 2.0 * height * vectors / kTypicalSteps;
+  const double ends = 2.0 * height * vectors / costs.amx_typical_steps;
   const double total = tiles * (std::max(multiply, load) + ends + costs.amx_overhead_cycles);
   const double useful = static_cast<double>(outer_rows * rows) * columns / kAmxRows;
   const double shared =

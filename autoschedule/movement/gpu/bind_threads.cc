@@ -11,7 +11,6 @@ namespace {
 
 // Blocks that a core should have, so that it is busy while one of them waits.
 constexpr int64_t kBlocksOfCore = 2;
-constexpr int64_t kPreferredThreads = 256;
 
 size_t IndexOf(const std::vector<int64_t>& values, int64_t value) {
   return static_cast<size_t>(std::ranges::find(values, value) - values.begin());
@@ -28,7 +27,7 @@ Outcome<Choices::Pick> TakeThreads(Schedule& sch, int64_t work, const std::strin
 }  // namespace
 
 int64_t PreferredThreads(int64_t work, const Target& target) {
-  int64_t threads = kPreferredThreads;
+  int64_t threads = GpuCostsOf(target).block_threads;
   const int64_t warp = target.gpu_part().warp_size;
   while (threads > warp && work / threads < kBlocksOfCore * target.cores) threads /= 2;
   return threads;

@@ -6,18 +6,15 @@
 #include "autoschedule/movement/cpu/rows_in_memory.h"
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
+#include "autoschedule/program/estimates.h"
 #include "autoschedule/program/sizes.h"
 #include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/builtin.h"
+#include "target/costs.h"
 
 namespace tilewright {
 namespace {
-
-// Tiles whose estimated efficiency is below this part of the best one are not tried.
-constexpr double kWorthATry = 0.6;
-// What few rows of a tile are.
-constexpr int kFewRows = 8;
 
 Refusal No(const char* reason, uint32_t block) { return {"contraction_rule", reason, {block}}; }
 
@@ -103,10 +100,10 @@ bool FlipsRows(Schedule& sch, BlockRv block, const Contraction& contraction) {
   return flipped != nullptr && flipped->op == kFlipSignBit;
 }
 
-// The best tile of those with few rows, where there are any.
-RegisterTile BestOfFewRows(const std::vector<RegisterTile>& tiles) {
+// The best tile of those with so few rows, where there are any.
+RegisterTile BestOfFewRows(const std::vector<RegisterTile>& tiles, int64_t most_rows) {
   std::vector<RegisterTile> few = tiles;
-  std::erase_if(few, [](const RegisterTile& tile) { return tile.rows > kFewRows; });
+  std::erase_if(few, [](const RegisterTile& tile) { return tile.rows > most_rows; });
   return BestTile(few.empty() ? tiles : few);
 }
 
@@ -201,8 +198,9 @@ Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Tar
   plan.batch_inside = batch_inside;
   plan.rows_outside = RowsOutside(*likely.block, *contraction, target);
   // Rows of one or two lines.
-  plan.short_rows = plan.rows_outside && plan.instruction.group == 1 &&
-                    BytesOfRow(likely, *contraction) <= 2 * target.Nearest().line_bytes;
+  const bool short_rows = plan.rows_outside && plan.instruction.group == 1 &&
+                          BytesOfRow(likely, *contraction) <= 2 * target.Nearest().line_bytes;
+  if (short_rows) plan.short_rows = TileCostsOf(target).most_rows / 2;
   plan.uneven = IsComputedPerProduct(*realize.block, *contraction);
   if (plan.instruction.amx()) {
     const auto is_constant = [](const IterVar& iter) { return ExtentOf(iter).has_value(); };
@@ -238,7 +236,7 @@ Outcome<RegisterTile> PickTile(Schedule& sch, const std::string& block, const Co
   }
   TW_ASSIGN_OR_RETURN(const Choices::Pick picked, choices.Take(sch, block + ".tile_vectors", vectors, preferred));
   std::erase_if(tiles, [&](const RegisterTile& tile) { return tile.vectors != picked.value; });
-  const RegisterTile best_here = plan.short_rows ? BestOfFewRows(tiles) : BestTile(tiles);
+  const RegisterTile best_here = plan.short_rows > 0 ? BestOfFewRows(tiles, plan.short_rows) : BestTile(tiles);
   for (const RegisterTile& tile : tiles) {
     if (std::ranges::find(rows, tile.rows) != rows.end()) continue;
     if (tile.rows == best_here.rows) preferred = rows.size();

@@ -456,7 +456,8 @@ Outcome<Done> ContractionSchedule::RunInParallel() {
   // The last one of the loops over rows that are outside of all others.
   size_t last_row = std::min(nest_.rows.size(), nest_.outer.size());
   while (last_row > 0 && LikelyExtent(sch_, nest_.outer[last_row - 1]) == 1) --last_row;
-  const bool ahead = plan_.short_rows && last_row > 0 && nest_.batch_place == static_cast<int64_t>(nest_.rows.size());
+  const bool ahead =
+      plan_.short_rows > 0 && last_row > 0 && nest_.batch_place == static_cast<int64_t>(nest_.rows.size());
   TW_ASSIGN_OR_RETURN(const LoopRv threads, FuseFirst(sch_, nest_.outer, shared));
   TW_RETURN_IF_ERROR(ChooseStreaming(sch_, threads, name_, target_, choices_));
   if (ahead) TW_RETURN_IF_ERROR(FetchRowsAhead(last_row <= shared ? threads : nest_.outer[last_row - 1]));

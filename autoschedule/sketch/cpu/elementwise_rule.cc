@@ -26,13 +26,11 @@ constexpr size_t kMostStencilLoads = 64;
 struct StencilTile {
   int64_t planes, rows, vectors;
 };
-constexpr StencilTile kStencilTile = {4, 4, 1};
-// Tiles for vectors that lowering makes across two others of these; for a plane alone, whose vectors of several rows
-// overlap; and for long rows of which at most the vectors of one overlap: lowering aligns their stores.
-constexpr StencilTile kWideTile = {2, 2, 4}, kPlaneTile = {1, 4, 4}, kCrossTile = {6, 1, 8};
-
-// The preferred number of vectors where nothing is shared.
-constexpr int64_t kVectors = 4;
+// What a stencil's vectors share: no lines; lines, so that lowering makes vectors across two others; those of several
+// rows of one plane; those of at most one of its long rows, whose stores lowering aligns.
+enum StencilShape { kRowsApart, kWide, kPlane, kCross };
+// By StencilShape.
+constexpr StencilTile kStencilTiles[] = {{4, 4, 1}, {2, 2, 4}, {1, 4, 4}, {6, 1, 8}};
 
 int64_t LineBits(const Target& target) { return int64_t{8} * target.Nearest().line_bytes; }
 
@@ -139,12 +137,12 @@ SharedLoads FindSharedLoads(const PlainPlan& plan, const BlockNode& block) {
 }
 
 const StencilTile& PreferredTile(const PlainPlan& plan, const SharedLoads& sharing, const Target& target) {
-  if (!target.VectorsFillLines()) return kStencilTile;
+  if (!target.VectorsFillLines()) return kStencilTiles[kRowsApart];
   const int64_t length = plan.likely[static_cast<size_t>(plan.vector)];
-  const bool long_rows = !sharing.iterators.empty() && length >= kCrossTile.vectors * plan.lanes;
-  if (sharing.one_row && long_rows) return kCrossTile;
-  if (!sharing.vector) return kStencilTile;
-  return sharing.iterators.size() == 1 && !sharing.one_row ? kPlaneTile : kWideTile;
+  const bool long_rows = !sharing.iterators.empty() && length >= kStencilTiles[kCross].vectors * plan.lanes;
+  if (sharing.one_row && long_rows) return kStencilTiles[kCross];
+  if (!sharing.vector) return kStencilTiles[kRowsApart];
+  return kStencilTiles[sharing.iterators.size() == 1 && !sharing.one_row ? kPlane : kWide];
 }
 
 // Cuts small parts off the innermost iterators that share loads, two at most, so that registers serve several results.
@@ -287,7 +285,8 @@ Outcome<Done> ScheduleElementwise(Schedule& sch, BlockRv block, const PlainPlan&
   const std::optional<int64_t> extent = ExtentOf(sch, vector);
   // A tile has its own independent results; elsewhere several vectors hide each other's latency.
   const bool of_own = inner.empty() && of_same_places.empty();
-  const int64_t preferred = of_own ? std::max(tile.vectors, kVectors) : tile.vectors;
+  const int64_t hiding = std::bit_floor(static_cast<uint64_t>(std::max(target.FmaLatency(), 1)));
+  const int64_t preferred = of_own ? std::max(tile.vectors, hiding) : tile.vectors;
   TW_ASSIGN_OR_RETURN(const Choices::Pick vectors,
                       choices.Take(sch, plan.name + ".vectors", {1, 2, 4, 8},
                                    static_cast<size_t>(std::countr_zero(static_cast<uint64_t>(preferred)))));

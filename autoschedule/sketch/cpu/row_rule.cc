@@ -22,8 +22,8 @@ constexpr const char* kName = "row_rule";
 
 // Partial results of the last steps of a reduction by lanes.
 constexpr int64_t kLastLanes = 4;
-// Planes that are worth being summed first, and vectors of one that are summed at once.
-constexpr int64_t kLeastPlanes = 4, kMostVectors = 8;
+// Planes that are worth being summed first.
+constexpr int64_t kLeastPlanes = 4;
 
 // Numbers of partial results that a reduction over `extent` elements may have, the best first. Those that do not divide
 // it leave lanes of the last step without work.
@@ -41,10 +41,11 @@ std::vector<int64_t> LaneWidths(int64_t extent, int lanes, const Target& target)
   return widths;
 }
 
-// How many elements of a plane are summed at once: the most whole vectors, up to a bound, that are whole rows or equal
-// parts of one. 0: none.
-int64_t PlaneStep(int64_t rows, int64_t row, int lanes) {
-  int64_t step = std::min(rows * row, kMostVectors * lanes) / lanes * lanes;
+// How many elements of a plane are summed at once: the most whole vectors that are whole rows or equal parts of one, up
+// to twice as many sums as hide each other's latency. 0: none.
+int64_t PlaneStep(int64_t rows, int64_t row, int lanes, const Target& target) {
+  const int64_t most = int64_t{2} * target.FmaLatency() * lanes;
+  int64_t step = std::min(rows * row, most) / lanes * lanes;
   const auto nests = [&](int64_t s) { return s % row == 0 ? rows % (s / row) == 0 : row % s == 0; };
   while (step > 0 && !nests(step)) step -= lanes;
   return step;
@@ -100,7 +101,7 @@ class RowSchedule {
     }
     const int64_t rows = *ExtentOf(SpatialIterators(*kept).back());
     const int64_t bytes = rows * row * kept->writes[0].buffer->dtype.bytes();
-    plane_step_ = PlaneStep(rows, row, lanes);
+    plane_step_ = PlaneStep(rows, row, lanes, target_);
     if (plane_step_ == 0 || others < kLeastPlanes || all_rows / rows < target_.cores ||
         bytes > target_.Nearest().bytes / 4 || !RowsContinueLanes(*kept, together)) {
       return Done();

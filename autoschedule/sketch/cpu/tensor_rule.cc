@@ -6,6 +6,7 @@
 
 #include "autoschedule/movement/auto_copy.h"
 #include "autoschedule/program/block_loops.h"
+#include "autoschedule/program/choices.h"
 #include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/functor.h"
@@ -15,8 +16,6 @@ namespace tilewright {
 namespace {
 
 using Done = std::monostate;
-// Candidates of one choice: mappings, and tiles that follow each other in a block.
-constexpr int64_t kMostCandidates = 16;
 
 // How the description accesses one of its parameters: the numbers of its iterators that index it, in order.
 struct DescribedAccess {

@@ -22,8 +22,6 @@ using Done = std::monostate;
 // Statements up to which loops are written out where windows have borders, for each of which lowering writes the tile
 // once more.
 constexpr int64_t kMostWithBorders = 160;
-// Iterations of each core from which on a loop keeps cores busy though they do not divide it equally.
-constexpr int64_t kManyIterations = 8;
 
 // What the rule does with a tile: the iterators it is cut from, and its candidates.
 WindowReduction WindowOf(const PlainPlan& plan) {
@@ -107,7 +105,7 @@ Outcome<Done> WriteVectors(Schedule& sch, BlockRv block, LoopRv outer, int64_t w
 size_t AloneInParallel(const std::vector<int64_t>& extents, int cores) {
   if (ParallelLoops(extents, cores) <= 1 || extents[0] == 1) return 0;
   for (size_t i = 1; i < extents.size(); ++i) {
-    if (extents[i] % cores == 0 || extents[i] >= kManyIterations * cores) return i;
+    if (KeepsCoresBusyThroughout(extents[i], cores)) return i;
   }
   return 0;
 }

@@ -6,6 +6,7 @@
 #include "autoschedule/cost/cpu/winograd_time.h"
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
+#include "autoschedule/program/estimates.h"
 #include "autoschedule/program/sizes.h"
 #include "base/math.h"
 #include "base/status_macros.h"
@@ -24,8 +25,6 @@ namespace {
 constexpr double kLeastTerms = 32;
 // Outputs along each side of a tile over two windows: their errors multiply.
 constexpr int64_t kMostOutputsOfTwo = 4;
-// Part of the time of the contraction as it is that any that is tried takes at most.
-constexpr double kWorthATry = 1.2;
 
 double ElementsOf(const Buffer& buffer, const LikelySizes& sizes) {
   double elements = 1;
@@ -174,7 +173,7 @@ WinogradWays FindWinogradWays(Schedule& sch, BlockRv block, const Contraction& c
     WinogradWay way{.windows = std::move(windows)};
     const bool balanced = KeepsCoresBusy(likely, contraction, way.windows[0], target.cores);
     way.cycles = WinogradCycles(sizes, tiled, balanced, target);
-    if (way.cycles > kWorthATry * found.direct_cycles) return;
+    if (kWorthATry * way.cycles > found.direct_cycles) return;
     const auto same = std::ranges::find(found.ways, way.Outputs(), &WinogradWay::Outputs);
     if (same == found.ways.end()) {
       found.ways.push_back(std::move(way));

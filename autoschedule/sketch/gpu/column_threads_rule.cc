@@ -9,15 +9,13 @@
 #include "autoschedule/program/fuse_consumers.h"
 #include "autoschedule/sketch/gpu/plain_gpu_rule.h"
 #include "base/status_macros.h"
+#include "target/costs.h"
 
 namespace tilewright {
 namespace {
 
 using Done = std::monostate;
 constexpr const char* kName = "column_threads_rule";
-
-// Terms that each thread of a column adds up at least.
-constexpr int64_t kLeastTerms = 4;
 
 Outcome<Choices::Pick> TakeThreads(Schedule& sch, const std::string& name, int64_t results, int64_t terms,
                                    int64_t columns, const Target& target, Choices& choices) {
@@ -28,7 +26,7 @@ Outcome<Choices::Pick> TakeThreads(Schedule& sch, const std::string& name, int64
   while (counts.back() * 2 <= std::min(most, terms)) {
     const int64_t idle = target.cores * gpu.max_threads_per_core / 2 - results * counts.back();
     counts.push_back(counts.back() * 2);
-    if (idle > 0 && counts.back() * kLeastTerms <= terms) preferred = counts.size() - 1;
+    if (idle > 0 && counts.back() * GpuCostsOf(target).least_terms <= terms) preferred = counts.size() - 1;
   }
   return choices.Take(sch, name + ".column_threads", counts, preferred);
 }

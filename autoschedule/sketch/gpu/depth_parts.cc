@@ -4,6 +4,7 @@
 
 #include "autoschedule/movement/gpu/bind_threads.h"
 #include "autoschedule/program/block_loops.h"
+#include "autoschedule/program/choices.h"
 #include "base/status_macros.h"
 
 namespace tilewright {
@@ -11,13 +12,11 @@ namespace {
 
 using Done = std::monostate;
 
-constexpr int64_t kMostParts = 16;
-
 }  // namespace
 
 std::vector<int64_t> PartsOf(int64_t steps) {
   std::vector<int64_t> parts;
-  for (int64_t count = 1; count <= std::min(kMostParts, steps / 2 + 1); ++count) {
+  for (int64_t count = 1; count <= std::min(kMostCandidates, steps / 2 + 1); ++count) {
     if (steps % count == 0) parts.push_back(count);
   }
   return parts;

@@ -11,15 +11,13 @@
 #include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/functor.h"
+#include "target/costs.h"
 
 namespace tilewright {
 namespace {
 
 using Done = std::monostate;
 constexpr const char* kName = "plain_gpu_rule";
-
-// Sums that a thread has at most: its registers serve loads, too.
-constexpr int64_t kMostSums = 4;
 
 // Neighbours along the iterator that a thread may take at once: all accesses are to neighbours, or to one element.
 int64_t MostVector(const BlockNode& block, size_t iterator, const Target& target) {
@@ -30,7 +28,7 @@ int64_t MostVector(const BlockNode& block, size_t iterator, const Target& target
     bits = std::max(bits, access.buffer->dtype.bits());
   }
   const int64_t most = target.gpu_part().max_access_bytes * 8 / bits;
-  return block.init ? std::min(most, kMostSums) : most;
+  return block.init ? std::min(most, GpuCostsOf(target).sums) : most;
 }
 
 bool HasSerialLoops(Schedule& sch, BlockRv block) {

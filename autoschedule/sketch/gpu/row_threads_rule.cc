@@ -11,19 +11,13 @@
 #include "base/math.h"
 #include "base/status_macros.h"
 #include "ir/functor.h"
+#include "target/costs.h"
 
 namespace tilewright {
 namespace {
 
 using Done = std::monostate;
 constexpr const char* kName = "row_threads_rule";
-
-// Threads of a block, where rows allow.
-constexpr int64_t kThreadsOfBlock = 128;
-// Loads of a thread from a row above which more threads share the row.
-constexpr int64_t kMostLoads = 16;
-// The same where a thread keeps what it loads.
-constexpr int64_t kMostKept = kMostLoads / 2;
 
 // Elements along the iterator that a thread may load at once: those of the widest type fill an access.
 int64_t VectorOfLoads(const BlockNode& block, size_t iterator, int64_t widest) {
@@ -319,9 +313,13 @@ class RowThreads {
     return counts;
   }
   // Threads that share the loads of a row equally, and have registers for their parts.
+  // Loads of a thread from a row above which more threads share the row: fewer where it keeps what it loads.
+  int64_t MostLoads() const { return how_ == Kept::kRegisters ? MostKept() : GpuCostsOf(target_).row_loads; }
+  int64_t MostKept() const { return GpuCostsOf(target_).row_loads / 2; }
+
   std::vector<int64_t> ThreadsThatKeep(int64_t loads) const {
     std::vector<int64_t> counts = ThreadCounts();
-    std::erase_if(counts, [&](int64_t count) { return loads % count != 0 || loads > count * kMostKept; });
+    std::erase_if(counts, [&](int64_t count) { return loads % count != 0 || loads > count * MostKept(); });
     return counts;
   }
 
@@ -329,6 +327,7 @@ class RowThreads {
     int64_t rows = 1;
     for (const LoopRv& loop : row_loops_) rows *= LikelyExtent(sch_, loop);
     const GpuTarget& gpu = target_.gpu_part();
+    const int64_t block_threads = GpuCostsOf(target_).row_block_threads;
     std::vector<int64_t> counts = ThreadCounts();
     // Every thread has a part of each row: verification relies on it where a thread reads what all of them combined.
     int64_t most = counts.front();
@@ -336,7 +335,7 @@ class RowThreads {
     int64_t preferred = std::min<int64_t>(most, gpu.warp_size);
     const auto more = [&] {
       const bool idle = rows * preferred < target_.cores * gpu.max_threads_per_core / 2;
-      const bool long_rows = units_ > preferred * (how_ == Kept::kRegisters ? kMostKept : kMostLoads);
+      const bool long_rows = units_ > preferred * MostLoads();
       return idle || long_rows;
     };
     while (preferred < most && more()) preferred *= 2;
@@ -348,9 +347,9 @@ class RowThreads {
     TW_ASSIGN_OR_RETURN(threads_, TakeFrom(name_ + ".row_threads", counts, preferred));
     std::vector<int64_t> groups;
     int64_t best = 1;
-    for (int64_t count = 1; count * threads_ <= gpu.max_threads_per_block && count <= kThreadsOfBlock / 4; count *= 2) {
+    for (int64_t count = 1; count * threads_ <= gpu.max_threads_per_block && count <= block_threads / 4; count *= 2) {
       groups.push_back(count);
-      if (rows % count == 0 && count * threads_ <= kThreadsOfBlock) best = count;
+      if (rows % count == 0 && count * threads_ <= block_threads) best = count;
     }
     TW_ASSIGN_OR_RETURN(group_, TakeFrom(name_ + ".rows", groups, best));
     return Done();

@@ -27,7 +27,7 @@ using Met = std::optional<Structure>;
 
 // The least part of a padded product that is worth a tile of this side.
 constexpr double kLeastUsefulPart = 0.25;
-constexpr int64_t kThreadTileSide = 8;
+constexpr int64_t kThreadTileSide = kThreadSides[std::size(kThreadSides) - 1];
 
 std::optional<ProductPlan> PlanOf(const SketchContext& context) {
   if (context.SharesLoops() || !HasGlobalMemoryAlone(*context.child.realize->block)) return std::nullopt;

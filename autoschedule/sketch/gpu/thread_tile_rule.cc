@@ -10,8 +10,8 @@ namespace {
 
 using Done = std::monostate;
 
-// Sides of a block's tile and depths that are fetched at once; sides of a thread's tile.
-const std::vector<int64_t> kSides = {16, 32, 64, 128}, kDepths = {8, 16, 32}, kThreadSides = {1, 2, 4, 8};
+// Sides of a block's tile and depths that are fetched at once.
+const std::vector<int64_t> kSides = {16, 32, 64, 128}, kDepths = {8, 16, 32};
 constexpr int64_t kDepth = 16;
 
 // Sides of a thread's tile in block's tiles of kSides: as large as keeps the loads of a step below its products and

@@ -12,11 +12,15 @@
 // NAME.thread_n of a thread.
 #pragma once
 
+#include <cstdint>
 #include <variant>
 
 #include "autoschedule/sketch/gpu/product_tiles.h"
 
 namespace tilewright {
+
+// Sides of a thread's tile.
+inline constexpr int64_t kThreadSides[] = {1, 2, 4, 8};
 
 // On a refusal of a primitive the steps before it stay applied.
 Outcome<std::monostate> ScheduleThreadTiles(Schedule& sch, BlockRv block, const ProductPlan& plan, const Target& target,

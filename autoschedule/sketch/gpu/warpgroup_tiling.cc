@@ -20,8 +20,6 @@ using Done = std::monostate;
 // Columns of a tile, where the instruction has them.
 constexpr int64_t kSidesN[] = {16, 32, 64, 128, 256};
 constexpr int64_t kLeastStages = WarpgroupTiling{}.stages, kMostStages = 8;
-// Columns of a tile of one warpgroup up to which registers are left for a second block.
-constexpr int64_t kMostColumnsOfTwo = 128;
 // Blocks of a cluster.
 constexpr int64_t kClusterSizes[] = {2, 4};
 
@@ -38,7 +36,9 @@ struct Problem {
   int64_t StageBytes(const ProductTile& tile) const { return (tile.m + tile.n) * tile.k * Bytes(); }
   int64_t SharedBytes() const { return target.gpu_part().max_shared_bytes_per_block - GpuCostsOf(target).tile_bytes; }
   // Threads that copy need registers for addresses beside those of sums.
-  int64_t MostColumns() const { return way().bulk() ? kSidesN[std::size(kSidesN) - 1] : kMostColumnsOfTwo; }
+  int64_t MostColumns() const {
+    return way().bulk() ? kSidesN[std::size(kSidesN) - 1] : GpuCostsOf(target).columns_of_two_blocks;
+  }
   int64_t Steps(int64_t depth) const { return CeilDiv(sizes().k, depth); }
   // Elements of the rows' operand where windows of it overlap; 0 where they do not.
   int64_t RowElements() const {
@@ -90,7 +90,8 @@ std::vector<ClusterShape> Clusters(const Problem& problem, const ProductTile& ti
 }
 // Whether two blocks of few registers are to run on a core: one multiplies while the other begins or ends.
 bool TwoOnACore(const Problem& problem, const ProductTile& tile, int64_t blocks) {
-  return tile.m == problem.product.tile.Rows() && tile.n <= kMostColumnsOfTwo && blocks > problem.target.cores;
+  return tile.m == problem.product.tile.Rows() && tile.n <= GpuCostsOf(problem.target).columns_of_two_blocks &&
+         blocks > problem.target.cores;
 }
 
 // Bytes of shared memory for results that stay there while the next tile is loaded, by the preferred way to store.
