@@ -3,7 +3,7 @@
 
   tools/check_readmes.py [--add]
 
-A README names the files of its room in backticks: `split.h`, `split.{h,cc}`, `ops_*.cc`, or a path from the room or from
+A README names the files of its room in backticks: `split.h`, `split.{h,cc}`, `split_*.cc`, or a path from the room or from
 the root.
 
 * What a README names by a path or by a file's ending exists.
