@@ -5,7 +5,6 @@
 //   bazel run //graph/fuzz:model_fuzz -- --damage=20 --count=500                     # damaged files of each model
 //
 // What --write leaves is what tools outside compare with: NAME.onnx, NAME.inputs/, NAME.outputs/ at opt_level 0.
-#include <sys/resource.h>
 
 #include <chrono>
 #include <cmath>
@@ -18,6 +17,7 @@
 #include "absl/flags/parse.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/limit_memory.h"
 #include "base/status_macros.h"
 #include "graph/device/device.h"
 #include "graph/executor/onnx_model.h"
@@ -43,7 +43,7 @@ namespace {
 
 namespace fs = std::filesystem;
 // Bytes of address space that a damaged file may take; opt_level 2 compiles nothing.
-constexpr rlim_t kMostMemory = rlim_t{8} << 30;
+constexpr uint64_t kMostMemory = uint64_t{8} << 30;
 // What importing and optimizing one may take.
 constexpr double kMostSeconds = 10;
 
@@ -192,10 +192,7 @@ void CheckDamaged(uint64_t seed, int copies, std::map<absl::StatusCode, int>& co
 int Main() {
   const uint64_t first = absl::GetFlag(FLAGS_first), count = absl::GetFlag(FLAGS_count);
   const int damage = absl::GetFlag(FLAGS_damage);
-  if (damage > 0) {
-    const rlimit limit{kMostMemory, kMostMemory};
-    setrlimit(RLIMIT_AS, &limit);
-  }
+  if (damage > 0) LimitMemory(kMostMemory);
   const auto start = std::chrono::steady_clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
   uint64_t same = 0, different = 0, refused = 0, seed = first;

@@ -2,13 +2,12 @@
 //
 // Bytes of models with bodies, functions, external data and tensors of every kind are changed, cut out, repeated and
 // cut off, by a seed. DAMAGED_SEEDS and DAMAGED_FIRST widen the run.
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <random>
 
+#include "base/limit_memory.h"
 #include "graph/executor/host_ops.h"
 #include "graph/fuzz/damage.h"
 #include "graph/ir/basic_ops.h"
@@ -81,8 +80,7 @@ std::string ControlModel() {
 
 TEST(Damaged, EveryFileGivesAGraphOrAnError) {
   // More memory than this is an error of ours.
-  const rlimit limit = {rlim_t{8} << 30, rlim_t{8} << 30};
-  setrlimit(RLIMIT_AS, &limit);
+  LimitMemory(uint64_t{8} << 30);
   OpTable ops;
   AddBasicOps(&ops);
   AddHostOps(&ops);

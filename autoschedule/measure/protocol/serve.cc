@@ -12,17 +12,12 @@
 #include <string_view>
 #include <thread>
 
+#include "base/limit_memory.h"
+
 namespace tilewright {
 namespace {
 
 constexpr std::string_view kMemory = "--memory-bytes=", kLibrary = "--library=";
-
-void LimitMemory([[maybe_unused]] rlim_t bytes) {
-#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
-  const rlimit limit = {bytes, bytes};
-  setrlimit(RLIMIT_AS, &limit);
-#endif
-}
 
 // Ends the process when the other end of its standard input, a socket, is closed.
 void EndWithTheCaller() {
@@ -51,7 +46,7 @@ int ServeLines(int argc, char** argv, const std::function<std::string(const std:
   for (int i = 1; i < argc; ++i) {
     const std::string_view flag = argv[i];
     if (flag.starts_with(kMemory)) {
-      LimitMemory(static_cast<rlim_t>(std::strtoull(argv[i] + kMemory.size(), nullptr, 10)));
+      LimitMemory(std::strtoull(argv[i] + kMemory.size(), nullptr, 10));
     } else if (!flag.starts_with(kLibrary)) {
       std::fprintf(stderr, "unknown flag %s\n", argv[i]);
       return 2;
