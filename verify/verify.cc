@@ -105,7 +105,10 @@ Diagnostics CheckNests(const Function& function, ProvenParts* proven, RaceFacts*
 }
 
 // Without what is refuted about accesses when running the program shows that all is well.
-Diagnostics Confirmed(Diagnostics diagnostics, LazyExactRun* exact) {
+Diagnostics Confirmed(Diagnostics diagnostics, const Function& function, LazyExactRun* exact) {
+  std::erase_if(diagnostics, [&](const Diagnostic& d) {
+    return d.check == std::string_view(kSpatialIterators) && SpatialInstancesWriteApart(function, d.object);
+  });
   const auto doubtful = [](const Diagnostic& diagnostic) {
     return diagnostic.enumerable && diagnostic.verdict == Verdict::kRefuted;
   };
@@ -133,7 +136,7 @@ Diagnostics CheckPlain(const Function& given, const Target* target, ProvenParts*
   RaceFacts facts;
   Diagnostics all = CheckNests(function, proven, &facts);
   for (Check check : kChecks) Append(check(function), &all);
-  all = Confirmed(std::move(all), &exact);
+  all = Confirmed(std::move(all), given, &exact);
   for (TargetCheck check : kTargetChecks) Append(check(function, target), &all);
   Append(CheckRaces(function, &exact, facts), &all);
   return all;
@@ -167,7 +170,7 @@ Diagnostics CheckWithViews(const Function& given, const Function& plain, const T
   LazyExactRun exact(given);
   Diagnostics all = CheckDeclaredRegions(function);
   Append(CheckAccessBounds(function), &all);
-  all = Confirmed(std::move(all), &exact);
+  all = Confirmed(std::move(all), given, &exact);
   Diagnostics of_memory = CheckPlain(plain, target, nullptr);
   NameViews(given, &of_memory);
   Append(std::move(of_memory), &all);

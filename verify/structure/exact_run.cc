@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -65,6 +66,87 @@ bool Detects(const absl::Status& status) {
       return false;
   }
 }
+
+// The loops that the spatial iterators of a block depend on, where loops alone give them their values. A loop that no
+// iterator depends on repeats instances, whose places may be others each time: nothing is known then.
+class LoopsOfSpatialIterators : public StmtVisitor {
+ public:
+  using StmtVisitor::Visit;
+  explicit LoopsOfSpatialIterators(uint32_t block) : block_(block) {}
+  std::unordered_set<const VarNode*> loops;
+  bool found = false, known = true;
+
+ protected:
+  void VisitFor(const ForNode* op) override {
+    sources_[op->var.get()] = {op, {}};
+    around_.push_back(op);
+    StmtVisitor::VisitFor(op);
+    around_.pop_back();
+  }
+  void VisitBlockRealize(const BlockRealizeNode* op) override {
+    if (op->block->id == block_) Find(*op);
+    for (size_t i = 0; i < op->iter_values.size(); ++i) {
+      sources_[op->block->iter_vars[i].var.get()] = {nullptr, op->iter_values[i]};
+    }
+    StmtVisitor::VisitBlockRealize(op);
+  }
+
+ private:
+  struct Source {
+    const ForNode* loop = nullptr;
+    Expr value;  // of an iterator of a block around
+  };
+  void Find(const BlockRealizeNode& realize) {
+    found = true;
+    std::unordered_set<const VarNode*> others;
+    for (size_t i = 0; i < realize.iter_values.size(); ++i) {
+      Collect(realize.iter_values[i], realize.block->iter_vars[i].kind == IterKind::kSpatial ? loops : others);
+    }
+    known &= std::ranges::all_of(around_, [&](const ForNode* loop) {
+      return loops.contains(loop->var.get()) || others.contains(loop->var.get()) || IsInt(loop->extent, 1);
+    });
+  }
+  void Collect(const Expr& value, std::unordered_set<const VarNode*>& into) {
+    PreOrder(value, [&](const Expr& e) {
+      const auto* var = dyn_cast<VarNode>(e);
+      if (var == nullptr) {
+        known &= !isa<LoadNode>(e);
+        return true;
+      }
+      const auto source = sources_.find(var);
+      if (source == sources_.end()) {
+        known = false;
+      } else if (source->second.loop == nullptr) {
+        Collect(Expr(source->second.value), into);
+      } else {
+        known &= source->second.loop->kind != ForKind::kThreadBound;
+        into.insert(var);
+      }
+      return true;
+    });
+  }
+  const uint32_t block_;
+  std::unordered_map<const VarNode*, Source> sources_;
+  std::vector<const ForNode*> around_;
+};
+
+class ParallelMaker : public StmtMutator {
+ public:
+  explicit ParallelMaker(const std::unordered_set<const VarNode*>& loops) : loops_(loops) {}
+  using StmtMutator::Mutate;
+
+ protected:
+  Stmt MutateFor(const ForNode* op, const Stmt& self) override {
+    const Stmt inside = StmtMutator::MutateFor(op, self);
+    if (!loops_.contains(op->var.get())) return inside;
+    ForNode::Fields fields = cast<ForNode>(inside)->fields();
+    fields.kind = ForKind::kParallel;
+    return For(std::move(fields));
+  }
+
+ private:
+  const std::unordered_set<const VarNode*>& loops_;
+};
 
 }  // namespace
 
@@ -130,6 +212,16 @@ ExactRun RunExactly(const Function& function, int64_t max_steps) {
   run.outcome = status.ok() ? ExactOutcome::kClean : ExactOutcome::kFault;
   run.reason = std::string(status.message());
   return run;
+}
+
+bool SpatialInstancesWriteApart(const Function& function, uint32_t block) {
+  if (DependsOnValues(function, FindKnownContents(function))) return false;
+  LoopsOfSpatialIterators spatial(block);
+  spatial.Visit(function->body);
+  if (!spatial.found || !spatial.known) return false;
+  const Stmt body = ParallelMaker(spatial.loops).Mutate(function->body);
+  const ExactRun run = RunExactly(function.WithBody(body, function->next_id));
+  return run.as_written && run.outcome == ExactOutcome::kClean;
 }
 
 }  // namespace tilewright

@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <string_view>
+
+#include "absl/strings/substitute.h"
+#include "ir/functor.h"
 #include "ir/script/parse_or_die.h"
+#include "verify/verify.h"
 
 namespace tilewright {
 namespace {
@@ -28,6 +33,54 @@ def main(A: T.Buffer((T.int64(8), T.int64(9)), "float32"), B: T.Buffer((8,), "fl
 )"))
                 .outcome,
             ExactOutcome::kClean);
+}
+
+// A program whose second block writes by a table that the first one fills with `place`.
+Function PlacesOfATable(const char* place, const char* outer = "range(1)") {
+  return ParseFunctionOrDie(absl::Substitute(R"(
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), O: T.Buffer((16,), "float32")):
+    Tb = T.alloc_buffer((16,), "int32")
+    for i in range(16):
+        with T.block("f"):
+            v = T.axis.spatial(16, i)
+            Tb[v] = $0
+    for r in $1:
+        for i, j in T.grid(4, 4):
+            with T.block("o"):
+                v = T.axis.spatial(16, i * 4 + j)
+                O[Tb[v]] = A[v]
+)",
+                                             place, outer));
+}
+
+uint32_t IdOf(const Function& function, const char* name) {
+  uint32_t id = 0;
+  PreOrder(function->body, [&](const Stmt& s) {
+    const auto* realize = dyn_cast<BlockRealizeNode>(s);
+    if (realize != nullptr && realize->block->name == std::string_view(name)) id = realize->block->id;
+    return true;
+  });
+  return id;
+}
+
+TEST(ExactRun, SpatialInstancesWriteApart) {
+  const auto apart = [](const Function& function) {
+    return SpatialInstancesWriteApart(function, IdOf(function, "o"));
+  };
+  EXPECT_TRUE(apart(PlacesOfATable("(v * 3) % 16")));
+  EXPECT_TRUE(apart(PlacesOfATable("15 - v")));
+  EXPECT_FALSE(apart(PlacesOfATable("v // 2")));
+  EXPECT_FALSE(apart(PlacesOfATable("(v * 2) % 16")));
+  // Places that an input decides are not known.
+  EXPECT_FALSE(apart(PlacesOfATable("T.Cast(\"int32\", A[v])")));
+  // Instances that run again: what lies between the runs is not looked at.
+  EXPECT_FALSE(apart(PlacesOfATable("(v * 3) % 16", "range(2)")));
+}
+
+TEST(ExactRun, TablesThatNameEachPlaceOnceAreProven) {
+  EXPECT_EQ(VerifyProgram(PlacesOfATable("(v * 3) % 16")).verdict(), Verdict::kProven);
+  EXPECT_EQ(VerifyProgram(PlacesOfATable("v // 2")).verdict(), Verdict::kRefuted);
 }
 
 }  // namespace

@@ -203,7 +203,7 @@ class Checker : public BlockChecker {
       return true;
     }
     if (std::ranges::any_of(write.region, [](const Range& range) { return arith::ReadsMemory(range.min); })) {
-      diagnostics.push_back({Verdict::kAssumed, "spatial iterators", block->id,
+      diagnostics.push_back({Verdict::kAssumed, kSpatialIterators, block->id,
                              "block " + block->name + " writes " + Print(write) +
                                  ", whose places are taken to differ between instances"});
       return false;
@@ -212,7 +212,7 @@ class Checker : public BlockChecker {
     return false;
   }
   void Refuse(const BlockNode* block, const std::string& what) {
-    diagnostics.push_back({Verdict::kRefuted, "spatial iterators", block->id,
+    diagnostics.push_back({Verdict::kRefuted, kSpatialIterators, block->id,
                            "block " + block->name +
                                ": instances that differ in a spatial iterator may write the same " + "element of " +
                                what});

@@ -9,9 +9,9 @@
 // For every write region, the map from the spatial iterators (and a position inside of the region) to elements must be
 // injective where the block's predicate holds (fused loops with gaps: v // 3 * 2 + v % 3 where v % 3 < 2); iterators
 // with one value do not count, reduce iterators are held fixed. Where it is not known to be, few instances are counted
-// (verify/structure/instances.h). Or else they write the same value there (verify/structure/equal_values.h): then no
-// order of theirs is wrong, and verify/threads/races.h sees that they do not run at once. Places that are read from
-// memory are assumed to differ, and said so. A block in which the threads that run it meet declares what all of them do
+// (verify/structure/instances.h), or small programs run (verify/structure/exact_run.h). Or else they write the same
+// value there (verify/structure/equal_values.h): then no order of theirs is wrong, and verify/threads/races.h sees that
+// they do not run at once. Places that are read from memory are assumed to differ, and said so. A block in which the threads that run it meet declares what all of them do
 // together, so that its regions say nothing of one instance: what threads write at the same time is the business of
 // verify/threads/races.h alone.
 #pragma once
@@ -19,6 +19,9 @@
 #include "verify/structure/diagnostic.h"
 
 namespace tilewright {
+
+// The name of the check in its diagnostics.
+inline constexpr const char* kSpatialIterators = "spatial iterators";
 
 // `repeats_writes` (may be null) gets whether instances of some block write the same value to the same element.
 Diagnostics CheckSpatialIterators(const Function& function, bool* repeats_writes = nullptr);
