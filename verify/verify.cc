@@ -115,7 +115,10 @@ Diagnostics Confirmed(Diagnostics diagnostics, const Function& function, LazyExa
   const auto assumes_written = [](const Diagnostic& d) {
     return d.enumerable && d.verdict == Verdict::kAssumed && d.buffer;
   };
-  const auto is_open = [&](const Diagnostic& d) { return doubtful(d) || assumes_written(d); };
+  const auto assumes_place = [&](const Diagnostic& d) {
+    return d.verdict == Verdict::kAssumed && d.check == std::string_view("access bounds") && exact->IsAsWritten();
+  };
+  const auto is_open = [&](const Diagnostic& d) { return doubtful(d) || assumes_written(d) || assumes_place(d); };
   if (std::none_of(diagnostics.begin(), diagnostics.end(), is_open)) return diagnostics;
   const ExactRun& run = exact->Get();
   std::erase_if(diagnostics, [&](const Diagnostic& d) { return is_open(d) && run.Shows(d); });

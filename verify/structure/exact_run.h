@@ -58,10 +58,13 @@ class LazyExactRun {
     if (!run_) run_ = RunExactly(function_);
     return *run_;
   }
+  // Whether what would run is the program as it is written. Costs little.
+  bool IsAsWritten();
 
  private:
   const Function function_;
   std::optional<ExactRun> run_;
+  std::optional<bool> as_written_;
 };
 
 }  // namespace tilewright

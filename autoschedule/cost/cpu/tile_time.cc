@@ -80,8 +80,9 @@ double RateShallowTile(const TileSize& tile, const ShallowSum& sum, bool staged,
   const int height = std::max(tile.row_tiles, 1) * tile.rows;
   const auto steps = static_cast<double>(sum.steps);
   const double lines = height * tile.vectors, column_lines = kAmxRows * tile.vectors;
-  const double compute = std::max(CyclesOfProducts(tile, TileCostsOf(target)), height + column_lines) * steps +
-                         2 * lines + kTypicalSteps * TileCostsOf(target).amx_overhead_cycles;
+  const TileCosts& costs = TileCostsOf(target);
+  const double compute = std::max(CyclesOfProducts(tile, costs), height + column_lines) * steps + 2 * lines +
+                         costs.amx_typical_steps * costs.amx_overhead_cycles;
   double move = cycles_of_line(target.Farthest()) * (lines + CpuCostsOf(target).run_start_lines * height);
   if (sum.far_columns) move += cycles_of_line(target.Near()) * column_lines * steps;
   // More stores than wait at once keep the next tile from being computed meanwhile.

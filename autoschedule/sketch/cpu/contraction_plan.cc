@@ -103,7 +103,7 @@ bool FlipsRows(Schedule& sch, BlockRv block, const Contraction& contraction) {
 // The best tile of those with so few rows, where there are any.
 RegisterTile BestOfFewRows(const std::vector<RegisterTile>& tiles, int64_t most_rows) {
   std::vector<RegisterTile> few = tiles;
-  std::erase_if(few, [](const RegisterTile& tile) { return tile.rows > most_rows; });
+  std::erase_if(few, [&](const RegisterTile& tile) { return tile.rows > most_rows; });
   return BestTile(few.empty() ? tiles : few);
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "autoschedule/program/block_loops.h"
+#include "intrin/registry.h"
 #include "ir/builder.h"
 #include "ir/script/printer.h"
 #include "schedule/testing/equivalence.h"
@@ -34,19 +35,20 @@ Function Convolution() {
 }
 
 TEST(ContractionRule, EveryChoiceComputesTheSame) {
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
   const std::vector<Function> programs = {Products(5, 37, 9, kF32, kF32, kF32), Products(33, 16, 20, kF32, kF32, kF32),
                                           Products(6, 32, 10, kU8, kI8, kI32), Convolution()};
   for (const char* name : {"x86-znver4", "x86-haswell", "x86-sapphirerapids", "arm-neoverse-n1"}) {
     const Target target = *NamedTarget(name);
     for (const Function& program : programs) {
       for (uint64_t seed = 1; seed <= 4; ++seed) {
-        Schedule sch{Module(program)};
+        Schedule sch(Module(program), {.intrins = &intrins});
         Choices choices = Choices::Drawn(seed);
         const Outcome<std::monostate> done = ScheduleContraction(sch, BlocksInRoot(sch, "main")[0], target, choices);
-        if (!done.ok()) continue;  // no tile of the target multiplies the types, or a draw does not fit
+        if (!done.ok()) continue;  // no tile of the target multiplies the types
         testing::ExpectEquivalent(program, sch.module().Main(), {.seed = seed});
       }
-      Schedule sch{Module(program)};
+      Schedule sch(Module(program), {.intrins = &intrins});
       Choices choices = Choices::Preferred();
       const Outcome<std::monostate> done = ScheduleContraction(sch, BlocksInRoot(sch, "main")[0], target, choices);
       if (program->params[0].buffer->dtype.is_float()) {

@@ -68,6 +68,23 @@ bool GoesInOrder(const PlainPlan& plan, const BlockNode& block) {
   return true;
 }
 
+// Whether variables are more than indices of what is loaded and stored.
+bool UsesVarsAsValues(const Stmt& body) {
+  class Finder : public Visitor {
+   public:
+    using Visitor::Visit;
+    bool found = false;
+
+   protected:
+    void VisitLoad(const LoadNode*) override {}
+    void VisitStore(const StoreNode* op) override { Visit(op->value); }
+    void VisitVar(const VarNode*) override { found = true; }
+  };
+  Finder finder;
+  finder.Visit(body);
+  return finder.found;
+}
+
 // All loads in the block's body.
 std::vector<const LoadNode*> LoadsOf(const BlockNode& block) {
   std::vector<const LoadNode*> loads;
@@ -247,15 +264,8 @@ std::vector<LoopRv> TakeLoopsOfSamePlaces(const PlainPlan& plan, const BlockNode
 }  // namespace
 
 bool IsFlat(const PlainPlan& plan, const BlockNode& block) {
-  if (!GoesInOrder(plan, block)) return false;
   // Indices that are used as values or in conditions would have to be divided out again.
-  bool only_in_indices = true;
-  PreOrderExprs(block.body, [&](const Expr& e) {
-    if (isa<LoadNode>(e)) return false;
-    only_in_indices &= !isa<VarNode>(e);
-    return only_in_indices;
-  });
-  return only_in_indices;
+  return GoesInOrder(plan, block) && !UsesVarsAsValues(block.body);
 }
 
 Outcome<Done> ScheduleElementwise(Schedule& sch, BlockRv block, const PlainPlan& plan, const Target& target,

@@ -50,7 +50,7 @@ bool Picked(const Choices& choices, const std::string& name) {
 }
 
 bool IsFlatProgram(const Function& function) {
-  const Schedule sch{Module(function)};
+  Schedule sch{Module(function)};
   const BlockRv block = BlocksInRoot(sch, "main")[0];
   const Outcome<PlainPlan> plan = MakePlainPlan(sch, block, *NamedTarget("x86-znver4"));
   return plan.ok() && IsFlat(*plan, *RealizeOf(sch, block).block);

@@ -15,7 +15,7 @@ namespace {
 const DataType kF32 = DataType::Float(32);
 
 PlainPlan PlanOf(const Function& function) {
-  const Schedule sch{Module(function)};
+  Schedule sch{Module(function)};
   const Outcome<PlainPlan> plan = MakePlainPlan(sch, BlocksInRoot(sch, "main")[0], *NamedTarget("x86-znver4"));
   EXPECT_TRUE(plan.ok());
   return plan.ok() ? *plan : PlainPlan{};

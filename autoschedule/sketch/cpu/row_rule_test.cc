@@ -43,7 +43,7 @@ Function ChannelSums(int64_t images, int64_t channels, int64_t side) {
   return f.Build({s});
 }
 
-std::vector<BlockRv> ChainOf(const Schedule& sch) {
+std::vector<BlockRv> ChainOf(Schedule& sch) {
   const std::vector<BlockRv> blocks = BlocksInRoot(sch, "main");
   const Function function = sch.module().Main();
   const BlockScope scope = BlockScope::Of(cast<BlockRealizeNode>(function->body)->block.get());
@@ -82,7 +82,7 @@ TEST(RowRule, StagesShareTheLoopOverRows) {
 
 TEST(RowRule, AFewTermsFillNoVector) {
   for (const auto& [length, shorter] : {std::pair{3, true}, std::pair{4, false}, std::pair{64, false}}) {
-    const Schedule sch{Module(Sums(8, length))};
+    Schedule sch{Module(Sums(8, length))};
     EXPECT_EQ(IsShorterThanLanes(*RealizeOf(sch, BlocksInRoot(sch, "main")[0]).block), shorter) << length;
   }
 }
