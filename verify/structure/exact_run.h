@@ -46,8 +46,8 @@ ExactRun RunExactly(const Function& function, int64_t max_steps = kMaxExactSteps
 bool IsTooLargeToRun(const Function& function, int64_t max_steps = kMaxExactSteps);
 
 // Whether instances of the block that differ in a spatial iterator write different elements. The program runs with the
-// loops that these iterators depend on in parallel, so that each store is compared with those of other iterations. False
-// where places depend on inputs, and where nothing is known.
+// loops that these iterators depend on in parallel, so that each store is compared with those of other iterations.
+// False where places depend on inputs, and where nothing is known.
 bool SpatialInstancesWriteApart(const Function& function, uint32_t block);
 
 // Runs when somebody asks first, once.
