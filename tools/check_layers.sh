@@ -31,7 +31,7 @@ ROOMS = {
                 "codegen/llvm/assembly codegen/llvm/processor codegen/remote", "codegen/llvm/x86 codegen/llvm/aarch64", "codegen/llvm codegen/cuda", "codegen/cuda/host", "codegen/foreign/ptx", "codegen/foreign"],
     "autoschedule": ["autoschedule/program autoschedule/database", "autoschedule/cost", "autoschedule/cost/cpu autoschedule/cost/gpu", "autoschedule/tensorize",
                      "autoschedule/normalize", "autoschedule/movement", "autoschedule/movement/cpu autoschedule/movement/gpu", "autoschedule/sketch",
-                     "autoschedule/sketch/cpu/chained", "autoschedule/sketch/cpu autoschedule/sketch/gpu",
+                     "autoschedule/sketch/chained", "autoschedule/sketch/cpu/chained", "autoschedule/sketch/cpu autoschedule/sketch/gpu", "autoschedule/sketch/gpu/chained",
                      "autoschedule/measure/protocol", "autoschedule/measure/reference", "autoschedule/measure/executor",
                      "autoschedule/measure/builder", "autoschedule/measure", "autoschedule/search", "autoschedule/tune",
                      "autoschedule/gpu_fuzz autoschedule"],
@@ -39,7 +39,7 @@ ROOMS = {
 }
 # Targets above all rooms of their module: what users of it may include, what is built in, a back end, the sketches and projections of
 # all kinds of machines, and inference of regions, which needs arithmetic.
-COLLECTS = {"//autoschedule/sketch:sketches", "//autoschedule/cost:projected", "//ir:ir", "//ir:program", "//ir:regions", "//ir:builder", "//codegen:codegen", "//codegen:backend", "//codegen/cuda:cuda_backend"}
+COLLECTS = {"//autoschedule/sketch:sketches", "//autoschedule/sketch/gpu:sketches", "//autoschedule/cost:projected", "//ir:ir", "//ir:program", "//ir:regions", "//ir:builder", "//codegen:codegen", "//codegen:backend", "//codegen/cuda:cuda_backend"}
 
 floor = {room: (module, number) for module, floors in ROOMS.items()
          for number, rooms in enumerate(floors) for room in rooms.split()}

@@ -14,6 +14,7 @@
 #include "autoschedule/program/contraction.h"
 #include "autoschedule/program/row_chain.h"
 #include "autoschedule/program/unpacked_constants.h"
+#include "autoschedule/sketch/chained/chained_plan.h"
 #include "autoschedule/sketch/cpu/block_sums_rule.h"
 #include "autoschedule/sketch/cpu/chained/chained_rule.h"
 #include "autoschedule/sketch/cpu/contraction_rule.h"
@@ -184,33 +185,14 @@ Met MeetContraction(Schedule& sch, BlockRv block, const SketchContext& context) 
                    [=](Schedule& s, Choices& choices) { return ScheduleContraction(s, block, *target, choices); }};
 }
 
-// The chain that begins with the block in a program that was changed since the context was made.
-std::optional<ChainedPlan> PlanAgain(Schedule& sch, BlockRv block, const SketchContext& context) {
-  const uint32_t id = context.child.id();
-  const BlockScope scope = BlockScope::Around(FunctionOf(sch, block), id);
-  return PlanChain(sch, block, {context.target, context.intrins, scope, *scope.Find(id), context.blocks});
-}
-
 // A product whose rows are reduced, with all that follows.
 Met MeetChained(Schedule& sch, BlockRv block, const SketchContext& context) {
-  if (!context.child.realize->block->init) return std::nullopt;
-  std::optional<ChainedPlan> plan = PlanChain(sch, block, context);
-  Schedule changed = sch;
-  const bool joins = !plan && JoinParts(changed, block, context.blocks);
-  if (joins) plan = PlanAgain(changed, block, context);
-  if (!plan) return std::nullopt;
-  std::optional<ChainedPlan> before;
-  if (InlineMoves(changed, *plan)) {
-    before = std::move(plan);
-    plan = PlanAgain(changed, block, context);
-  }
+  const std::optional<PreparedChain> chain = PrepareChain(sch, block, context, LimitsOfChains(context.target));
+  if (!chain) return std::nullopt;
   const Target* target = &context.target;
-  const std::vector<BlockRv> blocks(context.blocks.begin(), context.blocks.end());
-  return Structure{Fit::kBest,
-                   [plan = plan, before = before, joins, blocks, block, target](Schedule& s, Choices& choices) {
-                     if (joins) JoinParts(s, block, blocks);
-                     if (plan && before) InlineMoves(s, *before);
-                     return ScheduleChained(s, plan ? *plan : *before, *target, choices);
+  return Structure{Fit::kBest, [chain = *chain, target](Schedule& s, Choices& choices) {
+                     chain.prepare(s);
+                     return ScheduleChained(s, chain.plan, *target, choices);
                    }};
 }
 

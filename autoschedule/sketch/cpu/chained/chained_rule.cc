@@ -10,8 +10,8 @@
 #include "autoschedule/movement/cpu/stage_layouts.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/sizes.h"
-#include "autoschedule/sketch/cpu/chained/chained_steps.h"
 #include "autoschedule/sketch/cpu/chained/chained_tiles.h"
+#include "autoschedule/sketch/cpu/chained/cpu_steps.h"
 #include "autoschedule/sketch/cpu/chained/few_rows_rule.h"
 #include "base/math.h"
 #include "base/status_macros.h"
@@ -21,11 +21,11 @@
 namespace tilewright {
 namespace {
 
-class ChainedSchedule : private ChainedSteps {
+class ChainedSchedule : private CpuChainedSteps {
  public:
   // `all_keys`: at once.
   ChainedSchedule(Schedule& sch, const ChainedPlan& plan, const Target& target, Choices& choices, bool all_keys)
-      : ChainedSteps(sch, plan, target, choices), all_keys_(all_keys), gives_scores_(GivesScores()) {}
+      : CpuChainedSteps(sch, plan, target, choices), all_keys_(all_keys), gives_scores_(GivesScores()) {}
 
   Outcome<Done> Apply() {
     TW_RETURN_IF_ERROR(ChooseBlocks());
@@ -285,6 +285,10 @@ class ChainedSchedule : private ChainedSteps {
 };
 
 }  // namespace
+
+ChainLimits LimitsOfChains(const Target& target) {
+  return {.least_rows = target.lanes(32), .few_rows = true, .score_bytes = target.Near().bytes / 2};
+}
 
 Outcome<std::monostate> ScheduleChained(Schedule& sch, const ChainedPlan& plan, const Target& target,
                                         Choices& choices) {

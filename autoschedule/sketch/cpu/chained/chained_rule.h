@@ -1,5 +1,5 @@
 // Schedules for a product, what is computed of its rows, and a second product
-// (autoschedule/sketch/cpu/chained/chained_plan.h): one loop over blocks of rows, whose scores stay in the caches.
+// (autoschedule/sketch/chained/chained_plan.h): one loop over blocks of rows, whose scores stay in the caches.
 //
 //   for batch, block of rows in T.parallel(...):
 //       Q_packed[d, rows]                                     rows next to each other
@@ -24,11 +24,14 @@
 #include <variant>
 
 #include "autoschedule/program/choices.h"
-#include "autoschedule/sketch/cpu/chained/chained_plan.h"
+#include "autoschedule/sketch/chained/chained_plan.h"
 #include "schedule/recorder/schedule.h"
 #include "target/target.h"
 
 namespace tilewright {
+
+// A tile has a vector of rows at least; where it keeps all scores, in half of the L2 cache.
+ChainLimits LimitsOfChains(const Target& target);
 
 // On a refusal of "chained_rule" or a primitive the steps before it stay applied.
 Outcome<std::monostate> ScheduleChained(Schedule& sch, const ChainedPlan& plan, const Target& target, Choices& choices);

@@ -11,7 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "autoschedule/program/top_nests.h"
 #include "autoschedule/sketch/auto_schedule.h"
-#include "autoschedule/sketch/cpu/chained/chained_variants.h"
+#include "autoschedule/sketch/chained/chained_variants.h"
 #include "codegen/lower/pipeline.h"
 #include "codegen/testing/equivalence.h"
 #include "ir/functor.h"
@@ -24,83 +24,8 @@ namespace {
 
 using testing::ChainedVariant;
 
-constexpr const char* kInfinity = "\"-inf\"";
-
-std::vector<ChainedVariant> Variants() {
-  const std::string scaled = "P[vh, vi, vj] * T.float32(0.125)";
-  const auto masked = [&](const std::string& condition) {
-    return "T.if_then_else(" + condition + ", " + scaled + ", T.float32(\"-inf\"))";
-  };
-  std::vector<ChainedVariant> all = {
-      {.name = "plain"},
-      {.name = "late division", .late_division = true},
-      {.name = "unscaled", .score = "P[vh, vi, vj]"},
-      {.name = "one head", .heads = 1, .key_heads = 1},
-      {.name = "head 64", .depth = 64, .width = 64},
-      {.name = "head 96", .depth = 96, .width = 96},
-      {.name = "head 128", .depth = 128, .width = 128},
-      {.name = "head 256", .depth = 256, .width = 256},
-      {.name = "narrow head", .depth = 8, .width = 8},
-      {.name = "odd head", .depth = 20, .width = 20},
-      {.name = "wide values", .depth = 16, .width = 80},
-      {.name = "causal", .score = masked("vj <= vi"), .start = kInfinity},
-      {.name = "causal, large number", .score = "T.if_then_else(vj <= vi, " + scaled + ", T.float32(-1.0e+9))"},
-      {.name = "window", .score = masked("vj <= vi and vi - vj < 16"), .start = kInfinity},
-      {.name = "masked rows", .score = masked("vi % 3 != 0"), .start = kInfinity},
-      {.name = "bias", .score = scaled + " + B[vi, vj]", .bias = "B: T.Buffer((128, 256), \"float32\"), "},
-      {.name = "mask of keys", .score = scaled + " + B[vj]", .bias = "B: T.Buffer((256,), \"float32\"), "},
-      {.name = "ALiBi", .score = scaled + " + T.Cast(\"float32\", vj - vi) * T.float32(0.0625)"},
-      {.name = "soft cap", .score = "T.tanh(" + scaled + ") * T.float32(20)"},
-      {.name = "grouped heads", .heads = 4, .key_heads = 2},
-      {.name = "one key head", .heads = 4, .key_heads = 1},
-      {.name = "log-sum-exp", .log_sum = true},
-      {.name = "log-sum-exp, late division", .late_division = true, .log_sum = true},
-      {.name = "by tokens", .by_tokens = true},
-      {.name = "by tokens, late division", .late_division = true, .by_tokens = true},
-      {.name = "by tokens, grouped heads", .heads = 4, .key_heads = 2, .by_tokens = true},
-      {.name = "by tokens, odd", .rows = 37, .keys = 50, .depth = 20, .width = 12, .by_tokens = true},
-      {.name = "batch of one", .batch_of_one = true},
-      {.name = "batch of one, late division", .late_division = true, .batch_of_one = true},
-      {.name = "37 rows and keys", .rows = 37, .keys = 37},
-      {.name = "129 rows and keys", .rows = 129, .keys = 129},
-      {.name = "197 rows and keys", .rows = 197, .keys = 197},
-      {.name = "577 rows", .rows = 577, .keys = 64, .heads = 1, .key_heads = 1},
-      {.name = "few rows", .rows = 32, .keys = 192},
-      {.name = "many keys", .rows = 32, .keys = 512},
-      {.name = "50 keys", .keys = 50},
-      {.name = "4 queries", .rows = 4, .keys = 128},
-      {.name = "1 query", .rows = 1, .keys = 512},
-      {.name = "1 query, late division", .rows = 1, .keys = 512, .late_division = true},
-      {.name = "1 query, odd", .rows = 1, .keys = 509, .depth = 20, .width = 12},
-      {.name = "1 query, narrow head", .rows = 1, .keys = 512, .depth = 3, .width = 5},
-      {.name = "1 query, head 128", .rows = 1, .keys = 512, .depth = 128, .width = 128},
-      {.name = "1 query, grouped heads", .rows = 1, .keys = 512, .heads = 8, .key_heads = 2},
-      {.name = "1 query, by tokens", .rows = 1, .keys = 512, .by_tokens = true},
-      {.name = "1 query, bias",
-       .rows = 1,
-       .keys = 512,
-       .score = scaled + " + B[vj]",
-       .bias = "B: T.Buffer((512,), \"float32\"), "},
-      {.name = "3 queries, odd", .rows = 3, .keys = 77, .depth = 40, .width = 24},
-      {.name = "4 queries, grouped heads",
-       .rows = 4,
-       .keys = 192,
-       .depth = 64,
-       .width = 64,
-       .heads = 6,
-       .key_heads = 2},
-      {.name = "5 queries, last at the last key",
-       .rows = 5,
-       .keys = 256,
-       .score = masked("vj <= vi + 251"),
-       .start = kInfinity},
-  };
-  for (const char* type : {"bfloat16", "float16"}) {
-    const std::string name = type;
-    all.push_back({.name = name + ", 1 query", .rows = 1, .keys = 512, .heads = 4, .key_heads = 2, .type = type});
-  }
-  return all;
-}
+using testing::kInfinity;
+using testing::Variants;
 
 struct Result {
   int loops = 0;

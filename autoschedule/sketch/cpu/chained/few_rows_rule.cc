@@ -8,19 +8,19 @@
 
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/row_chain.h"
-#include "autoschedule/sketch/cpu/chained/chained_steps.h"
 #include "autoschedule/sketch/cpu/chained/chained_tiles.h"
+#include "autoschedule/sketch/cpu/chained/cpu_steps.h"
 #include "base/status_macros.h"
 #include "ir/analysis.h"
 
 namespace tilewright {
 namespace {
 
-class FewRowsSchedule : private ChainedSteps {
+class FewRowsSchedule : private CpuChainedSteps {
  public:
   // `all_keys`: at once.
   FewRowsSchedule(Schedule& sch, const ChainedPlan& plan, const Target& target, Choices& choices, bool all_keys)
-      : ChainedSteps(sch, plan, target, choices), all_keys_(all_keys) {
+      : CpuChainedSteps(sch, plan, target, choices), all_keys_(all_keys) {
     for (const FewRows& rows : plan.few_rows) {
       tile_rows_.push_back({rows.iterator, rows.elements});
       rows_ *= rows.elements;
@@ -30,7 +30,10 @@ class FewRowsSchedule : private ChainedSteps {
   Outcome<Done> Apply() {
     TW_RETURN_IF_ERROR(Choose());
     DivideLate();
-    TW_RETURN_IF_ERROR(StageWeights());
+    TW_ASSIGN_OR_RETURN(const std::optional<BlockRv> weights, StageWeights());
+    if (weights && Node(*weights).writes[0].buffer->dtype.bits() < 32) {
+      TW_RETURN_IF_ERROR(sch_.WidenBuffer(*weights, 0, "float32"));
+    }
     TW_RETURN_IF_ERROR(StageProduct());
     TW_ASSIGN_OR_RETURN(score_sums_, SumByLanes(plan_.product, lanes_));
     if (key_block_ > 0) {

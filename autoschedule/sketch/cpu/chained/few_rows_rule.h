@@ -1,4 +1,4 @@
-// Schedules for chains (autoschedule/sketch/cpu/chained/chained_plan.h) with fewer rows that read the same keys than a
+// Schedules for chains (autoschedule/sketch/chained/chained_plan.h) with fewer rows that read the same keys than a
 // vector has elements: one query or a few, heads that share keys.
 //
 //   for batch, key head in T.parallel(...):
@@ -20,7 +20,7 @@
 #include <variant>
 
 #include "autoschedule/program/choices.h"
-#include "autoschedule/sketch/cpu/chained/chained_plan.h"
+#include "autoschedule/sketch/chained/chained_plan.h"
 #include "schedule/recorder/schedule.h"
 #include "target/target.h"
 

@@ -1,4 +1,4 @@
-// What schedules of chains (autoschedule/sketch/cpu/chained/chained_plan.h) have in common: divisions behind the second
+// What schedules of chains (autoschedule/sketch/chained/chained_plan.h) have in common: divisions behind the second
 // product, and all blocks in one loop over blocks of rows, of keys too perhaps.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 #include "autoschedule/program/attempt.h"
 #include "autoschedule/program/choices.h"
-#include "autoschedule/sketch/cpu/chained/chained_plan.h"
+#include "autoschedule/sketch/chained/chained_plan.h"
 #include "schedule/recorder/schedule.h"
 #include "target/target.h"
 
@@ -23,6 +23,11 @@ class ChainedSteps {
   static constexpr const char* kName = "chained_rule";
 
   ChainedSteps(Schedule& sch, const ChainedPlan& plan, const Target& target, Choices& choices);
+  virtual ~ChainedSteps() = default;
+
+  // Lets a product keep its sums near to who computes them; the block that is returned copies them to where they
+  // belong.
+  virtual Outcome<BlockRv> KeepSums(BlockRv product) = 0;
 
   const BlockNode& Node(BlockRv block) const;
 
@@ -30,10 +35,6 @@ class ChainedSteps {
 
   // The sizes that divide the extent.
   static std::vector<int64_t> Dividing(int64_t extent, std::vector<int64_t> sizes);
-  // Chooses elements that a tile broadcasts, `most` at most.
-  Outcome<int64_t> TileOf(const std::string& name, int64_t extent, int64_t most);
-  // What registers hold beside the vectors that are loaded.
-  int64_t MostBroadcast(int64_t vectors) const;
 
   // ---- The chain before any loop is shared
 
@@ -41,7 +42,7 @@ class ChainedSteps {
   // Quotients by sums of rows become quotients of the second product's results.
   void DivideLate();
   // What the second product rounds, or computes otherwise of the scores, becomes a block before it.
-  Outcome<Done> StageWeights();
+  Outcome<std::optional<BlockRv>> StageWeights();
   // Sums of the product are kept in registers; `scores_` copies them.
   Outcome<Done> StageProduct();
   // Iterators of the block that copies the product's result are those of its output, in its order.
@@ -64,7 +65,6 @@ class ChainedSteps {
   Var SecondColumn() const;
   // The iterator of the block that copies or combines its sums: the spatial ones in their order, at last.
   size_t ResultIterator(int along) const;
-  Outcome<Done> RunInParallel();
 
   // A row iterator of which so many elements are a tile's.
   struct TileRow {
@@ -76,7 +76,6 @@ class ChainedSteps {
   const ChainedPlan& plan_;
   const Target& target_;
   Choices& choices_;
-  const int64_t lanes_;
   std::string name_;
   std::vector<ChainedBlock> chain_;
   std::optional<size_t> second_;  // of them

@@ -1,4 +1,4 @@
-#include "autoschedule/sketch/cpu/chained/chained_plan.h"
+#include "autoschedule/sketch/chained/chained_plan.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "autoschedule/program/block_loops.h"
-#include "autoschedule/sketch/cpu/chained/chained_variants.h"
+#include "autoschedule/sketch/chained/chained_variants.h"
 #include "ir/script/parse_or_die.h"
 
 namespace tilewright {
@@ -16,6 +16,7 @@ namespace {
 using testing::ChainedVariant;
 
 const Target kZen4 = *NamedTarget("x86-znver4");
+const ChainLimits kLimits = {.least_rows = 16, .few_rows = true, .score_bytes = 1 << 19};
 
 // The chain that begins with P.
 std::optional<ChainedPlan> PlanOf(Schedule& sch) {
@@ -24,7 +25,7 @@ std::optional<ChainedPlan> PlanOf(Schedule& sch) {
   const BlockScope scope = BlockScope::Of(cast<BlockRealizeNode>(function->body)->block.get());
   const BlockRv product = *sch.GetBlock("P");
   const ScopeChild* child = scope.Find(sch.Get(product).As<BlockRef>()->id);
-  return PlanChain(sch, product, {kZen4, nullptr, scope, *child, blocks});
+  return PlanChain(sch, product, {kZen4, nullptr, scope, *child, blocks}, kLimits);
 }
 std::optional<ChainedPlan> PlanOf(const ChainedVariant& variant) {
   Schedule sch{Module(ParseFunctionOrDie(testing::TextOf(variant)))};

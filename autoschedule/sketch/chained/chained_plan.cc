@@ -1,4 +1,4 @@
-#include "autoschedule/sketch/cpu/chained/chained_plan.h"
+#include "autoschedule/sketch/chained/chained_plan.h"
 
 #include <algorithm>
 #include <array>
@@ -22,8 +22,8 @@ namespace {
 
 class Planner {
  public:
-  Planner(Schedule& sch, BlockRv product, const SketchContext& context)
-      : sch_(sch), context_(context), sizes_(LikelySizes::Of(FunctionOf(sch, product))) {
+  Planner(Schedule& sch, BlockRv product, const SketchContext& context, const ChainLimits& limits)
+      : sch_(sch), context_(context), limits_(limits), sizes_(LikelySizes::Of(FunctionOf(sch, product))) {
     plan_.product = product;
   }
 
@@ -203,8 +203,8 @@ class Planner {
     plan_.key_extent = extent(plan_.key);
     if (plan_.key_extent <= 1) return false;
     const auto last = std::find_if(plan_.rows.rbegin(), plan_.rows.rend(), is_row);
-    if (last == plan_.rows.rend() || extent(*last) < context_.target.lanes(32)) return TakesFewRows();
-    if (IsNarrow()) return false;
+    if (last == plan_.rows.rend() || extent(*last) < limits_.least_rows) return limits_.few_rows && TakesFewRows();
+    if (!limits_.narrow && IsNarrow()) return false;
     plan_.row_extent = extent(*last);
     std::rotate(last.base() - 1, last.base(), plan_.rows.end());
     plan_.row_operand = factors_[0]->buffer;
@@ -231,7 +231,7 @@ class Planner {
       const int64_t extent = ExtentOf(ProductIterator(row)).value_or(0);
       if (extent == 0) return false;
       const int64_t elements = Indexes(*factors_[1], row) ? SharingKeys(row, extent) : extent;
-      if (elements == 1 || tile * elements > 2 * context_.target.lanes(32)) {
+      if (elements == 1 || tile * elements > 2 * limits_.least_rows) {
         others *= extent;
         continue;
       }
@@ -265,9 +265,9 @@ class Planner {
       }
       plan_.score_buffers += scores ? 1 : 0;
     }
-    // A vector of rows with all its keys; and keys, which each block of rows reads where they lie.
-    const int64_t bytes = context_.target.lanes(32) * plan_.key_extent * 4 * plan_.score_buffers;
-    return !gives_scores || std::max(bytes, 2 * BytesOfKeys()) <= context_.target.Near().bytes / 2;
+    // The fewest rows with all their keys; and keys, which each block of rows reads where they lie.
+    const int64_t bytes = limits_.least_rows * plan_.key_extent * 4 * plan_.score_buffers;
+    return !gives_scores || std::max(bytes, 2 * BytesOfKeys()) <= limits_.score_bytes;
   }
 
   int64_t BytesOfKeys() const {
@@ -286,6 +286,7 @@ class Planner {
 
   Schedule& sch_;
   const SketchContext& context_;
+  const ChainLimits& limits_;
   const LikelySizes sizes_;
   ChainedPlan plan_;
   std::array<const LoadNode*, 2> factors_ = {};       // of the product; that of rows first
@@ -348,6 +349,14 @@ int IteratorOfVectors(const BlockNode& block, const LoadNode& factor) {
   return -1;
 }
 
+// The chain that begins with the block in a program that was changed since the context was made.
+std::optional<ChainedPlan> PlanAgain(Schedule& sch, BlockRv block, const SketchContext& context,
+                                     const ChainLimits& limits) {
+  const uint32_t id = context.child.id();
+  const BlockScope scope = BlockScope::Around(FunctionOf(sch, block), id);
+  return PlanChain(sch, block, {context.target, context.intrins, scope, *scope.Find(id), context.blocks}, limits);
+}
+
 // Inlines what writes the n-th factor of the product. `by_vectors`: where the same iterator runs along its vectors.
 bool InlineMove(Schedule& sch, BlockRv product, size_t n, bool by_vectors) {
   const Block before = RealizeOf(sch, product).block;
@@ -366,13 +375,9 @@ bool InlineMove(Schedule& sch, BlockRv product, size_t n, bool by_vectors) {
   return true;
 }
 
-}  // namespace
-
-int ChainedBlock::IteratorAlong(int n) const {
-  const auto found = std::ranges::find(along, n);
-  return found == along.end() ? -1 : static_cast<int>(found - along.begin());
-}
-
+// The normal form takes iterators apart that an operand divides (heads that share keys); behind a product they are rows
+// like others. Makes them one iterator again, in the block and in those of `blocks` that read what it gives. Whether
+// there were any.
 bool JoinParts(Schedule& sch, BlockRv product, std::span<const BlockRv> blocks) {
   // Joined iterators change what a block is made of, not what it reads and writes.
   const std::unordered_map<uint32_t, Block> there = BlocksIn(FunctionOf(sch, product));
@@ -391,6 +396,9 @@ bool JoinParts(Schedule& sch, BlockRv product, std::span<const BlockRv> blocks) 
   return joined;
 }
 
+// Inlines blocks that do nothing but move elements of a product's factor (keys by heads, transposed keys). The second
+// product's are inlined only where the vectors that it loads stay vectors. Whether there were any: `plan.row_operand`
+// is another buffer then, so the chain is planned again.
 bool InlineMoves(Schedule& sch, const ChainedPlan& plan) {
   bool inlined = false;
   const auto inline_factors = [&](BlockRv product, bool by_vectors) {
@@ -404,8 +412,36 @@ bool InlineMoves(Schedule& sch, const ChainedPlan& plan) {
   return inlined;
 }
 
-std::optional<ChainedPlan> PlanChain(Schedule& sch, BlockRv product, const SketchContext& context) {
-  return Planner(sch, product, context).Plan();
+}  // namespace
+
+int ChainedBlock::IteratorAlong(int n) const {
+  const auto found = std::ranges::find(along, n);
+  return found == along.end() ? -1 : static_cast<int>(found - along.begin());
+}
+
+std::optional<ChainedPlan> PlanChain(Schedule& sch, BlockRv product, const SketchContext& context,
+                                     const ChainLimits& limits) {
+  return Planner(sch, product, context, limits).Plan();
+}
+
+std::optional<PreparedChain> PrepareChain(Schedule& sch, BlockRv product, const SketchContext& context,
+                                          const ChainLimits& limits) {
+  if (!context.child.realize->block->init) return std::nullopt;
+  std::optional<ChainedPlan> plan = PlanChain(sch, product, context, limits);
+  Schedule changed = sch;
+  const bool joins = !plan && JoinParts(changed, product, context.blocks);
+  if (joins) plan = PlanAgain(changed, product, context, limits);
+  if (!plan) return std::nullopt;
+  std::optional<ChainedPlan> before;
+  if (InlineMoves(changed, *plan)) {
+    std::optional<ChainedPlan> after = PlanAgain(changed, product, context, limits);
+    if (after) before = std::exchange(plan, std::move(after));
+  }
+  const std::vector<BlockRv> blocks(context.blocks.begin(), context.blocks.end());
+  return PreparedChain{*plan, [before, joins, blocks, product](Schedule& s) {
+                         if (joins) JoinParts(s, product, blocks);
+                         if (before) InlineMoves(s, *before);
+                       }};
 }
 
 }  // namespace tilewright

@@ -11,6 +11,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -55,18 +57,25 @@ struct ChainedPlan {
   bool has_few_rows() const { return row_extent == 0; }
 };
 
+// What the sketch of a kind of machine schedules.
+struct ChainLimits {
+  int64_t least_rows = 1;   // of the tiled iterator
+  bool few_rows = false;    // fewer rows too, by their own kind of tiles
+  bool narrow = false;      // factors and weights of fewer than 32 bits, where there are not few rows
+  int64_t score_bytes = 0;  // of `least_rows` with all their keys, where what is computed of scores is a result
+};
+
 // The chain that begins with the block; nothing where there is none, or where its extents, types or outputs are not
-// those that the rule schedules.
-std::optional<ChainedPlan> PlanChain(Schedule& sch, BlockRv product, const SketchContext& context);
+// those that the sketch schedules.
+std::optional<ChainedPlan> PlanChain(Schedule& sch, BlockRv product, const SketchContext& context,
+                                     const ChainLimits& limits);
 
-// The normal form takes iterators apart that an operand divides (heads that share keys); behind a product they are rows
-// like others. Makes them one iterator again, in the block and in those of `blocks` that read what it gives. Whether
-// there were any.
-bool JoinParts(Schedule& sch, BlockRv product, std::span<const BlockRv> blocks);
-
-// Inlines blocks that do nothing but move elements of a product's factor (keys by heads, transposed keys). The second
-// product's are inlined only where the vectors that it loads stay vectors. Whether there were any: `plan.row_operand`
-// is another buffer then, so the chain is planned again.
-bool InlineMoves(Schedule& sch, const ChainedPlan& plan);
+// A chain with the steps that bring the program into the form that it is planned in: parts are joined, moves inlined.
+struct PreparedChain {
+  ChainedPlan plan;
+  std::function<void(Schedule&)> prepare;
+};
+std::optional<PreparedChain> PrepareChain(Schedule& sch, BlockRv product, const SketchContext& context,
+                                          const ChainLimits& limits);
 
 }  // namespace tilewright

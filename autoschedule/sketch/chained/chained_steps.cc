@@ -1,9 +1,8 @@
-#include "autoschedule/sketch/cpu/chained/chained_steps.h"
+#include "autoschedule/sketch/chained/chained_steps.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "autoschedule/movement/cpu/operand_stages.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/fuse_consumers.h"
 #include "base/status_macros.h"
@@ -11,27 +10,11 @@
 #include "schedule/program/sum_form.h"
 
 namespace tilewright {
-namespace {
-
-// The greatest divisor of the extent that is at most `most`, where it is at least half of it. Else `most`: the last
-// tile is not whole.
-int64_t PreferredTile(int64_t extent, int64_t most) {
-  if (extent <= most) return extent;
-  int64_t best = 1;
-  for (int64_t d = 2; d <= most; ++d) {
-    if (extent % d == 0) best = d;
-  }
-  return 2 * best >= most ? best : most;
-}
-
-}  // namespace
-
 ChainedSteps::ChainedSteps(Schedule& sch, const ChainedPlan& plan, const Target& target, Choices& choices)
     : sch_(sch),
       plan_(plan),
       target_(target),
       choices_(choices),
-      lanes_(target.lanes(32)),
       name_(RealizeOf(sch, plan.product).block->name),
       chain_(plan.blocks) {}
 
@@ -40,19 +23,6 @@ const BlockNode& ChainedSteps::Node(BlockRv block) const { return *RealizeOf(sch
 std::vector<int64_t> ChainedSteps::Dividing(int64_t extent, std::vector<int64_t> sizes) {
   std::erase_if(sizes, [&](int64_t size) { return size > extent || extent % size != 0; });
   return sizes;
-}
-
-Outcome<int64_t> ChainedSteps::TileOf(const std::string& name, int64_t extent, int64_t most) {
-  std::vector<int64_t> sizes = {PreferredTile(extent, most)};
-  for (int64_t size : {8, 6, 4, 12, 2, 1}) {
-    if (size <= std::min(most, extent) && size != sizes[0]) sizes.push_back(size);
-  }
-  TW_ASSIGN_OR_RETURN(const Choices::Pick pick, choices_.Take(sch_, name_ + name, sizes, 0));
-  return pick.value;
-}
-
-int64_t ChainedSteps::MostBroadcast(int64_t vectors) const {
-  return std::max<int64_t>(1, (target_.cpu_part().vector_registers - vectors - 1) / vectors);
 }
 
 std::optional<BlockRv> ChainedSteps::Second() const {
@@ -78,27 +48,26 @@ void ChainedSteps::DivideLate() {
   FindSecond();
 }
 
-Outcome<ChainedSteps::Done> ChainedSteps::StageWeights() {
-  if (!second_) return Done();
+Outcome<std::optional<BlockRv>> ChainedSteps::StageWeights() {
+  if (!second_) return std::optional<BlockRv>();
   const BlockRv second = chain_[*second_].block;
   const Block node = RealizeOf(sch_, second).block;
   const std::optional<SumForm> sum = AsSum(*node);
-  if (!sum) return Done();
+  if (!sum) return std::optional<BlockRv>();
   const std::vector<Expr> factors = FactorsOf(sum->term);
   for (size_t n = 0; n < factors.size(); ++n) {
     const auto* converted = dyn_cast<CastNode>(factors[n]);
     if (isa<LoadNode>(converted != nullptr ? converted->value : factors[n])) continue;
     TW_ASSIGN_OR_RETURN(const BlockRv block, sch_.CacheFactors(second, {Value(static_cast<int64_t>(n))}));
-    if (Node(block).writes[0].buffer->dtype.bits() < 32) TW_RETURN_IF_ERROR(sch_.WidenBuffer(block, 0, "float32"));
     ChainedBlock weights{block, {}, false};
     for (size_t i = 0; i < node->iter_vars.size(); ++i) {
       if (UsesVar(factors[n], node->iter_vars[i].var)) weights.along.push_back(chain_[*second_].along[i]);
     }
     chain_.insert(chain_.begin() + static_cast<std::ptrdiff_t>(*second_), std::move(weights));
     ++*second_;
-    return Done();
+    return std::optional<BlockRv>(block);
   }
-  return Done();
+  return std::optional<BlockRv>();
 }
 
 // Whether something was taken out of the second product.
@@ -115,7 +84,7 @@ bool ChainedSteps::HoistAll(Schedule& sch) {
 }
 
 Outcome<ChainedSteps::Done> ChainedSteps::StageProduct() {
-  TW_ASSIGN_OR_RETURN(scores_, StageOutput(sch_, plan_.product, "register"));
+  TW_ASSIGN_OR_RETURN(scores_, KeepSums(plan_.product));
   FuseConsumers(sch_, *scores_);
   FindSecond();
   if (plan_.second && !second_) return Refusal{kName, "the second product was inlined"};
@@ -172,7 +141,7 @@ Outcome<ChainedSteps::Done> ChainedSteps::KeepAllKeys() {
   shared_ = outer_.back();
   if (second_) {
     const BlockRv second = chain_[*second_].block;
-    TW_ASSIGN_OR_RETURN(result_, StageOutput(sch_, second, "register"));
+    TW_ASSIGN_OR_RETURN(result_, KeepSums(second));
     FuseConsumers(sch_, *result_);
   }
   for (const ChainedBlock& block : chain_) {
@@ -260,11 +229,6 @@ size_t ChainedSteps::ResultIterator(int along) const {
   size_t place = Node(*result_).iter_vars.size() - (all.size() - 1);
   for (int i = 0; i < SecondIterator(along); ++i) place += all[static_cast<size_t>(i)] == plan_.key ? 0 : 1;
   return place;
-}
-
-Outcome<ChainedSteps::Done> ChainedSteps::RunInParallel() {
-  TW_ASSIGN_OR_RETURN(const LoopRv fused, FuseFirst(sch_, outer_, LoopsToFuse(sch_, outer_)));
-  return sch_.Parallel(fused);
 }
 
 }  // namespace tilewright
