@@ -228,6 +228,34 @@ def main(A: T.Buffer((256, EL), "float32"), C: T.Buffer((256, EL), "float32")):
                           "524288"));
 }
 
+// Loops over the same threads that stand next to each other: each thread has what it touches in both.
+TEST(MemoryLimits, RegistersOfAThreadInSeveralLoops) {
+  const auto program = [](const std::string& elements) {
+    std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((256, EL), "float32"), C: T.Buffer((256, EL), "float32")):
+    R = T.alloc_buffer((256, EL), "float32", scope="register")
+    for bx in T.thread_binding(1, thread="blockIdx.x"):
+        for tx in T.thread_binding(256, thread="threadIdx.x"):
+            for i in range(EL):
+                with T.block("R"):
+                    v, vi = T.axis.remap("SS", [tx, i])
+                    R[v, vi] = A[v, vi]
+        for tx in T.thread_binding(256, thread="threadIdx.x"):
+            for i in range(EL):
+                with T.block("C"):
+                    v, vi = T.axis.remap("SS", [tx, i])
+                    C[v, vi] = R[v, vi]
+)";
+    for (size_t at; (at = text.find("EL)")) != std::string::npos;) text.replace(at, 2, elements);
+    return text;
+  };
+  EXPECT_THAT(RefutedOnGpu(program("255")), IsEmpty());
+  EXPECT_THAT(
+      RefutedOnGpu(program("256")),
+      ElementsAre("memory limits: the kernel needs 1024 bytes in the registers of a thread, cuda-sm80 has 1020"));
+}
+
 std::string Vectors(const std::string& row, const std::string& type = "float32", const std::string& lanes = "4") {
   std::string text = R"(
 @T.prim_func

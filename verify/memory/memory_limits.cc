@@ -8,7 +8,10 @@
 
 #include "ir/annotations.h"
 #include "ir/arith/region.h"
+#include "ir/arith/same_expr.h"
+#include "ir/substitute.h"
 #include "verify/memory/stored_elements.h"
+#include "verify/structure/own_memory.h"
 #include "verify/threads/kernels.h"
 #include "verify/threads/touches.h"
 
@@ -129,6 +132,26 @@ class KernelMemory {
     return common;
   }
 
+  // Loops in whose iterations the buffer is another one's, as one loop for each tag: what all of them touch in it is
+  // what one executor does.
+  static VarMap Executors(const std::vector<const Touch*>& touches, const std::vector<const ForNode*>& common,
+                          arith::Analyzer* analyzer) {
+    std::unordered_map<std::string, const ForNode*> of_tags;
+    VarMap executors;
+    for (const Touch* touch : touches) {
+      for (const ForNode* loop : touch->loops) {
+        if (!StartsThreads(*loop) || !HasOwnMemory(touch->region.buffer, *loop)) continue;
+        // Lanes are threads along x.
+        if (touch->region.buffer->scope.owner() != OwnerLevel::kThread && loop->thread_tag == "threadIdx.x") continue;
+        const auto [first, is_new] = of_tags.try_emplace(loop->thread_tag, loop);
+        const bool bound = std::ranges::find(common, first->second) != common.end();
+        if (is_new && !bound) analyzer->Bind(loop->var, {loop->min, loop->extent});
+        if (arith::SameExpr(first->second->extent, loop->extent)) executors[loop->var] = first->second->var;
+      }
+    }
+    return executors;
+  }
+
   int64_t Elements(const BufferNode& buffer) const {
     const std::vector<const Touch*>& touches = by_buffer_.at(&buffer);
     const std::vector<const ForNode*> common = CommonLoops(touches);
@@ -137,15 +160,19 @@ class KernelMemory {
     for (const ForNode* loop : common) {
       if (!(shared && StartsThreads(*loop))) analyzer.Bind(loop->var, {loop->min, loop->extent});
     }
+    const VarMap executors = Executors(touches, common, &analyzer);
     std::optional<arith::Region> hull;
     for (const Touch* touch : touches) {
       arith::Domain relaxed;
       for (size_t i = 0; i < touch->loops.size(); ++i) {
         const ForNode* loop = touch->loops[i];
         const bool fixed = i < common.size() && !(shared && StartsThreads(*loop));
-        if (!fixed) relaxed.push_back({loop->var, {loop->min, loop->extent}});
+        if (!fixed && !executors.contains(loop->var)) relaxed.push_back({loop->var, {loop->min, loop->extent}});
       }
-      auto region = arith::MayTouch(touch->region.region, relaxed, touch->predicate, &analyzer);
+      std::vector<Range> place;
+      for (const Range& range : touch->region.region) place.push_back(Substitute(range, executors));
+      const Expr predicate = touch->predicate ? Substitute(touch->predicate, executors) : touch->predicate;
+      auto region = arith::MayTouch(place, relaxed, predicate, &analyzer);
       if (!region) region = BufferRegion::Full(touch->region.buffer).region;
       hull = hull ? arith::UnionRegions(*hull, *region, &analyzer) : region;
     }

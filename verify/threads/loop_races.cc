@@ -214,7 +214,58 @@ class LoopChecker {
     if (!box_a || !box_b) return false;
     if (ComesAfter(*box_a, *box_b) && (i == j || ComesAfter(*box_b, *box_a))) return true;
     if (!StartsThreads(*loop_) && TilesAreApart(*box_a, *box_b, a.loops)) return true;
-    return AgreeInOwnDimensions(a, b) || NeverMeetAtOnce(a, b);
+    return AgreeInOwnDimensions(a, b) || NeverMeetAtOnce(a, b) || AgreeInOtherLoops(a, b);
+  }
+
+  // Whether both touch the same but for the names of serial loops, which may be one further, and the element tells the
+  // iterations apart: A[i, t, j] and A[i + 1, t, k].
+  bool AgreeInOtherLoops(const Touch& a, const Touch& b) {
+    const std::vector<const ForNode*> of_a = LoopsUsed(a), of_b = LoopsUsed(b);
+    if (of_a.size() != of_b.size()) return false;
+    VarMap names, before_a, before_b;
+    for (size_t l = 0; l < of_a.size(); ++l) {
+      const ForNode &in_a = *of_a[l], &in_b = *of_b[l];
+      if (&in_a == &in_b) continue;
+      const auto in_turn = [](const ForNode& l) { return l.kind == ForKind::kSerial || l.kind == ForKind::kUnrolled; };
+      if (!in_turn(in_a) || !in_turn(in_b)) return false;
+      if (!arith::SameExpr(in_a.min, in_b.min) || !arith::SameExpr(in_a.extent, in_b.extent)) return false;
+      names[in_b.var] = in_a.var;
+    }
+    std::vector<const StmtNode*> further = a.advanced;
+    further.insert(further.end(), b.advanced.begin(), b.advanced.end());
+    if (!TakeBack(a, &before_a) || !TakeBack(b, &before_b)) return false;
+    Touch both = a;
+    arith::Analyzer analyzer;
+    given_.AssumeSizes(&analyzer);
+    for (size_t d = 0; d < a.region.region.size(); ++d) {
+      const Range in_a = Substitute(a.region.region[d], before_a);
+      const Range in_b = Substitute(Substitute(b.region.region[d], before_b), names);
+      if (!analyzer.CanProveEqual(in_a.min, in_b.min) || !arith::SameExpr(in_a.extent, in_b.extent)) return false;
+      both.region.region[d] = {analyzer.Simplify(in_a.min), in_a.extent};
+    }
+    return IsInjective(both, a.loops.front(), Expr(), further);
+  }
+  static std::vector<const ForNode*> LoopsUsed(const Touch& touch) {
+    std::vector<const ForNode*> used = touch.loops;
+    std::erase_if(used, [&](const ForNode* loop) {
+      return IsInt(loop->extent, 1) || std::ranges::none_of(touch.region.region, [&](const Range& range) {
+               return UsesVar(range.min, loop->var);
+             });
+    });
+    return used;
+  }
+  // What makes the touch one of this iteration of loops again, without those of one iteration. Whether they are all for
+  // loops.
+  static bool TakeBack(const Touch& touch, VarMap* before) {
+    for (const ForNode* loop : touch.loops) {
+      if (IsInt(loop->extent, 1)) (*before)[loop->var] = loop->min;
+    }
+    for (const StmtNode* advanced : touch.advanced) {
+      const auto* loop = dyn_cast<ForNode>(advanced);
+      if (loop == nullptr) return false;
+      (*before)[loop->var] = loop->var - 1;
+    }
+    return true;
   }
 
   // Whether what runs at once touches other elements by the one than by the other: the rows of A[(t + 1) % 2, i] and
@@ -357,8 +408,9 @@ class LoopChecker {
   }
 
   // The element determines the iterations of the loops from `outermost` inwards, as far as it depends on them, and of
-  // `loop_`, where `condition` holds.
-  bool IsInjective(const Touch& touch, const ForNode* outermost, const Expr& condition) {
+  // `loop_`, where `condition` holds. `further`: loops that have one more iteration.
+  bool IsInjective(const Touch& touch, const ForNode* outermost, const Expr& condition,
+                   const std::vector<const StmtNode*>& further = {}) {
     arith::Analyzer analyzer;
     given_.AssumeSizes(&analyzer);
     arith::Domain domain;
@@ -369,15 +421,17 @@ class LoopChecker {
         analyzer.Bind(loop->var, {loop->min, loop->extent});
         continue;
       }
-      if (IsInt(loop->extent, 1)) {
+      const bool more = std::ranges::find(further, loop) != further.end();
+      if (IsInt(loop->extent, 1) && !more) {
         analyzer.Bind(loop->var, loop->min);
         continue;
       }
+      const Range range{loop->min, more ? loop->extent + 1 : loop->extent};
       const bool used = std::any_of(touch.region.region.begin(), touch.region.region.end(),
                                     [&](const Range& range) { return UsesVar(range.min, loop->var); });
       if (!used && loop != loop_) continue;
-      analyzer.Bind(loop->var, {loop->min, loop->extent});
-      domain.push_back({loop->var, {loop->min, loop->extent}});
+      analyzer.Bind(loop->var, range);
+      domain.push_back({loop->var, range});
     }
     std::vector<Expr> elements;
     for (const Range& range : touch.region.region) {

@@ -147,5 +147,32 @@ def main(X: T.Buffer((n, 64), "float32"), p: T.int32, q: T.int32, n: T.int32):
               ElementsAre(HasSubstr("threadIdx.x loop t may touch the same element")));
 }
 
+// Threads read of a row, in loops of other names, what they wrote themselves.
+TEST(LoopRaces, OwnElementsInOtherLoops) {
+  const std::string rows = R"(
+@T.prim_func
+def main(A: T.Buffer((n * 32,), "float32"), B: T.Buffer((n * 32,), "float32"), n: T.int32):
+    X = T.alloc_buffer((n * 32,), scope="local")
+    for b in T.thread_binding(1, thread="blockIdx.x"):
+        for i in range(n):
+            for t in T.thread_binding(8, thread="threadIdx.x"):
+                for u in T.unroll(4):
+                    with T.block("X"):
+                        vi, vu = T.axis.remap("SS", [i, u])
+                        vt = T.axis.spatial(8, t)
+                        X[vi * 32 + vt * 4 + vu] = A[vi * 32 + vt * 4 + vu]
+            for t in T.thread_binding(8, thread="threadIdx.x"):
+                for w in T.unroll(4):
+                    with T.block("B"):
+                        vi, vw = T.axis.remap("SS", [i, w])
+                        vt = T.axis.spatial(8, t)
+                        B[vi * 32 + vt * 4 + vw] = X[PLACE]
+)";
+  EXPECT_THAT(Races(Replaced(rows, "PLACE", "vi * 32 + vt * 4 + vw")), IsEmpty());
+  for (const char* place : {"vi * 32 + vt * 4 + vw + 1", "vi * 32 + vw * 8 + vt", "vi * 32 + (7 - vt) * 4 + vw"}) {
+    EXPECT_THAT(Races(Replaced(rows, "PLACE", place)), Contains(HasSubstr("has a copy of X"))) << place;
+  }
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -11,6 +11,7 @@
 #include "ir/changes/may_change.h"
 #include "ir/regions.h"
 #include "ir/substitute.h"
+#include "verify/structure/own_memory.h"
 
 namespace tilewright {
 namespace {
@@ -164,7 +165,7 @@ class Compacter : public ScopedMutator {
   Stmt MutateAllocate(const AllocateNode* op, const Stmt& self) override {
     const Buffer& buffer = op->buffer;
     if (buffer->layout || !buffer->strides.empty()) return ScopedMutator::MutateAllocate(op, self);
-    Touched touched = TouchedCollector(buffer, &analyzer_, ThreadsSharing(buffer->scope)).Collect(op->body);
+    Touched touched = TouchedCollector(buffer, &analyzer_, ThreadsSharing(buffer)).Collect(op->body);
     if (!touched.any || touched.address_taken) return ScopedMutator::MutateAllocate(op, self);
     BufferNode::Fields fields = buffer->fields();
     Compacted compacted;
@@ -250,10 +251,16 @@ class Compacter : public ScopedMutator {
     return shifted;
   }
 
-  // The threads around an allocation that share what is allocated.
-  std::vector<const ForNode*> ThreadsSharing(const Scope& scope) const {
-    const bool shared = scope.kind() == MemoryKind::kShared || scope.kind() == MemoryKind::kWarp;
-    return shared ? threads_ : std::vector<const ForNode*>();
+  // The threads around an allocation that share what is allocated. Lanes have parts of a fragment.
+  std::vector<const ForNode*> ThreadsSharing(const Buffer& buffer) const {
+    const MemoryKind kind = buffer->scope.kind();
+    if (kind == MemoryKind::kShared || kind == MemoryKind::kWarp) return threads_;
+    std::vector<const ForNode*> lanes;
+    if (kind != MemoryKind::kFragment) return lanes;
+    for (const ForNode* loop : threads_) {
+      if (!HasOwnMemory(buffer, *loop)) lanes.push_back(loop);
+    }
+    return lanes;
   }
 
   std::unordered_map<Buffer, Compacted, IdentityHash, IdentityEqual> compacted_;

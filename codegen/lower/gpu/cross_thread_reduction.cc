@@ -164,12 +164,29 @@ class Finder : public StmtVisitor {
         return std::any_of(spatial.begin(), spatial.end(), [&](const Expr& e) { return UsesVar(e, Var(var)); }) &&
                std::none_of(reduced.begin(), reduced.end(), [&](const Expr& e) { return UsesVar(e, Var(var)); });
       });
-      if (of_element) {
+      if (of_element && !HasFirstTerm(conjunct, spatial, reduced)) {
         Refuse(*reduction->realize->block, "a condition of its instances mixes what is reduced and the element");
         return false;
       }
     }
     return true;
+  }
+
+  // Whether the condition holds for the first term of each element: then each has a value, whatever is left out of the
+  // other terms.
+  bool HasFirstTerm(const Expr& condition, const std::vector<Expr>& spatial, const std::vector<Expr>& reduced) const {
+    const auto uses = [](const std::vector<Expr>& exprs, const VarNode* var) {
+      return std::ranges::any_of(exprs, [&](const Expr& e) { return UsesVar(e, Var(var)); });
+    };
+    arith::Analyzer analyzer;
+    VarMap first;
+    for (const ForNode* loop : path_) {
+      analyzer.Bind(loop->var, {loop->min, loop->extent});
+      if (!UsesVar(condition, loop->var) || !uses(reduced, loop->var.get())) continue;
+      if (uses(spatial, loop->var.get())) return false;
+      first[loop->var] = loop->min;
+    }
+    return analyzer.CanProve(Substitute(condition, first));
   }
 
   // Nothing else inside of the whole reduction may see its outputs, which are complete only after it.

@@ -372,6 +372,8 @@ bool ConflictFinder::AreApart(const ThreadAccess& before, const ThreadAccess& no
     others[loop->var] = other;
     analyzer.Bind(other, Substitute(Range{loop->min, loop->extent}, others));
   }
+  for (const Expr& condition : before.conditions) analyzer.Assume(Substitute(condition, others));
+  for (const Expr& condition : now.conditions) analyzer.Assume(condition);
   const auto bytes = [](const Expr& e, int64_t size) {
     const Expr wide = CastTo(DataType::Int(64), e);
     return wide * Const(DataType::Int(64), size);

@@ -62,6 +62,29 @@ std::optional<int64_t> SharingBlocks(const ForNode& loop) {
 }
 
 // One kernel.
+// The numbers of a pipeline's statements, of which the i-th has become counts[i]. An order's numbers are places: what
+// one statement has become follows each other.
+Annotation ForEachOf(const Annotation& annotation, const std::vector<size_t>& counts, std::string_view key) {
+  const auto* numbers = std::get_if<Annotation::List>(&annotation.value);
+  if (numbers == nullptr || numbers->size() != counts.size()) return annotation;
+  const auto number = [&](size_t i) {
+    const auto* value = std::get_if<Expr>(&(*numbers)[i].value);
+    return value == nullptr ? 0 : AsInt(*value).value_or(0);
+  };
+  const bool order = key == kPipelineOrder;
+  Annotation::List list;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    int64_t first = number(i);
+    for (size_t other = 0; order && other < counts.size(); ++other) {
+      if (number(other) < number(i)) first += static_cast<int64_t>(counts[other]) - 1;
+    }
+    for (size_t part = 0; part < counts[i]; ++part) {
+      list.push_back(MakeAnnotation(Expr(first + (order ? static_cast<int64_t>(part) : 0))));
+    }
+  }
+  return {std::move(list)};
+}
+
 class Unifier : public StmtMutator {
  public:
   using StmtMutator::Mutate;
@@ -94,7 +117,7 @@ class Unifier : public StmtMutator {
     if (op->kind != ForKind::kThreadBound) {
       if (!HasBoundLoop(self) && !HasBlocks(self)) return Guarded(self);
       const Apart apart(*this, DiffersByThread(op->min) || DiffersByThread(op->extent));
-      return StmtMutator::MutateFor(op, self);
+      return op->annotations.contains(kPipelineStage) ? Pipeline(op, self) : StmtMutator::MutateFor(op, self);
     }
     const ThreadLoop& loop = LoopOf(op->thread_tag);
     values_[op->var] = CastTo(op->var.dtype(), loop.var);
@@ -113,6 +136,25 @@ class Unifier : public StmtMutator {
       around_.erase(op->thread_tag);
     }
     return body;
+  }
+  // A statement of a pipeline may become several, without the loops over threads around them: all of its stage.
+  Stmt Pipeline(const ForNode* op, const Stmt& self) {
+    const auto* sequence = dyn_cast<SeqNode>(op->body);
+    if (sequence == nullptr) return StmtMutator::MutateFor(op, self);
+    std::vector<Stmt> statements;
+    std::vector<size_t> counts;
+    for (const Stmt& s : sequence->stmts) {
+      statements.push_back(Mutate(s));
+      const auto* parts = dyn_cast<SeqNode>(statements.back());
+      counts.push_back(parts == nullptr ? 1 : parts->stmts.size());
+    }
+    ForNode::Fields fields = op->fields();
+    fields.body = Sequence(std::move(statements));
+    for (const char* key : {kPipelineStage, kPipelineOrder}) {
+      const auto numbers = fields.annotations.find(key);
+      if (numbers != fields.annotations.end()) numbers->second = ForEachOf(numbers->second, counts, key);
+    }
+    return For(std::move(fields));
   }
   Stmt MutateWhile(const WhileNode* op, const Stmt& self) override {
     const Apart apart(*this, DiffersByThread(op->condition));
