@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -220,11 +221,30 @@ class FunctionRules {
     if (turn != Turn::kChains) return turn == Turn::kOthers || block.init;
     Schedule asked = sch_;
     return std::ranges::any_of(list_.sketches, [&](const Sketch& sketch) {
-      return sketch.takes_chains && sketch.meet(asked, rv, context).has_value();
+      return sketch.takes_chains && sketch.meet(asked, rv, context).has_value() && (!sketch.judged || JudgedPays());
     });
   }
 
-  // The structures for a block, the best fit first.
+  // Whether the function's projected time is shorter where sketches that are judged are preferred.
+  bool JudgedPays() const {
+    if (!judged_pays_) judged_pays_ = SecondsWithJudged(true) < SecondsWithJudged(false);
+    return *judged_pays_;
+  }
+  double SecondsWithJudged(bool preferred) const {
+    AutoScheduled result = result_;
+    Choices choices = Choices::Preferred();
+    FunctionRules rules(result, function_, target_, intrins_, choices);
+    rules.opened_ = opened_;
+    rules.blocks_ = blocks_;
+    rules.program_ = program_;
+    rules.given_ = given_;
+    rules.judged_pays_ = preferred;
+    rules.ScheduleBlocks();
+    return Project(rules.Current(), target_).seconds;
+  }
+
+  // The structures for a block, the best fit first; one that is judged before all others, or behind those that are made
+  // for such blocks.
   std::vector<Candidate> CandidatesFor(BlockRv block, const SketchContext& context) const {
     Schedule asked = sch_;
     std::vector<Candidate> candidates;
@@ -232,8 +252,13 @@ class FunctionRules {
       std::optional<Structure> structure = sketch.meet(asked, block, context);
       if (structure) candidates.push_back({&sketch, *std::move(structure)});
     }
+    const bool any_judged = std::ranges::any_of(candidates, [](const Candidate& c) { return c.sketch->judged; });
+    const bool first = any_judged && JudgedPays();
+    const auto turn = [&](const Candidate& c) {
+      return c.structure.fit == Fit::kOtherwise ? 2 : c.sketch->judged == first ? 0 : 1;
+    };
     std::ranges::sort(candidates, {},
-                      [](const Candidate& candidate) { return std::pair(candidate.structure.fit, candidate.sketch); });
+                      [&](const Candidate& c) { return std::tuple(turn(c), c.structure.fit, c.sketch); });
     return candidates;
   }
 
@@ -343,6 +368,7 @@ class FunctionRules {
   std::vector<BlockRv> blocks_;              // directly in the opened block, before any rule but inlining
   Function program_;                         // before the rules, where what they make is verified
   std::optional<std::vector<Fault>> given_;  // of that, when somebody asked
+  mutable std::optional<bool> judged_pays_;  // when somebody asked
 };
 
 }  // namespace

@@ -57,6 +57,8 @@ struct Sketch {
   bool reports = false;
   // Structures take several reductions: such blocks are scheduled before others.
   bool takes_chains = false;
+  // Preferred where the projected time of the function is shorter with the structure than without.
+  bool judged = false;
 };
 
 // The sketches of a kind of machine.

@@ -16,24 +16,6 @@ namespace {
 
 using Done = std::monostate;
 
-// Intrinsics that multiply tiles of the instruction's types and move them, by name.
-struct MmaNames {
-  std::string load_rows, load_columns, fill, product;
-};
-MmaNames NamesOf(const MachineInstruction& row, bool by_depth) {
-  const std::string types(row.types), sum = row.c.type.is_float() ? absl::StrCat("f", row.c.type.bits()) : "s32";
-  const auto type = [](DataType operand) -> std::string {
-    for (const MachineInstruction& load : Instructions()) {
-      if (load.family == "ldmatrix" && load.a.type == operand) return std::string(load.types);
-    }
-    return "";
-  };
-  const std::string shape = absl::StrCat(kFragmentSide, "x", kFragmentSide, "x", int64_t{row.k}, "_");
-  return {absl::StrCat("wmma_load_", shape, type(row.a.type), "_a_shared_dyn_swizzled"),
-          absl::StrCat("wmma_load_", shape, type(row.b.type), "_b", by_depth ? "_trans" : "", "_shared_dyn_swizzled"),
-          absl::StrCat("wmma_fill_16x16x16_", sum), absl::StrCat("wmma_sync_", shape, types, by_depth ? "_trans" : "")};
-}
-
 // Whether the column operand's tiles are [n, k].
 bool ByDepth(const WarpgroupProduct& product) { return product.way.by_depth; }
 
@@ -55,24 +37,6 @@ bool StoresPairs(const WarpgroupProduct& product, const ProductBlocks& blocks, i
   return parts > 1 || (product.plan.sizes.n % 2 == 0 && blocks.output_vector % 2 == 0);
 }
 
-// A copy by an intrinsic that loads fragments of 16 rows or columns and `depth` elements of K.
-Outcome<Done> TensorizeLoad(Schedule& sch, const AutoCopy& copy, const std::string& intrin, int64_t rows,
-                            int64_t columns) {
-  TW_RETURN_IF_ERROR(Expand(sch, copy));
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch.GetLoops(copy.block));
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> r, sch.Split(loops[loops.size() - 2], {Value(), rows}));
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> c, sch.Split(loops.back(), {Value(), columns}));
-  TW_RETURN_IF_ERROR(sch.Reorder({r[0], c[0], r[1], c[1]}));
-  return sch.Tensorize(r[1], intrin);
-}
-
-// The widest swizzle that rows of so many bytes consist of.
-int64_t SpanOf(int64_t bytes, const GpuTarget& gpu) {
-  int64_t span = gpu.max_swizzle_bytes;
-  while (bytes % span != 0) span /= 2;
-  return span;
-}
-
 // The copies from global to shared memory.
 Outcome<Done> CopyTiles(Schedule& sch, const WarpgroupProduct& product, const MmaTiling& tiling, BlockRv block,
                         LoopRv loop, ProductBlocks& blocks) {
@@ -82,11 +46,41 @@ Outcome<Done> CopyTiles(Schedule& sch, const WarpgroupProduct& product, const Mm
                    {{"threadIdx.z", tiling.warps_m}, {"threadIdx.y", tiling.warps_n}, {"threadIdx.x", gpu.warp_size}}));
   const int64_t bytes = product.tile.Bytes(), row = tiling.tile.k * bytes,
                 column = ByDepth(product) ? row : tiling.tile.n * bytes;
-  TW_RETURN_IF_ERROR(sch.SetLayout(blocks.form.rows, 0, SwizzleNamed(SpanOf(row, gpu))));
-  return sch.SetLayout(blocks.form.columns, 0, SwizzleNamed(SpanOf(column, gpu)));
+  TW_RETURN_IF_ERROR(sch.SetLayout(blocks.form.rows, 0, SwizzleNamed(SwizzleOfRows(row, gpu))));
+  return sch.SetLayout(blocks.form.columns, 0, SwizzleNamed(SwizzleOfRows(column, gpu)));
 }
 
 }  // namespace
+
+MmaNames MmaNamesOf(const MachineInstruction& row, bool by_depth) {
+  const std::string types(row.types), sum = row.c.type.is_float() ? absl::StrCat("f", row.c.type.bits()) : "s32";
+  const auto type = [](DataType operand) -> std::string {
+    for (const MachineInstruction& load : Instructions()) {
+      if (load.family == "ldmatrix" && load.a.type == operand) return std::string(load.types);
+    }
+    return "";
+  };
+  const std::string shape = absl::StrCat(kFragmentSide, "x", kFragmentSide, "x", int64_t{row.k}, "_");
+  return {absl::StrCat("wmma_load_", shape, type(row.a.type), "_a_shared_dyn_swizzled"),
+          absl::StrCat("wmma_load_", shape, type(row.b.type), "_b", by_depth ? "_trans" : "", "_shared_dyn_swizzled"),
+          absl::StrCat("wmma_fill_16x16x16_", sum), absl::StrCat("wmma_sync_", shape, types, by_depth ? "_trans" : "")};
+}
+
+Outcome<Done> LoadFragments(Schedule& sch, const AutoCopy& copy, const std::string& intrin, int64_t rows,
+                            int64_t columns) {
+  TW_RETURN_IF_ERROR(Expand(sch, copy));
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch.GetLoops(copy.block));
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> r, sch.Split(loops[loops.size() - 2], {Value(), rows}));
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> c, sch.Split(loops.back(), {Value(), columns}));
+  TW_RETURN_IF_ERROR(sch.Reorder({r[0], c[0], r[1], c[1]}));
+  return sch.Tensorize(r[1], intrin);
+}
+
+int64_t SwizzleOfRows(int64_t bytes, const GpuTarget& gpu) {
+  int64_t span = gpu.max_swizzle_bytes;
+  while (bytes % span != 0) span /= 2;
+  return span;
+}
 
 std::optional<WarpgroupTile> FindMmaTile(const BlockNode& block, const Contraction& contraction, const Target& target,
                                          IntrinRegistry* intrins) {
@@ -94,7 +88,7 @@ std::optional<WarpgroupTile> FindMmaTile(const BlockNode& block, const Contracti
                                                   contraction.column_operand->dtype, contraction.product_type);
   if (row == nullptr || intrins == nullptr) return std::nullopt;
   const bool by_depth = row->a.type.bits() == 8 || ColumnsRunAlongDepth(block, contraction);
-  const MmaNames names = NamesOf(*row, by_depth);
+  const MmaNames names = MmaNamesOf(*row, by_depth);
   for (const std::string& name : {names.load_rows, names.load_columns, names.fill, names.product}) {
     const TensorIntrin* intrin = intrins->Find(name);
     if (intrin == nullptr) return std::nullopt;
@@ -109,7 +103,7 @@ Outcome<Done> ScheduleMmaTiles(Schedule& sch, BlockRv block, const ProductPlan& 
   TW_ASSIGN_OR_RETURN(const WarpgroupProduct product, PrepareOperands(sch, block, plan, tile, target, choices));
   TW_ASSIGN_OR_RETURN(const MmaTiling tiling, ChooseMmaTiling(sch, product, target, choices));
   const int64_t depth = tile.instruction->k;
-  const MmaNames names = NamesOf(*tile.instruction, ByDepth(product));
+  const MmaNames names = MmaNamesOf(*tile.instruction, ByDepth(product));
   TW_ASSIGN_OR_RETURN(ProductBlocks blocks, MakeWarpgroupBlocks(sch, block, product, tiling.tile, ByDepth(product)));
   TW_ASSIGN_OR_RETURN(const DividedProduct divided, DivideDepth(sch, blocks, tiling.parts));
   const BlockRv multiplied = divided.product;
@@ -129,8 +123,8 @@ Outcome<Done> ScheduleMmaTiles(Schedule& sch, BlockRv block, const ProductPlan& 
   TW_ASSIGN_OR_RETURN(const AutoCopy columns,
                       ReadOperandAt(sch, multiplied, written(blocks.form.columns), k[1], "wmma.matrix_b"));
   TW_ASSIGN_OR_RETURN(const BlockRv init, sch.DecomposeReduction(multiplied, k[0]));
-  TW_RETURN_IF_ERROR(TensorizeLoad(sch, rows, names.load_rows, kFragmentSide, depth));
-  TW_RETURN_IF_ERROR(TensorizeLoad(sch, columns, names.load_columns, ByDepth(product) ? kFragmentSide : depth,
+  TW_RETURN_IF_ERROR(LoadFragments(sch, rows, names.load_rows, kFragmentSide, depth));
+  TW_RETURN_IF_ERROR(LoadFragments(sch, columns, names.load_columns, ByDepth(product) ? kFragmentSide : depth,
                                    ByDepth(product) ? depth : kFragmentSide));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> filled, sch.GetLoops(init));
   TW_RETURN_IF_ERROR(sch.Tensorize(filled[filled.size() - 2], names.fill));

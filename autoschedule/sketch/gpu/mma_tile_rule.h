@@ -16,14 +16,31 @@
 // divides the depth of products of few tiles, and result_way.h stores results. Choices are theirs.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <variant>
 
+#include "autoschedule/movement/auto_copy.h"
 #include "autoschedule/sketch/gpu/operand_way.h"
 #include "autoschedule/sketch/gpu/product_tiles.h"
 #include "intrin/registry.h"
 
 namespace tilewright {
+
+// Intrinsics that multiply tiles of the instruction's types and move them from swizzled shared memory, by name.
+struct MmaNames {
+  std::string load_rows, load_columns, fill, product;
+};
+// `by_depth`: the column operand's tiles are [n, k].
+MmaNames MmaNamesOf(const MachineInstruction& row, bool by_depth);
+
+// Expands a copy by an intrinsic that loads fragments of so many rows and columns.
+Outcome<std::monostate> LoadFragments(Schedule& sch, const AutoCopy& copy, const std::string& intrin, int64_t rows,
+                                      int64_t columns);
+
+// The widest swizzle, in bytes, that rows of so many bytes consist of.
+int64_t SwizzleOfRows(int64_t bytes, const GpuTarget& gpu);
 
 // Nothing when the target has no instructions for these types, or the registry does not have their intrinsics.
 std::optional<WarpgroupTile> FindMmaTile(const BlockNode& block, const Contraction& contraction, const Target& target,

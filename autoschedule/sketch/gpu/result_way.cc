@@ -21,38 +21,12 @@ namespace {
 using Done = std::monostate;
 constexpr const char* kShared = "shared.dyn";
 
-// A loop over an index of sums, in parts: those that say which lane holds a sum, and those that say in which register.
-struct Parts {
-  LoopRv rest;
-  std::vector<LoopRv> owners, registers;
-};
-
-// Splits the loop by the digits that the index has in the layout. `factors`: those before, of which the first one is
-// the rest and all others are owners.
-Outcome<Parts> SplitByDigits(Schedule& sch, LoopRv loop, const TileLayout& layout, size_t index,
-                             std::vector<Value> factors) {
-  std::vector<LayoutDigit> digits;
-  std::ranges::copy_if(layout.digits(), std::back_inserter(digits),
-                       [&](const LayoutDigit& digit) { return digit.sources[0].index == index; });
-  std::ranges::sort(digits, std::greater(), [](const LayoutDigit& digit) { return digit.sources[0].divisor; });
-  const size_t before = factors.size();
-  for (const LayoutDigit& digit : digits) factors.emplace_back(digit.extent);
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch.Split(loop, factors));
-  Parts parts = {loops[0], {}, {}};
-  for (size_t i = 1; i < loops.size(); ++i) {
-    const bool of_lane = i < before || digits[i - before].place == 0;
-    (of_lane ? parts.owners : parts.registers).push_back(loops[i]);
-  }
-  return parts;
-}
-
 // The loops of sums that a warpgroup or warp holds, by lanes and registers (codegen/lower/gpu/fragment_lanes.h): those
 // of a warpgroup are tiles of its warps, one below the other.
 Outcome<Done> BindLanes(Schedule& sch, BlockRv sums, LoopRv holders, bool pairs, const SumHolder& holder) {
-  const TileLayout tile = LayoutOfSums("mma", 8);
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch, sums, holders));
-  TW_ASSIGN_OR_RETURN(const Parts rows, SplitByDigits(sch, loops[loops.size() - 2], tile, 0, {Value(), holder.warps}));
-  TW_ASSIGN_OR_RETURN(const Parts columns, SplitByDigits(sch, loops.back(), tile, 1, {Value()}));
+  TW_ASSIGN_OR_RETURN(const LaneLoops rows, SplitByLanes(sch, loops[loops.size() - 2], 0, {Value(), holder.warps}));
+  TW_ASSIGN_OR_RETURN(const LaneLoops columns, SplitByLanes(sch, loops.back(), 1, {Value()}));
   std::vector<LoopRv> order = rows.owners;
   order.insert(order.end(), columns.owners.begin(), columns.owners.end());
   const size_t owners = order.size();
@@ -110,6 +84,23 @@ int64_t SpanOf(DataType type, const ResultTile& tile, const GpuTarget& gpu) {
 }
 
 }  // namespace
+
+Outcome<LaneLoops> SplitByLanes(Schedule& sch, LoopRv loop, size_t index, std::vector<Value> factors) {
+  const TileLayout layout = LayoutOfSums("mma", 8);
+  std::vector<LayoutDigit> digits;
+  std::ranges::copy_if(layout.digits(), std::back_inserter(digits),
+                       [&](const LayoutDigit& digit) { return digit.sources[0].index == index; });
+  std::ranges::sort(digits, std::greater(), [](const LayoutDigit& digit) { return digit.sources[0].divisor; });
+  const size_t before = factors.size();
+  for (const LayoutDigit& digit : digits) factors.emplace_back(digit.extent);
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch.Split(loop, factors));
+  LaneLoops parts = {loops[0], {}, {}};
+  for (size_t i = 1; i < loops.size(); ++i) {
+    const bool of_lane = i < before || digits[i - before].place == 0;
+    (of_lane ? parts.owners : parts.registers).push_back(loops[i]);
+  }
+  return parts;
+}
 
 ProductResult ResultOf(const Schedule& sch, BlockRv stored, const GpuTarget& gpu) {
   const Block block = RealizeOf(sch, stored).block;

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "autoschedule/program/choices.h"
 #include "autoschedule/sketch/gpu/product_tiles.h"
@@ -54,6 +55,15 @@ struct SumHolder {
   int64_t warps = 4;
 };
 inline constexpr SumHolder kWarpgroup = {}, kWarp = {"wmma.accumulator", 1};
+
+// A loop over an index of sums, in parts: those that say which lane holds a sum, and those that say in which register.
+struct LaneLoops {
+  LoopRv rest;
+  std::vector<LoopRv> owners, registers;
+};
+// Splits a loop over rows (index 0) or columns (1) by the digits that lanes hold sums by. `factors`: those before, of
+// which the first one is the rest and all others are owners.
+Outcome<LaneLoops> SplitByLanes(Schedule& sch, LoopRv loop, size_t index, std::vector<Value> factors);
 
 // Sums in registers of the loop over warpgroups or warps go to where `stored`, which copies them with what consumers
 // make of them, or the product itself writes. `pairs`: lanes store two columns at once.

@@ -5,7 +5,10 @@
 #include "autoschedule/movement/gpu/bind_threads.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/row_chain.h"
+#include "autoschedule/sketch/chained/chained_plan.h"
 #include "autoschedule/sketch/gpu/bind_nest.h"
+#include "autoschedule/sketch/gpu/chained/chained_fragments_rule.h"
+#include "autoschedule/sketch/gpu/chained/chained_tiles_rule.h"
 #include "autoschedule/sketch/gpu/column_threads_rule.h"
 #include "autoschedule/sketch/gpu/divide_reduction.h"
 #include "autoschedule/sketch/gpu/mma_tile_rule.h"
@@ -101,6 +104,38 @@ bool IsShareable(const BlockRealizeNode& realize) {
   });
 }
 
+// A product whose rows are reduced, with all that follows. Numbers of rows and keys are known.
+std::optional<PreparedChain> ChainOf(Schedule& sch, BlockRv block, const SketchContext& context) {
+  const BlockNode& node = *context.child.realize->block;
+  const bool constant = std::ranges::all_of(node.iter_vars, [](const IterVar& i) { return ExtentOf(i).has_value(); });
+  if (!node.init || !constant || !HasGlobalMemoryAlone(node)) return std::nullopt;
+  return PrepareChain(sch, block, context, {.narrow = true});
+}
+
+Met MeetChainedFragments(Schedule& sch, BlockRv block, const SketchContext& context) {
+  const std::optional<PreparedChain> chain = ChainOf(sch, block, context);
+  if (!chain) return std::nullopt;
+  Schedule prepared = sch;
+  chain->prepare(prepared);
+  const MachineInstruction* instruction = FindChainedMma(prepared, chain->plan, context.target, context.intrins);
+  if (instruction == nullptr) return std::nullopt;
+  const Target* target = &context.target;
+  return Structure{Fit::kBest, [chain = *chain, instruction, target](Schedule& s, Choices& choices) {
+                     chain.prepare(s);
+                     return ScheduleChainedFragments(s, chain.plan, *instruction, *target, choices);
+                   }};
+}
+
+Met MeetChainedTiles(Schedule& sch, BlockRv block, const SketchContext& context) {
+  const std::optional<PreparedChain> chain = ChainOf(sch, block, context);
+  if (!chain) return std::nullopt;
+  const Target* target = &context.target;
+  return Structure{Fit::kBest, [chain = *chain, target](Schedule& s, Choices& choices) {
+                     chain.prepare(s);
+                     return ScheduleChainedTiles(s, chain.plan, *target, choices);
+                   }};
+}
+
 // Products in tiles read less, where a tile is not mostly padding.
 Met MeetRowThreads(Schedule& sch, BlockRv block, const SketchContext& context) {
   std::vector<BlockRv> chain = RowChain(sch, context.scope, context.child.id(), context.blocks);
@@ -169,6 +204,8 @@ constexpr Sketch kSketches[] = {
     {"warp_tiles", MeetWarpTiles, true},
     {"thread_tiles", MeetThreadTiles},
     {"given_loops", MeetGivenLoops, true},
+    {"chained_fragments", MeetChainedFragments, /*reports=*/false, /*takes_chains=*/true, /*judged=*/true},
+    {"chained_tiles", MeetChainedTiles, /*reports=*/false, /*takes_chains=*/true, /*judged=*/true},
 };
 
 }  // namespace

@@ -1,0 +1,82 @@
+// What schedules of chains have in common on a GPU: operands in shared memory, and where a block's own loops run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "autoschedule/movement/auto_copy.h"
+#include "autoschedule/movement/gpu/copy_together.h"
+#include "autoschedule/sketch/chained/chained_steps.h"
+
+namespace tilewright {
+
+inline constexpr const char* kChainedShared = "shared.dyn";
+
+class GpuChainedSteps : protected ChainedSteps {
+ protected:
+  static constexpr const char* kName = "chained_tiles";
+
+  GpuChainedSteps(Schedule& sch, const ChainedPlan& plan, const Target& target, Choices& choices)
+      : ChainedSteps(sch, plan, target, choices), gpu_(target.gpu_part()) {}
+
+  // ---- Sizes
+
+  // Looks at the products as the program has them.
+  Outcome<Done> FindOperands();
+  // Whether operands of blocks of so many rows and keys fit into shared memory. `weights`: bytes there of a score.
+  bool FitsShared(int64_t rows, int64_t keys, int64_t weights) const;
+
+  // ---- The chain
+
+  bool IsAllocated(const Buffer& buffer) const;
+  // Sums of the second product that are a result are kept by threads, and copied at last.
+  Outcome<Done> KeepResult();
+  // All blocks of the kernel but the products.
+  Outcome<std::vector<BlockRv>> Blocks();
+  bool IsProduct(BlockRv block) const;
+
+  // A block's own loops: that over the rows of a tile, and the others.
+  struct TileLoops {
+    LoopRv rows;
+    std::vector<LoopRv> others;
+  };
+  Outcome<TileLoops> LoopsOfTile(BlockRv block);
+  // The loops of a sum at `place` by what they do.
+  struct SumLoops {
+    std::vector<LoopRv> reduced, spatial;
+  };
+  Outcome<SumLoops> ComputeSumAt(BlockRv sum, LoopRv place);
+  Outcome<SumLoops> LoopsOfSum(BlockRv sum, const std::vector<LoopRv>& loops) const;
+
+  // ---- Operands
+
+  // Makes rows begin in other banks than those before.
+  Outcome<Done> Pad(BlockRv writer, DataType type);
+  // Copies to shared memory what blocks below the loop read of the operand, as the reader does. The copy's last two
+  // dimensions are those that the reader's iterators `last` index; none: as in the operand. Nothing where the reader
+  // does not read it (any more).
+  Outcome<std::optional<BlockRv>> Stage(BlockRv reader, const Buffer& operand, LoopRv loop, const ThreadAxes& threads,
+                                        std::optional<std::pair<int, int>> last = std::nullopt);
+  // What the sum reads of global memory.
+  std::vector<Buffer> GlobalReads(BlockRv sum) const;
+  // The iterators of the second product's sum that keys and columns run along; for the first one: keys and its depth.
+  std::pair<int, int> SumIterators(BlockRv sum) const;
+
+  // The copy by all threads, along y and x, so many elements of each at once where rows allow.
+  Outcome<Done> CopyByThreads(const AutoCopy& copy, const ThreadAxes& threads, int64_t vector);
+  // Lays what the block writes out in another order of dimensions.
+  Outcome<Done> Permute(BlockRv writer, const std::vector<size_t>& order);
+  Outcome<Done> BindGrid();
+
+  const GpuTarget& gpu_;
+  Buffer keys_;                      // of the first product
+  int64_t depth_ = 1, columns_ = 0;  // of the first product, and of the second one
+  int64_t row_block_ = 0;
+
+ private:
+  std::optional<size_t> RowLoop(BlockRv block, const std::vector<LoopRv>& own) const;
+};
+
+}  // namespace tilewright
