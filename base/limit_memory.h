@@ -7,7 +7,7 @@
 
 namespace tilewright {
 
-// Allocations fail from `bytes` of address space on. Sanitizers map far more than a program uses: the bound does not hold
+// Allocations fail from `bytes` of address space on. Sanitizers map far more than a program uses, so that no bound holds
 // under them.
 inline void LimitMemory([[maybe_unused]] uint64_t bytes) {
 #if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
