@@ -224,7 +224,8 @@ class ChainedFragments : private GpuChainedSteps {
   };
   // Loops over fragments: k, rows, columns, and those of an instruction inside of them.
   Outcome<std::vector<LoopRv>> SplitIntoFragments(const SumLoops& loops) {
-    if (loops.spatial.size() != 2) return Refusal{kName, "the sums of {block0} do not have rows and columns", {Node(plan_.product).id}};
+    if (loops.spatial.size() != 2)
+      return Refusal{kName, "the sums of {block0} do not have rows and columns", {Node(plan_.product).id}};
     const auto split = [&](LoopRv loop, int64_t size) { return sch_.Split(loop, {Value(), Value(size)}); };
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> k, split(loops.reduced[0], instruction_.k));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> m, split(loops.spatial[0], kFragmentSide));

@@ -46,8 +46,9 @@ class ChainedTiles : private GpuChainedSteps {
     TW_ASSIGN_OR_RETURN(const Choices::Pick row_block, choices_.Take(sch_, name_ + ".row_block", rows, 0));
     row_block_ = row_block.value;
     // All keys, where they are few, or blocks of them of which the last one may not be whole.
+    const bool few = plan_.key_extent <= std::ranges::max(keys);
     std::erase_if(keys, [&](int64_t size) { return size >= plan_.key_extent || !fits(row_block_, size); });
-    if (plan_.key_extent <= 128 && fits(row_block_, plan_.key_extent)) keys.insert(keys.begin(), plan_.key_extent);
+    if (few && fits(row_block_, plan_.key_extent)) keys.insert(keys.begin(), plan_.key_extent);
     if (keys.empty()) return Refusal{kName, "keys of {block0} do not fit into shared memory", {Node(plan_.product).id}};
     TW_ASSIGN_OR_RETURN(const Choices::Pick key_block, choices_.Take(sch_, name_ + ".key_block", keys, 0));
     key_block_ = key_block.value;
