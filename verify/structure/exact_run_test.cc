@@ -65,9 +65,7 @@ uint32_t IdOf(const Function& function, const char* name) {
 }
 
 TEST(ExactRun, SpatialInstancesWriteApart) {
-  const auto apart = [](const Function& function) {
-    return SpatialInstancesWriteApart(function, IdOf(function, "o"));
-  };
+  const auto apart = [](const Function& function) { return SpatialInstancesWriteApart(function, IdOf(function, "o")); };
   EXPECT_TRUE(apart(PlacesOfATable("(v * 3) % 16")));
   EXPECT_TRUE(apart(PlacesOfATable("15 - v")));
   EXPECT_FALSE(apart(PlacesOfATable("v // 2")));
