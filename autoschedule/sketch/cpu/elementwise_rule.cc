@@ -34,24 +34,9 @@ constexpr StencilTile kStencilTiles[] = {{4, 4, 1}, {2, 2, 4}, {1, 4, 4}, {6, 1,
 
 int64_t LineBits(const Target& target) { return int64_t{8} * target.Nearest().line_bytes; }
 
-// Whether the iterators are the indices of every access, over whole buffers.
-bool RunsThroughWholeBuffers(const PlainPlan& plan, const BlockNode& block) {
-  arith::Analyzer analyzer;
-  return std::ranges::all_of(plan.accesses, [&](const Access& access) {
-    if (access.indices.size() != block.iter_vars.size() || !access.buffer->strides.empty()) return false;
-    for (size_t d = 0; d < access.indices.size(); ++d) {
-      const IterVar& iter = block.iter_vars[d];
-      if (!access.indices[d].same_as(iter.var)) return false;
-      if (d > 0 && !analyzer.CanProveEqual(access.buffer->shape[d], iter.domain.extent)) return false;
-    }
-    return true;
-  });
-}
-
 // Whether every access goes through its buffer in the order of the loops, or does not move at all.
-bool GoesInOrder(const PlainPlan& plan, const BlockNode& block) {
-  const bool constant = std::ranges::all_of(plan.extents, [](const auto& extent) { return extent.has_value(); });
-  if (!constant) return RunsThroughWholeBuffers(plan, block);
+bool GoesInOrder(const PlainPlan& plan) {
+  if (!std::ranges::all_of(plan.extents, [](const auto& extent) { return extent.has_value(); })) return false;
   const Access* store = nullptr;
   for (const Access& access : plan.accesses) store = access.store ? &access : store;
   if (store == nullptr) return false;
@@ -264,8 +249,10 @@ std::vector<LoopRv> TakeLoopsOfSamePlaces(const PlainPlan& plan, const BlockNode
 }  // namespace
 
 bool IsFlat(const PlainPlan& plan, const BlockNode& block) {
+  if (plan.vector < 0 || !GoesInOrder(plan)) return false;
+  if (*plan.extents[static_cast<size_t>(plan.vector)] % plan.lanes == 0) return false;
   // Indices that are used as values or in conditions would have to be divided out again.
-  return GoesInOrder(plan, block) && !UsesVarsAsValues(block.body);
+  return !UsesVarsAsValues(block.body);
 }
 
 Outcome<Done> ScheduleElementwise(Schedule& sch, BlockRv block, const PlainPlan& plan, const Target& target,

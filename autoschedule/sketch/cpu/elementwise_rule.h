@@ -1,7 +1,7 @@
 // Blocks without a reduction, by vectors along the axis along which they store neighbouring elements.
 //
 // Without a reduction: the other loops run in parallel, the vector axis as vectors. Where all buffers are accessed in
-// their own order, everything is one loop first.
+// their own order, by rows that do not fill vectors, everything is one loop first.
 //
 //   for i, j: B[i, j] = f(A[i, j])       ->      for ij_0 in T.parallel(...): for ij_1 in T.vectorized(...): ...
 //
@@ -32,7 +32,8 @@
 
 namespace tilewright {
 
-// Whether the block goes through all its buffers in the order of its loops, so that these may become one.
+// Whether the block goes through all its buffers in the order of its loops, whose extents are constant, and its rows do
+// not fill vectors: then the loops become one.
 bool IsFlat(const PlainPlan& plan, const BlockNode& block);
 
 // On a refusal the steps before it stay applied.

@@ -56,8 +56,10 @@ bool IsFlatProgram(const Function& function) {
   return plan.ok() && IsFlat(*plan, *RealizeOf(sch, block).block);
 }
 
-TEST(ElementwiseRule, LoopsBecomeOneWhereAllBuffersAreInTheirOrder) {
+TEST(ElementwiseRule, LoopsBecomeOneWhereRowsInOrderFillNoVectors) {
   EXPECT_TRUE(IsFlatProgram(Scaled(5, 7)));
+  EXPECT_TRUE(IsFlatProgram(Scaled(4, 197)));
+  EXPECT_FALSE(IsFlatProgram(Scaled(5, 64)));
   EXPECT_FALSE(IsFlatProgram(Transposed(5, 7)));
   EXPECT_FALSE(IsFlatProgram(TwoOfAnImage()));
 }
