@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/substitute.h"
 #include "codegen/lower/gpu/testing/kernel_testing.h"
 #include "ir/script/parse_or_die.h"
 #include "ir/script/printer.h"
@@ -122,6 +123,28 @@ def main(A: T.Buffer((256,), "float32"), B: T.Buffer((256,), "float32")):
         B[t * 4 + 4] = A[t]
 )"),
             1u);
+}
+
+// What conditions say of threads keeps accesses apart; what they say of a thread's own memory does not, since that of
+// another thread holds something else.
+TEST(PlaceBarriers, ConditionsOfThreadsKeepAccessesApart) {
+  const auto barriers = [](const char* first, const char* second) {
+    return BarriersOf(absl::Substitute(R"(
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    X = T.alloc_buffer((1,), "float32", scope="local")
+    for t in T.thread_binding(16, thread="threadIdx.x"):
+        X[0] = A[t]
+        if $0:
+            B[t] = A[t]
+        if $1:
+            C[t] = B[15 - t]
+)",
+                                       first, second));
+  };
+  EXPECT_EQ(barriers("t < 8", "t < 8"), 0u);
+  EXPECT_EQ(barriers("t < 8", "t >= 8"), 1u);
+  EXPECT_EQ(barriers("X[0] > T.float32(0)", "X[0] <= T.float32(0)"), 1u);
 }
 
 const Program kPrograms[] = {

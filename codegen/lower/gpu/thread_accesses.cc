@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <unordered_set>
 
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
@@ -353,6 +354,17 @@ static Expr WithoutFlips(const Expr& e, arith::Analyzer* analyzer) {
   });
 }
 
+// Assumes what conditions say of `loops`. What they say of memory or of names is not the same for two threads.
+static void AssumeOfLoops(const std::vector<Expr>& conditions, const VarMap& renamed,
+                          const std::unordered_set<const VarNode*>& loops, arith::Analyzer* analyzer) {
+  std::vector<Expr> conjuncts;
+  for (const Expr& condition : conditions) AddConjuncts(condition, &conjuncts);
+  for (const Expr& conjunct : conjuncts) {
+    const bool foreign = UsesVar(conjunct, [&](const VarNode* var) { return !loops.contains(var); });
+    if (!foreign && !arith::ReadsMemory(conjunct)) analyzer->Assume(Substitute(conjunct, renamed));
+  }
+}
+
 // No byte of one is one of the other, whichever threads they are of.
 bool ConflictFinder::AreApart(const ThreadAccess& before, const ThreadAccess& now) const {
   VarMap others;
@@ -372,8 +384,15 @@ bool ConflictFinder::AreApart(const ThreadAccess& before, const ThreadAccess& no
     others[loop->var] = other;
     analyzer.Bind(other, Substitute(Range{loop->min, loop->extent}, others));
   }
-  for (const Expr& condition : before.conditions) analyzer.Assume(Substitute(condition, others));
-  for (const Expr& condition : now.conditions) analyzer.Assume(condition);
+  std::unordered_set<const VarNode*> of_before, of_now;
+  for (const auto* loops : {&blocks_, &threads_, &before.loops}) {
+    for (const ForNode* loop : *loops) of_before.insert(loop->var.get());
+  }
+  for (const auto* loops : {&blocks_, &threads_, &now.loops}) {
+    for (const ForNode* loop : *loops) of_now.insert(loop->var.get());
+  }
+  AssumeOfLoops(before.conditions, others, of_before, &analyzer);
+  AssumeOfLoops(now.conditions, {}, of_now, &analyzer);
   const auto bytes = [](const Expr& e, int64_t size) {
     const Expr wide = CastTo(DataType::Int(64), e);
     return wide * Const(DataType::Int(64), size);
