@@ -118,6 +118,47 @@ std::vector<ChainedVariant> NarrowVariants() {
 }
 INSTANTIATE_TEST_SUITE_P(All, ChainedFragments, ::testing::ValuesIn(NarrowVariants()), NameOf);
 
+// Several dimensions of blocks of threads: batch and heads.
+TEST(ChainedTiles, BatchesOfHeadsAreOneLaunch) {
+  ExpectOneLaunch(R"(
+@T.prim_func
+def main(Q: T.Buffer((2, 3, 16, 8), "float32"), K: T.Buffer((2, 3, 32, 8), "float32"), V: T.Buffer((2, 3, 32, 8), "float32"), O: T.Buffer((2, 3, 16, 8), "float32")):
+    P = T.alloc_buffer((2, 3, 16, 32))
+    M = T.alloc_buffer((2, 3, 16))
+    E = T.alloc_buffer((2, 3, 16, 32))
+    S = T.alloc_buffer((2, 3, 16))
+    for b, h, i, j, d in T.grid(2, 3, 16, 32, 8):
+        with T.block("P"):
+            vb, vh, vi, vj, vd = T.axis.remap("SSSSR", [b, h, i, j, d])
+            with T.init():
+                P[vb, vh, vi, vj] = T.float32(0)
+            P[vb, vh, vi, vj] = P[vb, vh, vi, vj] + Q[vb, vh, vi, vd] * K[vb, vh, vj, vd]
+    for b, h, i, j in T.grid(2, 3, 16, 32):
+        with T.block("M"):
+            vb, vh, vi, vj = T.axis.remap("SSSR", [b, h, i, j])
+            with T.init():
+                M[vb, vh, vi] = T.float32(-3.0e+38)
+            M[vb, vh, vi] = T.max(M[vb, vh, vi], P[vb, vh, vi, vj])
+    for b, h, i, j in T.grid(2, 3, 16, 32):
+        with T.block("E"):
+            vb, vh, vi, vj = T.axis.remap("SSSS", [b, h, i, j])
+            E[vb, vh, vi, vj] = T.exp(P[vb, vh, vi, vj] - M[vb, vh, vi])
+    for b, h, i, j in T.grid(2, 3, 16, 32):
+        with T.block("S"):
+            vb, vh, vi, vj = T.axis.remap("SSSR", [b, h, i, j])
+            with T.init():
+                S[vb, vh, vi] = T.float32(0)
+            S[vb, vh, vi] = S[vb, vh, vi] + E[vb, vh, vi, vj]
+    for b, h, i, c, j in T.grid(2, 3, 16, 8, 32):
+        with T.block("O"):
+            vb, vh, vi, vc, vj = T.axis.remap("SSSSR", [b, h, i, c, j])
+            with T.init():
+                O[vb, vh, vi, vc] = T.float32(0)
+            O[vb, vh, vi, vc] = O[vb, vh, vi, vc] + E[vb, vh, vi, vj] / S[vb, vh, vi] * V[vb, vh, vj, vc]
+)",
+                  "cuda-sm80", "chained_tiles", 2 * 3 * 16 * 32, 1e-4);
+}
+
 // Chains without a second product.
 TEST(ChainedRows, AreOneLaunch) {
   for (const testing::RowsVariant& v : testing::RowsVariants()) {

@@ -210,6 +210,7 @@ Outcome<GpuChainedSteps::Done> GpuChainedSteps::BindGrid() {
   TW_RETURN_IF_ERROR(sch_.Bind(outer_.back(), "blockIdx.x"));
   if (outer_.size() == 1) return Done();
   TW_ASSIGN_OR_RETURN(const LoopRv others, FuseFirst(sch_, outer_, outer_.size() - 1));
+  outer_ = {others, outer_.back()};
   return sch_.Bind(others, "blockIdx.y");
 }
 
