@@ -1,6 +1,7 @@
 // Attention: ONNX's own, and the forms without rotation that ONNX Runtime writes.
-#include "base/status_macros.h"
 #include "graph/onnx/attention.h"
+
+#include "base/status_macros.h"
 #include "graph/onnx/model_file.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"

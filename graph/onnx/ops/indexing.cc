@@ -1,8 +1,9 @@
 // Operators whose indices are data, and running sums.
+#include "ir/ops/indexing.h"
+
 #include "base/status_macros.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
-#include "ir/ops/indexing.h"
 #include "ir/ops/reduction.h"
 #include "ir/ops/scalar_math.h"
 

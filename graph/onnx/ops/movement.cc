@@ -1,11 +1,12 @@
 // Operators that move elements.
+#include "ir/ops/movement.h"
+
 #include <limits>
 #include <numeric>
 
 #include "base/status_macros.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
-#include "ir/ops/movement.h"
 #include "ir/ops/scalar_math.h"
 
 namespace tilewright::graph {

@@ -1,4 +1,6 @@
 // Sums of products: MatMul, Gemm, Einsum and their integer forms.
+#include "ir/ops/product.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -7,7 +9,6 @@
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
 #include "ir/ops/movement.h"
-#include "ir/ops/product.h"
 #include "ir/ops/scalar_math.h"
 
 namespace tilewright::graph {

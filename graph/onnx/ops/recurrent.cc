@@ -1,10 +1,11 @@
 // LSTM, GRU and RNN.
+#include "ir/ops/recurrent.h"
+
 #include "absl/strings/ascii.h"
 #include "base/status_macros.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
 #include "ir/ops/movement.h"
-#include "ir/ops/recurrent.h"
 
 namespace tilewright::graph {
 namespace {

@@ -1,10 +1,11 @@
 // Reductions and what is built on them.
+#include "ir/ops/reduction.h"
+
 #include <numeric>
 
 #include "base/status_macros.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
-#include "ir/ops/reduction.h"
 #include "ir/ops/row_ops.h"
 #include "ir/ops/scalar_math.h"
 
