@@ -98,6 +98,10 @@ class LoopsOfSpatialIterators : public StmtVisitor {
   };
   void Find(const BlockRealizeNode& realize) {
     found = true;
+    // Iterations that run at once have registers of their own, in which they never meet.
+    known &= std::ranges::all_of(realize.block->writes, [](const BufferRegion& write) {
+      return write.buffer->scope.kind() == MemoryKind::kGlobal;
+    });
     std::unordered_set<const VarNode*> others;
     for (size_t i = 0; i < realize.bindings.size(); ++i) {
       Collect(realize.bindings[i], realize.block->iter_vars[i].kind == IterKind::kSpatial ? loops : others);

@@ -72,6 +72,20 @@ TEST(ExactRun, SpatialInstancesWriteApart) {
   EXPECT_FALSE(apart(PlacesOfATable("(v * 2) % 16")));
   // Places that an input decides are not known.
   EXPECT_FALSE(apart(PlacesOfATable("T.Cast(\"int32\", A[v])")));
+  // Memory that iterations do not share does not show whether they meet.
+  EXPECT_FALSE(apart(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((19,), "float32"), C: T.Buffer((10,), "float32")):
+    R = T.alloc_buffer((19,), scope="register")
+    for i in range(19):
+        with T.block("o"):
+            v = T.axis.spatial(19, i)
+            R[v // 2 * 2] = A[v]
+    for i in range(10):
+        with T.block("C"):
+            v = T.axis.spatial(10, i)
+            C[v] = R[v * 2]
+)")));
   // Instances that run again: what lies between the runs is not looked at.
   EXPECT_FALSE(apart(PlacesOfATable("(v * 3) % 16", "range(2)")));
 }
