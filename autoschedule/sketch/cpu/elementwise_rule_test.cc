@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "autoschedule/program/block_loops.h"
+#include "autoschedule/sketch/rule_testing.h"
 #include "base/status_macros.h"
 #include "ir/builder.h"
 #include "ir/script/printer.h"
@@ -14,6 +15,8 @@
 
 namespace tilewright {
 namespace {
+
+using testing::Scaled;
 
 const DataType kF32 = DataType::Float(32);
 
@@ -29,13 +32,6 @@ Function Transposed(int64_t rows, int64_t columns) {
   FunctionBuilder f("main");
   const Buffer a = f.Input("A", {columns, rows}, kF32);
   const Buffer b = f.Compute("B", {rows, columns}, [&](Var i, Var j) { return a(j, i) * 2; });
-  return f.Build({b});
-}
-
-Function Scaled(int64_t rows, int64_t columns) {
-  FunctionBuilder f("main");
-  const Buffer a = f.Input("A", {rows, columns}, kF32);
-  const Buffer b = f.Compute("B", {rows, columns}, [&](Var i, Var j) { return a(i, j) * 3; });
   return f.Build({b});
 }
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "autoschedule/program/block_loops.h"
-#include "autoschedule/program/row_chain.h"
+#include "autoschedule/sketch/rule_testing.h"
 #include "ir/builder.h"
 #include "ir/script/printer.h"
 #include "schedule/testing/equivalence.h"
@@ -13,15 +13,10 @@
 namespace tilewright {
 namespace {
 
-const DataType kF32 = DataType::Float(32);
+using testing::FirstChain;
+using testing::RowSums;
 
-Function Sums(int64_t rows, int64_t length) {
-  FunctionBuilder f("main");
-  const Buffer a = f.Input("A", {rows, length}, kF32);
-  const ReduceAxis k("k", length);
-  const Buffer s = f.Compute("S", {rows}, [&](Var i) { return Sum(a(i, k), k); });
-  return f.Build({s});
-}
+const DataType kF32 = DataType::Float(32);
 
 // Rows less their maxima, and the sums of that.
 Function LessTheirMaxima(int64_t rows, int64_t length) {
@@ -43,21 +38,14 @@ Function ChannelSums(int64_t images, int64_t channels, int64_t side) {
   return f.Build({s});
 }
 
-std::vector<BlockRv> ChainOf(Schedule& sch) {
-  const std::vector<BlockRv> blocks = BlocksInRoot(sch, "main");
-  const Function function = sch.module().Main();
-  const BlockScope scope = BlockScope::Of(cast<BlockRealizeNode>(function->body)->block.get());
-  return RowChain(sch, scope, RealizeOf(sch, blocks[0]).block->id, blocks);
-}
-
 TEST(RowRule, EveryChoiceComputesTheSame) {
-  const std::vector<Function> programs = {Sums(3, 129), Sums(5, 4), LessTheirMaxima(4, 67), ChannelSums(2, 8, 9)};
+  const std::vector<Function> programs = {RowSums(3, 129), RowSums(5, 4), LessTheirMaxima(4, 67), ChannelSums(2, 8, 9)};
   for (const char* name : {"x86-znver4", "x86-haswell", "arm-neoverse-n1"}) {
     const Target target = *NamedTarget(name);
     for (const Function& program : programs) {
       for (uint64_t seed = 1; seed <= 6; ++seed) {
         Schedule sch{Module(program)};
-        const std::vector<BlockRv> chain = ChainOf(sch);
+        const std::vector<BlockRv> chain = FirstChain(sch);
         ASSERT_FALSE(chain.empty());
         Choices choices = Choices::Drawn(seed);
         const Outcome<std::monostate> done = ScheduleRows(sch, chain, target, choices);
@@ -72,7 +60,7 @@ TEST(RowRule, EveryChoiceComputesTheSame) {
 TEST(RowRule, StagesShareTheLoopOverRows) {
   const Function program = LessTheirMaxima(4, 64);
   Schedule sch{Module(program)};
-  const std::vector<BlockRv> chain = ChainOf(sch);
+  const std::vector<BlockRv> chain = FirstChain(sch);
   ASSERT_EQ(chain.size(), 3U);
   Choices choices = Choices::Preferred();
   ASSERT_TRUE(ScheduleRows(sch, chain, *NamedTarget("x86-znver4"), choices).ok());
@@ -82,7 +70,7 @@ TEST(RowRule, StagesShareTheLoopOverRows) {
 
 TEST(RowRule, AFewTermsFillNoVector) {
   for (const auto& [length, shorter] : {std::pair{3, true}, std::pair{4, false}, std::pair{64, false}}) {
-    Schedule sch{Module(Sums(8, length))};
+    Schedule sch{Module(RowSums(8, length))};
     EXPECT_EQ(IsShorterThanLanes(*RealizeOf(sch, BlocksInRoot(sch, "main")[0]).block), shorter) << length;
   }
 }
@@ -90,13 +78,13 @@ TEST(RowRule, AFewTermsFillNoVector) {
 TEST(RowRule, AReductionToOneResultIsDividedAmongCores) {
   Target target = *NamedTarget("x86-znver4");
   target.cores = 4;
-  const Function program = Sums(1, 1 << 20);
+  const Function program = RowSums(1, 1 << 20);
   Schedule sch{Module(program)};
   const std::optional<BlockRv> parts = SplitAmongCores(sch, BlocksInRoot(sch, "main")[0], target);
   ASSERT_TRUE(parts.has_value());
   EXPECT_EQ(ExtentOf(RealizeOf(sch, *parts).block->iter_vars[0]), 4) << Print(sch.module());
   // Little work is not worth threads, and many results are divided as they are.
-  for (const Function& other : {Sums(1, 64), Sums(64, 1 << 14)}) {
+  for (const Function& other : {RowSums(1, 64), RowSums(64, 1 << 14)}) {
     Schedule whole{Module(other)};
     EXPECT_FALSE(SplitAmongCores(whole, BlocksInRoot(whole, "main")[0], target).has_value());
   }

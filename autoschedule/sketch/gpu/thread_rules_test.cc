@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "autoschedule/program/block_loops.h"
-#include "autoschedule/program/row_chain.h"
 #include "autoschedule/sketch/gpu/bind_nest.h"
 #include "autoschedule/sketch/gpu/column_threads_rule.h"
 #include "autoschedule/sketch/gpu/depth_parts.h"
@@ -16,6 +15,7 @@
 #include "autoschedule/sketch/gpu/product_tiles.h"
 #include "autoschedule/sketch/gpu/row_threads_rule.h"
 #include "autoschedule/sketch/gpu/thread_tile_rule.h"
+#include "autoschedule/sketch/rule_testing.h"
 #include "ir/builder.h"
 #include "ir/script/printer.h"
 #include "schedule/testing/equivalence.h"
@@ -24,25 +24,14 @@
 namespace tilewright {
 namespace {
 
+using testing::FirstChain;
+using testing::RowSums;
+using testing::Scaled;
+
 using Done = std::monostate;
 using Rule = std::function<Outcome<Done>(Schedule&, BlockRv, const Target&, Choices&)>;
 
 const DataType kF32 = DataType::Float(32);
-
-Function Scaled(int64_t rows, int64_t columns) {
-  FunctionBuilder f("main");
-  const Buffer a = f.Input("A", {rows, columns}, kF32);
-  const Buffer b = f.Compute("B", {rows, columns}, [&](Var i, Var j) { return a(i, j) * 3; });
-  return f.Build({b});
-}
-
-Function RowSums(int64_t rows, int64_t length) {
-  FunctionBuilder f("main");
-  const Buffer a = f.Input("A", {rows, length}, kF32);
-  const ReduceAxis k("k", length);
-  const Buffer s = f.Compute("S", {rows}, [&](Var i) { return Sum(a(i, k), k); });
-  return f.Build({s});
-}
 
 Function ColumnSums(int64_t length, int64_t columns) {
   FunctionBuilder f("main");
@@ -58,13 +47,6 @@ Function Products(int64_t m, int64_t n, int64_t k) {
   const ReduceAxis l("l", k);
   const Buffer c = f.Compute("C", {m, n}, [&](Var i, Var j) { return Sum(a(i, l) * b(l, j), l); });
   return f.Build({c});
-}
-
-std::vector<BlockRv> ChainOf(Schedule& sch) {
-  const std::vector<BlockRv> blocks = BlocksInRoot(sch, "main");
-  const Function function = sch.module().Main();
-  const BlockScope scope = BlockScope::Of(cast<BlockRealizeNode>(function->body)->block.get());
-  return RowChain(sch, scope, RealizeOf(sch, blocks[0]).block->id, blocks);
 }
 
 void ExpectEveryChoiceToComputeTheSame(const std::vector<Function>& programs, const Rule& rule) {
@@ -95,7 +77,7 @@ TEST(ColumnThreadsRule, EveryChoiceComputesTheSame) {
 TEST(RowThreadsRule, EveryChoiceComputesTheSame) {
   ExpectEveryChoiceToComputeTheSame({RowSums(3, 96), RowSums(5, 67)},
                                     [](Schedule& sch, BlockRv, const Target& target, Choices& choices) {
-                                      return ScheduleRowThreads(sch, ChainOf(sch), target, choices);
+                                      return ScheduleRowThreads(sch, FirstChain(sch), target, choices);
                                     });
 }
 
