@@ -1,4 +1,4 @@
-// Where kernels get barriers, and where they need none.
+// Barriers of kernels: which accesses need them, and which do not.
 #include <gtest/gtest.h>
 
 #include <string>
