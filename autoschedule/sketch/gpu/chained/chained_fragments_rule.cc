@@ -33,17 +33,7 @@ class ChainedFragments : private GpuChainedSteps {
       : GpuChainedSteps(sch, plan, target, choices), instruction_(instruction) {}
 
   Outcome<Done> Apply() {
-    TW_RETURN_IF_ERROR(FindOperands());
-    TW_RETURN_IF_ERROR(ChooseTiles());
-    DivideLate();
-    TW_RETURN_IF_ERROR(StageWeights());
-    TW_RETURN_IF_ERROR(StageProduct());
-    TW_RETURN_IF_ERROR(KeepResult());
-    TW_RETURN_IF_ERROR(FollowRunningValues());
-    TW_RETURN_IF_ERROR(BindGrid());
-    TW_RETURN_IF_ERROR(PlaceBuffers());
-    TW_RETURN_IF_ERROR(BindBlocks());
-    TW_RETURN_IF_ERROR(StageOperands());
+    TW_RETURN_IF_ERROR(ScheduleChain());
     TW_RETURN_IF_ERROR(MultiplyFragments());
     return Pipeline();
   }
@@ -57,7 +47,7 @@ class ChainedFragments : private GpuChainedSteps {
 
   // ---- Sizes
 
-  Outcome<Done> ChooseTiles() {
+  Outcome<Done> ChooseTiles() override {
     const int64_t depth = instruction_.k;
     if (depth_ % depth != 0 || columns_ % kFragmentSide != 0) {
       return Refusal{kName, "no fragments divide the depth or the columns of {block0}", {Node(plan_.product).id}};
@@ -114,7 +104,7 @@ class ChainedFragments : private GpuChainedSteps {
   }
 
   // Matrices are fragments, those that the second product reads its left operand; results of rows are shared by lanes.
-  Outcome<Done> PlaceBuffers() {
+  Outcome<Done> PlaceBuffers() override {
     const Block part = RealizeOf(sch_, SecondSum()).block;
     const BlockNode& sum = *part;
     const auto is_weights = [&](const Buffer& buffer) {
@@ -175,7 +165,7 @@ class ChainedFragments : private GpuChainedSteps {
     return rows[0];
   }
 
-  Outcome<Done> BindBlocks() {
+  Outcome<Done> BindBlocks() override {
     TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> blocks, Blocks());
     for (const BlockRv& block : blocks) {
       TW_ASSIGN_OR_RETURN(const LoopRv warp, BindBlock(block));
@@ -202,7 +192,7 @@ class ChainedFragments : private GpuChainedSteps {
     return *copy;
   }
 
-  Outcome<Done> StageOperands() {
+  Outcome<Done> StageOperands() override {
     const auto [key, depth] = SumIterators(plan_.product);
     TW_ASSIGN_OR_RETURN(queries_, StageSwizzled(plan_.product, plan_.row_operand, outer_.back(),
                                                 std::pair(plan_.row(), depth), depth_));

@@ -20,24 +20,12 @@ class ChainedTiles : private GpuChainedSteps {
   ChainedTiles(Schedule& sch, const ChainedPlan& plan, const Target& target, Choices& choices)
       : GpuChainedSteps(sch, plan, target, choices) {}
 
-  Outcome<Done> Apply() {
-    TW_RETURN_IF_ERROR(FindOperands());
-    TW_RETURN_IF_ERROR(ChooseTiles());
-    DivideLate();
-    TW_RETURN_IF_ERROR(StageWeights());
-    TW_RETURN_IF_ERROR(StageProduct());
-    TW_RETURN_IF_ERROR(KeepResult());
-    TW_RETURN_IF_ERROR(FollowRunningValues());
-    TW_RETURN_IF_ERROR(BindGrid());
-    TW_RETURN_IF_ERROR(PlaceBuffers());
-    TW_RETURN_IF_ERROR(BindBlocks());
-    return StageOperands();
-  }
+  Outcome<Done> Apply() { return ScheduleChain(); }
 
  private:
   Outcome<BlockRv> KeepSums(BlockRv product) override { return SumInLocalMemory(sch_, product); }
 
-  Outcome<Done> ChooseTiles() {
+  Outcome<Done> ChooseTiles() override {
     const auto fits = [&](int64_t rows, int64_t keys) { return FitsShared(rows, keys, 4); };
     std::vector<int64_t> rows = {64, 128, 32, 16, 8, 4, 2, 1}, keys = {64, 32, 128, 16};
     const auto whole = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(plan_.row_extent)));
@@ -63,7 +51,7 @@ class ChainedTiles : private GpuChainedSteps {
   }
 
   // Weights of the second product are shared by threads; all else of the chain is each thread's own.
-  Outcome<Done> PlaceBuffers() {
+  Outcome<Done> PlaceBuffers() override {
     std::vector<Buffer> shared;
     if (second_) {
       const BlockNode& sum = Node(SecondSum());
@@ -107,7 +95,7 @@ class ChainedTiles : private GpuChainedSteps {
     return place;
   }
 
-  Outcome<Done> BindBlocks() {
+  Outcome<Done> BindBlocks() override {
     TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> blocks, Blocks());
     for (const BlockRv& block : blocks) {
       TW_ASSIGN_OR_RETURN(const LoopRv place, BindBlock(block));
@@ -153,7 +141,7 @@ class ChainedTiles : private GpuChainedSteps {
   }
 
   // Keys next to each other, as threads do: what they read at once lies in different banks.
-  Outcome<Done> StageOperands() {
+  Outcome<Done> StageOperands() override {
     const ThreadAxes threads = {{"threadIdx.y", threads_y_}, {"threadIdx.x", threads_x_}};
     const auto stage = [&](BlockRv reader, const Buffer& operand, LoopRv loop,
                            std::optional<std::pair<int, int>> last) -> Outcome<Done> {

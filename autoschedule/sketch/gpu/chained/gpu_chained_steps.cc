@@ -13,6 +13,20 @@
 
 namespace tilewright {
 
+Outcome<GpuChainedSteps::Done> GpuChainedSteps::ScheduleChain() {
+  TW_RETURN_IF_ERROR(FindOperands());
+  TW_RETURN_IF_ERROR(ChooseTiles());
+  DivideLate();
+  TW_RETURN_IF_ERROR(StageWeights());
+  TW_RETURN_IF_ERROR(StageProduct());
+  TW_RETURN_IF_ERROR(KeepResult());
+  TW_RETURN_IF_ERROR(FollowRunningValues());
+  TW_RETURN_IF_ERROR(BindGrid());
+  TW_RETURN_IF_ERROR(PlaceBuffers());
+  TW_RETURN_IF_ERROR(BindBlocks());
+  return StageOperands();
+}
+
 Outcome<GpuChainedSteps::Done> GpuChainedSteps::FindOperands() {
   const BlockNode& product = Node(plan_.product);
   for (const IterVar& iter : product.iter_vars) {

@@ -21,18 +21,24 @@ class GpuChainedSteps : protected ChainedSteps {
   GpuChainedSteps(Schedule& sch, const ChainedPlan& plan, const Target& target, Choices& choices)
       : ChainedSteps(sch, plan, target, choices), gpu_(target.gpu_part()) {}
 
+  // ---- All steps, and those that a kind of tiles takes in its own way
+
+  Outcome<Done> ScheduleChain();
+  virtual Outcome<Done> ChooseTiles() = 0;
+  // Scopes of what the chain computes.
+  virtual Outcome<Done> PlaceBuffers() = 0;
+  // Loops of the chain's blocks by threads.
+  virtual Outcome<Done> BindBlocks() = 0;
+  virtual Outcome<Done> StageOperands() = 0;
+
   // ---- Sizes
 
-  // Looks at the products as the program has them.
-  Outcome<Done> FindOperands();
   // Whether operands of blocks of so many rows and keys fit into shared memory. `weights`: bytes there of a score.
   bool FitsShared(int64_t rows, int64_t keys, int64_t weights) const;
 
   // ---- The chain
 
   bool IsAllocated(const Buffer& buffer) const;
-  // Sums of the second product that are a result are kept by threads, and copied at last.
-  Outcome<Done> KeepResult();
   // All blocks of the kernel but the products.
   Outcome<std::vector<BlockRv>> Blocks();
   bool IsProduct(BlockRv block) const;
@@ -68,7 +74,6 @@ class GpuChainedSteps : protected ChainedSteps {
   Outcome<Done> CopyByThreads(const AutoCopy& copy, const ThreadAxes& threads, int64_t vector);
   // Lays what the block writes out in another order of dimensions.
   Outcome<Done> Permute(BlockRv writer, const std::vector<size_t>& order);
-  Outcome<Done> BindGrid();
 
   const GpuTarget& gpu_;
   Buffer keys_;                      // of the first product
@@ -76,6 +81,11 @@ class GpuChainedSteps : protected ChainedSteps {
   int64_t row_block_ = 0;
 
  private:
+  // Looks at the products as the program has them.
+  Outcome<Done> FindOperands();
+  // Sums of the second product that are a result are kept by threads, and copied at last.
+  Outcome<Done> KeepResult();
+  Outcome<Done> BindGrid();
   std::optional<size_t> RowLoop(BlockRv block, const std::vector<LoopRv>& own) const;
 };
 
