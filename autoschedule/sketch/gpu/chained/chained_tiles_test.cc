@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -10,8 +9,10 @@
 
 #include "autoschedule/cost/projected.h"
 #include "autoschedule/program/top_nests.h"
+#include "autoschedule/program/trace_choices.h"
 #include "autoschedule/sketch/auto_schedule.h"
 #include "autoschedule/sketch/chained/chained_variants.h"
+#include "autoschedule/sketch/gpu/chained/chained_gpu_testing.h"
 #include "codegen/lower/pipeline.h"
 #include "codegen/testing/equivalence.h"
 #include "ir/functor.h"
@@ -23,14 +24,8 @@ namespace tilewright {
 namespace {
 
 using testing::ChainedVariant;
+using testing::Scheduled;
 using testing::Variants;
-
-AutoScheduled Scheduled(const Function& program, const Target& target, IntrinRegistry& intrins, const char* sketch,
-                        std::vector<Choice> given = {}) {
-  given.push_back(Choice::Of("P.sketch", sketch));
-  Choices choices = Choices::GivenOrPreferred(std::move(given));
-  return AutoSchedule(Module(program), target, &intrins, choices);
-}
 
 // Elements of the largest array in global memory.
 int64_t LargestGlobal(const Module& scheduled, const Target& target) {
@@ -62,6 +57,8 @@ void ExpectOneLaunch(const std::string& text, const char* target_name, const cha
     ADD_FAILURE() << CountTopNests(module.Main()) << " launches";
     return;
   }
+  const std::vector<std::string> sketches = SketchesIn(scheduled.schedule.trace());
+  EXPECT_NE(std::ranges::find(sketches, sketch), sketches.end()) << sketches.front();
   const VerifyResult verified = VerifyProgram(module.Main(), &target);
   EXPECT_NE(verified.verdict(), Verdict::kRefuted) << Render(verified, module.Main());
   EXPECT_LT(LargestGlobal(module, target), scores) << Print(module);
@@ -79,14 +76,7 @@ TEST_P(ChainedVariants, AreOneLaunch) {
                   v.type == "float32" ? 1e-4 : 1e-2);
 }
 
-std::string NameOf(const ::testing::TestParamInfo<ChainedVariant>& variant) {
-  std::string name = variant.param.name;
-  std::erase_if(name, [](char c) { return c == ','; });
-  std::ranges::replace_if(name, [](char c) { return std::isalnum(c) == 0; }, '_');
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(All, ChainedVariants, ::testing::ValuesIn(Variants()), NameOf);
+INSTANTIATE_TEST_SUITE_P(All, ChainedVariants, ::testing::ValuesIn(Variants()), testing::NameOfVariant);
 
 class ChainedFragments : public ::testing::TestWithParam<ChainedVariant> {};
 TEST_P(ChainedFragments, AreOneLaunch) {
@@ -96,27 +86,7 @@ TEST_P(ChainedFragments, AreOneLaunch) {
   }
 }
 
-std::vector<ChainedVariant> NarrowVariants() {
-  const std::string scaled = "P[vh, vi, vj] * T.float32(0.125)";
-  const std::string causal = "T.if_then_else(vj <= vi, " + scaled + ", T.float32(\"-inf\"))";
-  return {{.name = "float16", .depth = 64, .width = 64, .type = "float16"},
-          {.name = "bfloat16, late division", .depth = 64, .width = 64, .late_division = true, .type = "bfloat16"},
-          {.name = "head 128", .rows = 64, .keys = 128, .depth = 128, .width = 128, .type = "float16"},
-          {.name = "causal", .rows = 128, .keys = 128, .score = causal, .start = testing::kInfinity, .type = "float16"},
-          {.name = "bias, grouped heads",
-           .heads = 4,
-           .key_heads = 2,
-           .score = scaled + " + B[vi, vj]",
-           .bias = "B: T.Buffer((128, 256), \"float32\"), ",
-           .type = "float16"},
-          {.name = "soft cap, log-sum-exp",
-           .rows = 64,
-           .score = "T.tanh(" + scaled + ") * T.float32(20)",
-           .log_sum = true,
-           .type = "float16"},
-          {.name = "16 rows, 80 columns", .rows = 16, .keys = 96, .depth = 32, .width = 80, .type = "float16"}};
-}
-INSTANTIATE_TEST_SUITE_P(All, ChainedFragments, ::testing::ValuesIn(NarrowVariants()), NameOf);
+INSTANTIATE_TEST_SUITE_P(All, ChainedFragments, ::testing::ValuesIn(testing::NarrowVariants()), testing::NameOfVariant);
 
 // Several dimensions of blocks of threads: batch and heads.
 TEST(ChainedTiles, BatchesOfHeadsAreOneLaunch) {
