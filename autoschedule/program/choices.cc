@@ -54,8 +54,8 @@ std::string_view Choice::label() const {
 }
 
 std::optional<size_t> Choices::Given(const Choice& pick) const {
-  for (size_t i = 0; i < given_.size(); ++i) {
-    const Choice& given = given_[i];
+  for (size_t i = 0; i < given_->size(); ++i) {
+    const Choice& given = (*given_)[i];
     const bool fits = given.name.empty() ? i == made_.size() && !given.candidates.empty() : given.name == pick.name;
     if (!fits) continue;
     const std::string_view label = given.label();

@@ -6,8 +6,8 @@
 //
 //   Choices choices = Choices::Drawn(7);
 //   Outcome<std::monostate> done = ScheduleContraction(sch, block, target, choices);
-//   std::vector<Choice> made = choices.made();         // {"C.tile_rows", 12}, {"C.tile_vectors", 2}, ...
-//   made[0].value = 6;                                  // a mutation
+//   std::vector<Choice> made = choices.made().ToVector();   // {"C.tile_rows", 12}, {"C.tile_vectors", 2}, ...
+//   made[0].value = 6;                                       // a mutation
 //   Choices again = Choices::GivenOrPreferred(made);
 //
 // Each pick is a sample_categorical instruction in the trace, with its name. Which picks there are may depend on
@@ -16,12 +16,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/forked_list.h"
 #include "schedule/core/random.h"
 #include "schedule/core/trace.h"
 #include "schedule/recorder/schedule.h"
@@ -79,18 +81,19 @@ class Choices {
   Outcome<Pick> Take(Schedule& sch, std::string name, std::vector<int64_t> candidates, size_t preferred,
                      std::vector<Choice::Meaning> meanings = {});
 
-  const std::vector<Choice>& made() const { return made_; }
+  const ForkedList<Choice>& made() const { return made_; }
 
  private:
   enum class Mode { kPreferred, kDrawn };
-  Choices(Mode mode, std::vector<Choice> given, uint64_t seed) : mode_(mode), given_(std::move(given)), random_(seed) {}
+  Choices(Mode mode, std::vector<Choice> given, uint64_t seed)
+      : mode_(mode), given_(std::make_shared<const std::vector<Choice>>(std::move(given))), random_(seed) {}
   // The place of what was given for this pick, if it is among the candidates.
   std::optional<size_t> Given(const Choice& pick) const;
 
   Mode mode_;
-  std::vector<Choice> given_;
+  std::shared_ptr<const std::vector<Choice>> given_;
   Random random_;
-  std::vector<Choice> made_;
+  ForkedList<Choice> made_;
 };
 
 }  // namespace tilewright

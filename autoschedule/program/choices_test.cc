@@ -16,7 +16,7 @@ TEST(Choices, PreferredTakesThePreferredOnes) {
   ASSERT_TRUE(pick.ok());
   EXPECT_EQ(pick->value, 5);
   EXPECT_EQ(*sch.Get(pick->rv).As<int64_t>(), 5);
-  EXPECT_EQ(choices.made(), (std::vector<Choice>{{"x", 5, {3, 5, 7}}}));
+  EXPECT_EQ(choices.made().ToVector(), (std::vector<Choice>{{"x", 5, {3, 5, 7}}}));
 }
 
 TEST(Choices, AreSamplingInstructionsOfTheTrace) {

@@ -26,7 +26,7 @@ Outcome<Candidate> Space::Make(Choices choices) const {
     verified_.insert(hashes.back());
   }
   const uint64_t hash = StructuralHash(made.schedule.module(), hashes);
-  return Candidate{std::move(made.schedule), choices.made(), hash};
+  return Candidate{std::move(made.schedule), choices.made().ToVector(), hash};
 }
 
 }  // namespace tilewright

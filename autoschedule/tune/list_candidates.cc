@@ -94,7 +94,7 @@ std::string Heading(const BlockNode& block) {
 std::vector<Choice> PreferredChoices(const Module& module, const Target& target, IntrinRegistry* intrins) {
   Choices choices = Choices::Preferred();
   AutoSchedule(module, target, intrins, choices);
-  return choices.made();
+  return choices.made().ToVector();
 }
 
 // "sketches: contraction (preferred), plain"; nothing for a block that another one takes along.

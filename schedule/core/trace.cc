@@ -4,6 +4,8 @@
 #include <functional>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 namespace tilewright {
 
@@ -37,19 +39,20 @@ namespace {
 // Without the instructions of roles that `may_go` whose results nothing kept uses.
 template <class MayGo>
 Trace WithoutUnused(const Trace& trace, const MayGo& may_go) {
-  Trace kept;
+  std::vector<SharedInstruction> kept;
   std::unordered_set<int> used;
   for (size_t i = trace.instructions.size(); i-- > 0;) {
-    const Instruction& instruction = trace.instructions[i];
+    const SharedInstruction& shared = trace.instructions[i];
+    const Instruction& instruction = shared;
     const bool needed =
         !may_go(instruction.primitive->role) || std::any_of(instruction.results.begin(), instruction.results.end(),
                                                             [&](Rv rv) { return used.contains(rv.index); });
     if (!needed) continue;
     for (const Value& arg : instruction.args) VisitRvs(arg, [&](Rv rv) { used.insert(rv.index); });
-    kept.instructions.push_back(instruction);
+    kept.push_back(shared);
   }
-  std::reverse(kept.instructions.begin(), kept.instructions.end());
-  return kept;
+  std::ranges::reverse(kept);
+  return {ForkedList(std::move(kept))};
 }
 
 }  // namespace
@@ -64,8 +67,8 @@ Trace WithoutUnusedQueries(const Trace& trace) {
 
 Trace WithoutPostprocessing(const Trace& trace) {
   Trace kept;
-  for (const Instruction& instruction : trace.instructions) {
-    if (std::string_view(instruction.primitive->name) == "enter_postproc") break;
+  for (const SharedInstruction& instruction : trace.instructions) {
+    if (std::string_view(instruction->primitive->name) == "enter_postproc") break;
     kept.instructions.push_back(instruction);
   }
   return kept;

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/forked_list.h"
 #include "schedule/core/primitive.h"
 #include "schedule/core/value.h"
 
@@ -40,7 +41,7 @@ class SharedInstruction {
 };
 
 struct Trace {
-  std::vector<SharedInstruction> instructions;
+  ForkedList<SharedInstruction> instructions;
 };
 
 // Without the queries and samplings whose results nothing uses, directly or through other such instructions.

@@ -241,8 +241,9 @@ void Campaign::Mutate(const Start& start, const Function& function, uint64_t see
 Trace Campaign::Shrunk(const Start& start, uint64_t seed, const Trace& trace, const Judgement& judgement) {
   Trace best = trace;
   for (size_t i = trace.instructions.size(); i-- > 0;) {
-    Trace fewer = best;
-    fewer.instructions.erase(fewer.instructions.begin() + static_cast<ptrdiff_t>(i));
+    std::vector<SharedInstruction> left = best.instructions.ToVector();
+    left.erase(left.begin() + static_cast<ptrdiff_t>(i));
+    Trace fewer{ForkedList(std::move(left))};
     Schedule schedule(Module{start.program}, {.intrins = &intrins_});
     if (!schedule.Replay(fewer).ok()) continue;
     const Judgement now = start.oracle->Judge(schedule.module(), seed);

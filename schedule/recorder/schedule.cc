@@ -12,13 +12,6 @@
 namespace tilewright {
 namespace {
 
-// The vector to append to: a copy when other schedules share it.
-template <class T>
-T& Own(std::shared_ptr<T>& shared) {
-  if (shared.use_count() != 1) shared = std::make_shared<T>(*shared);
-  return *shared;
-}
-
 bool TakesBlockName(ArgKind kind) {
   return kind == ArgKind::kBlock || kind == ArgKind::kLoopOrBlock || kind == ArgKind::kTarget;
 }
@@ -35,29 +28,25 @@ void CollectFunctions(const Value& value, std::vector<const std::string*>& names
 }  // namespace
 
 Schedule::Schedule(Module module, const Options& options)
-    : module_(std::move(module)),
-      values_(std::make_shared<std::vector<Value>>()),
-      trace_(std::make_shared<Trace>()),
-      random_(options.seed),
-      intrins_(options.intrins),
-      shared_(options.shared) {
+    : module_(std::move(module)), random_(options.seed), intrins_(options.intrins), shared_(options.shared) {
   if (shared_ != nullptr) place_ = shared_->Root(module_);
 }
 
 bool Schedule::IsKnown(Rv rv) const {
-  return rv.index >= 0 && static_cast<size_t>(rv.index) < values_->size() && !(*values_)[rv.index].is_none();
+  const auto place = static_cast<size_t>(rv.index);
+  return rv.index >= 0 && place < values_.size() && !values_[place].is_none();
 }
 
 const Value& Schedule::Get(Rv rv) const {
   TW_CHECK(IsKnown(rv)) << "random variable " << rv.index;
-  return (*values_)[rv.index];
+  return values_[static_cast<size_t>(rv.index)];
 }
 
 Outcome<Value> Schedule::ResolveRvs(const Primitive& primitive, const Value& value) const {
   bool known = true;
   Value resolved = MapRvs(value, [&](Rv rv) {
     known &= IsKnown(rv);
-    return known ? (*values_)[rv.index] : Value();
+    return known ? values_[static_cast<size_t>(rv.index)] : Value();
   });
   if (!known) return Refusal{primitive.name, "an argument is not a random variable of this schedule"};
   return resolved;
@@ -135,7 +124,7 @@ Outcome<std::vector<Value>> Schedule::Resolve(const Primitive& primitive, std::v
 
 void Schedule::EndSharing() { place_ = nullptr; }
 
-void Schedule::RemoveUnusedQueries() { trace_ = std::make_shared<Trace>(WithoutUnusedQueries(*trace_)); }
+void Schedule::RemoveUnusedQueries() { trace_ = WithoutUnusedQueries(trace_); }
 
 bool Schedule::CanDecomposePadding(Value block, Value loop) const {
   Schedule copy = *this;
@@ -149,15 +138,14 @@ Outcome<std::monostate> Schedule::RemoveRv(Rv rv) {
     return Refusal{"remove_rv", "the argument is not a random variable of this schedule"};
   }
   EndSharing();  // others may still use it
-  Own(values_)[rv.index] = Value();
+  values_.Set(static_cast<size_t>(rv.index), Value());
   return std::monostate();
 }
 
 std::vector<Rv> Schedule::Record(const SharedInstruction& instruction, const std::vector<Value>& results) {
-  std::vector<Value>& values = Own(values_);
-  TW_CHECK(instruction->results.empty() || instruction->results[0].index == std::ssize(values));
-  values.insert(values.end(), results.begin(), results.end());
-  Own(trace_).instructions.push_back(instruction);
+  TW_CHECK(instruction->results.empty() || static_cast<size_t>(instruction->results[0].index) == values_.size());
+  for (const Value& result : results) values_.push_back(result);
+  trace_.instructions.push_back(instruction);
   return instruction->results;
 }
 
@@ -210,7 +198,7 @@ Outcome<std::vector<Rv>> Schedule::Apply(const Primitive& primitive, std::vector
   Applied result = std::move(applied).value();
   module_ = std::move(result.module);
   std::vector<Rv> rvs;
-  for (size_t i = 0; i < result.results.size(); ++i) rvs.push_back(Rv{static_cast<int>(values_->size() + i)});
+  for (size_t i = 0; i < result.results.size(); ++i) rvs.push_back(Rv{static_cast<int>(values_.size() + i)});
   const SharedInstruction instruction(
       Instruction{&primitive, std::move(args), std::move(rvs), std::move(result.decision)});
   if (step != nullptr) {

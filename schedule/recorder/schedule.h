@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/forked_list.h"
 #include "ir/function.h"
 #include "schedule/core/primitive.h"
 #include "schedule/core/random.h"
@@ -48,7 +49,7 @@ class Schedule {
   explicit Schedule(Module module, const Options& options = {});
 
   const Module& module() const { return module_; }
-  const Trace& trace() const { return *trace_; }
+  const Trace& trace() const { return trace_; }
   // What a random variable stands for: a LoopRef, BlockRef or integer. It may name a loop or block that is gone.
   const Value& Get(Rv rv) const;
   // The function that the last refused call was about: what Render wants.
@@ -188,9 +189,8 @@ class Schedule {
   Outcome<std::monostate> None(std::string_view primitive, std::vector<Value> args);
 
   Module module_;
-  // Shared with copies until one of them appends.
-  std::shared_ptr<std::vector<Value>> values_;
-  std::shared_ptr<Trace> trace_;
+  ForkedList<Value> values_;
+  Trace trace_;
   Random random_;
   IntrinRegistry* intrins_;
   Function refused_function_;

@@ -56,7 +56,7 @@ std::optional<Planned> Plan(const Function& op, const std::string& place = "") {
     Choices choices = Choices::GivenOrPreferred(given);
     const Outcome<ContractionPlan> done = PlanRowsInMemory(sch, block, kAmx, choices, plan);
     EXPECT_TRUE(done.ok());
-    return Planned{sch, *done, choices.made()};
+    return Planned{sch, *done, choices.made().ToVector()};
   }
   return std::nullopt;
 }
