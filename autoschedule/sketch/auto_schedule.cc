@@ -29,11 +29,10 @@ constexpr double kWeights[] = {16, 8, 1, 1};
 
 using Done = std::monostate;
 
-// A nest at the top: its outermost loop, the name of its first block, and the memory of the buffers that it uses.
+// A nest at the top: its outermost loop, its first block, and the memory of the buffers that its blocks use.
 struct TopNest {
-  LoopRv loop;
-  uint32_t id = 0;
-  std::string block;
+  Ref<ForNode> loop;
+  Ref<BlockNode> block;
   std::vector<const VarNode*> reads, writes;
 };
 
@@ -41,17 +40,19 @@ void Append(const std::vector<BufferRegion>& regions, std::vector<const VarNode*
   for (const BufferRegion& region : regions) memory.push_back(region.buffer->data.get());
 }
 
-std::vector<TopNest> TopNests(Schedule& sch, const std::string& function) {
+std::vector<TopNest> TopNests(const Function& function) {
   std::vector<TopNest> nests;
-  for (const BlockRv& block : BlocksInRoot(sch, function)) {
-    const Outcome<std::vector<LoopRv>> loops = sch.GetLoops(block);
-    if (!loops.ok() || loops->empty()) continue;
-    const BlockNode& node = *RealizeOf(sch, block).block;
-    const uint32_t id = LoopOf(sch, loops->front()).id;
-    auto nest = std::ranges::find(nests, id, &TopNest::id);
-    if (nest == nests.end()) nest = nests.insert(nests.end(), {loops->front(), id, node.name, {}, {}});
-    Append(node.reads, nest->reads);
-    Append(node.writes, nest->writes);
+  const auto* root = dyn_cast<BlockRealizeNode>(function->body);
+  if (root == nullptr) return nests;
+  const BlockScope scope = BlockScope::Of(root->block.get());
+  for (const ScopeChild& child : scope.children()) {
+    if (child.loops.empty()) continue;
+    const BlockNode& block = *child.realize->block;
+    if (nests.empty() || nests.back().loop.get() != child.loops[0]) {
+      nests.push_back({Ref<ForNode>(child.loops[0]), child.realize->block, {}, {}});
+    }
+    Append(block.reads, nests.back().reads);
+    Append(block.writes, nests.back().writes);
   }
   return nests;
 }
@@ -95,25 +96,55 @@ Outcome<Done> Merge(Schedule& sch, LoopRv earlier, LoopRv later) {
   return kind == ForKind::kParallel ? sch.Parallel(merged) : Outcome<Done>(Done());
 }
 
-// Whether they become one; nothing where they cannot. The schedule and the choices are as before then.
-std::optional<bool> Decide(Schedule& sch, const std::string& function, const TopNest& earlier, const TopNest& later,
-                           const Target& target, Choices& choices) {
-  Schedule joined = sch;
-  if (!Merge(joined, earlier.loop, later.loop).ok()) return std::nullopt;
+// Makes nests one, and remembers what was asked of a schedule until it changes.
+class NestJoiner {
+ public:
+  NestJoiner(Schedule& sch, const std::string& function, const Target& target, Choices& choices)
+      : sch_(sch), function_(function), target_(target), choices_(choices), blocks_(BlocksInRoot(sch, function)) {}
+
+  // Whether they become one; nothing where they cannot. The schedule and the choices are as before then.
+  std::optional<bool> Decide(const TopNest& earlier, const TopNest& later) {
+    Schedule asked = sch_;
+    const std::optional<LoopRv> first = OutermostLoop(asked, earlier), second = OutermostLoop(asked, later);
+    if (!first || !second) return std::nullopt;
+    Schedule joined = asked;
+    if (!Merge(joined, *first, *second).ok()) return std::nullopt;
+    const bool pays = Seconds(joined) <= SecondsApart();
+    Schedule chosen = std::move(asked);
+    Choices taken = choices_;
+    const Outcome<Choices::Pick> pick =
+        taken.Take(chosen, later.block->name + ".nests", {0, 1}, pays ? 1 : 0, {{"apart"}, {"together"}});
+    if (!pick.ok() || (pick->value != 0 && !Merge(chosen, *first, *second).ok())) return std::nullopt;
+    sch_ = std::move(chosen);
+    choices_ = std::move(taken);
+    if (pick->value != 0) apart_.reset();
+    return pick->value != 0;
+  }
+
+ private:
+  std::optional<LoopRv> OutermostLoop(Schedule& sch, const TopNest& nest) const {
+    const auto block = std::ranges::find_if(
+        blocks_, [&](const BlockRv& each) { return sch.Get(each).As<BlockRef>()->id == nest.block->id; });
+    if (block == blocks_.end()) return std::nullopt;
+    const Outcome<std::vector<LoopRv>> loops = sch.GetLoops(*block);
+    return loops.ok() ? std::optional(loops->front()) : std::nullopt;
+  }
   // Without the last digits, which the order of sums decides.
-  const auto seconds = [&](const Schedule& s) {
-    return static_cast<float>(Project(s.module().Find(function), target).seconds);
-  };
-  const bool pays = seconds(joined) <= seconds(sch);
-  Schedule chosen = sch;
-  Choices taken = choices;
-  const Outcome<Choices::Pick> pick =
-      taken.Take(chosen, later.block + ".nests", {0, 1}, pays ? 1 : 0, {{"apart"}, {"together"}});
-  if (!pick.ok() || (pick->value != 0 && !Merge(chosen, earlier.loop, later.loop).ok())) return std::nullopt;
-  sch = std::move(chosen);
-  choices = std::move(taken);
-  return pick->value != 0;
-}
+  float Seconds(const Schedule& sch) const {
+    return static_cast<float>(Project(sch.module().Find(function_), target_).seconds);
+  }
+  float SecondsApart() {
+    if (!apart_) apart_ = Seconds(sch_);
+    return *apart_;
+  }
+
+  Schedule& sch_;
+  const std::string& function_;
+  const Target& target_;
+  Choices& choices_;
+  const std::vector<BlockRv> blocks_;
+  std::optional<float> apart_;
+};
 
 // Loop nests at the top of a function become one where an iteration of the later one needs nothing that other
 // iterations of the earlier one make, and both use a buffer: threads are started once, and what they share is near.
@@ -127,17 +158,20 @@ std::optional<bool> Decide(Schedule& sch, const std::string& function, const Top
 // scheduled by itself. NAME.nests is the choice, of the first block of the later nest: "apart" or "together", which is
 // preferred where the projected time does not grow.
 void JoinNests(Schedule& sch, const std::string& function, const Target& target, Choices& choices) {
-  for (size_t later = 1;;) {
-    const std::vector<TopNest> nests = TopNests(sch, function);
-    if (later >= nests.size()) return;
+  NestJoiner joiner(sch, function, target, choices);
+  std::vector<TopNest> nests = TopNests(sch.module().Find(function));
+  for (size_t later = 1; later < nests.size();) {
     // The nearest of those before it that it can become one with.
     std::optional<bool> together;
     for (size_t earlier = later; earlier-- > 0 && !together;) {
       if (!ShareABuffer(nests[earlier], nests[later])) continue;
-      if (!AreAlike(LoopOf(sch, nests[earlier].loop), LoopOf(sch, nests[later].loop))) continue;
-      together = Decide(sch, function, nests[earlier], nests[later], target, choices);
+      if (AreAlike(*nests[earlier].loop, *nests[later].loop)) together = joiner.Decide(nests[earlier], nests[later]);
     }
-    if (!together.value_or(false)) ++later;
+    if (together.value_or(false)) {
+      nests = TopNests(sch.module().Find(function));
+    } else {
+      ++later;
+    }
   }
 }
 
