@@ -3,24 +3,35 @@
 #include <algorithm>
 #include <utility>
 
-#include "ir/functor.h"
+#include "ir/mentions.h"
 
 namespace tilewright {
 namespace {
 
+using Names = std::unordered_map<const VarNode*, std::vector<Buffer>>;
+
 class NameCollector : public StmtVisitor {
  public:
   using StmtVisitor::Visit;
-  explicit NameCollector(std::unordered_map<const VarNode*, std::vector<Buffer>>* names) : names_(*names) {}
+  // `only`: the memory of interest; all where there is none.
+  NameCollector(Names* names, std::vector<const VarNode*> only) : names_(*names), only_(std::move(only)) {}
 
   void Add(const Buffer& buffer) {
     const auto part = sources_.find(buffer->data.get());
-    std::vector<Buffer>& known = names_[part == sources_.end() ? buffer->data.get() : part->second];
+    const VarNode* memory = part == sources_.end() ? buffer->data.get() : part->second;
+    if (!only_.empty() && std::ranges::find(only_, memory) == only_.end()) return;
+    std::vector<Buffer>& known = names_[memory];
     if (std::ranges::none_of(known, [&](const Buffer& other) { return other.same_as(buffer); }))
       known.push_back(buffer);
   }
 
  protected:
+  void VisitSeq(const SeqNode* op) override {
+    if (only_.empty() || in_list_) return StmtVisitor::VisitSeq(op);
+    in_list_ = true;
+    for (const size_t place : EntriesThatMention(*op, only_)) Visit(op->stmts[place]);
+    in_list_ = false;
+  }
   void VisitAllocate(const AllocateNode* op) override {
     Add(op->buffer);
     StmtVisitor::VisitAllocate(op);
@@ -41,9 +52,17 @@ class NameCollector : public StmtVisitor {
   }
 
  private:
-  std::unordered_map<const VarNode*, std::vector<Buffer>>& names_;
+  Names& names_;
+  const std::vector<const VarNode*> only_;
+  bool in_list_ = false;
   std::unordered_map<const VarNode*, const VarNode*> sources_;  // of matched parts: the memory that they lie in
 };
+
+std::vector<const VarNode*> MemoryOf(const std::vector<Buffer>& buffers) {
+  std::vector<const VarNode*> memory;
+  for (const Buffer& buffer : buffers) memory.push_back(buffer->data.get());
+  return memory;
+}
 
 }  // namespace
 
@@ -66,8 +85,10 @@ bool MayOverlapItself(const Buffer& buffer) {
   return false;
 }
 
-SharedMemory::SharedMemory(const Function& function) {
-  NameCollector collector(&names_);
+SharedMemory::SharedMemory(const Function& function) : SharedMemory(function, {}) {}
+
+SharedMemory::SharedMemory(const Function& function, const std::vector<Buffer>& of) {
+  NameCollector collector(&names_, MemoryOf(of));
   for (const Param& param : function->params) {
     if (param.buffer) collector.Add(param.buffer);
   }

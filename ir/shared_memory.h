@@ -27,6 +27,8 @@ bool MayOverlapItself(const Buffer& buffer);
 class SharedMemory {
  public:
   explicit SharedMemory(const Function& function);
+  // The memory of these buffers alone; all memory where there are none.
+  SharedMemory(const Function& function, const std::vector<Buffer>& of);
 
   // Whether any memory has several names, or elements that overlap.
   bool any() const { return any_; }

@@ -16,6 +16,7 @@
 #include "base/status_macros.h"
 #include "ir/arith/analyzer.h"
 #include "ir/iterations.h"
+#include "ir/mentions.h"
 #include "verify/structure/block_scope.h"
 #include "verify/verify.h"
 
@@ -418,6 +419,8 @@ AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinReg
   AutoScheduled result{Schedule(module, {.intrins = intrins, .shared = shared}), {}, {}, {}};
   for (const Function& function : module.functions()) {
     if (!isa<BlockRealizeNode>(function->body)) continue;
+    // A step of a schedule costs what it changes.
+    const KeepMentions mentions;
     FunctionRules(result, function->name, target, intrins, choices).Run();
   }
   result.schedule.EndSharing();

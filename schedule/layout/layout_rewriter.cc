@@ -1,6 +1,6 @@
 #include "schedule/layout/layout_rewriter.h"
 
-#include "ir/functor.h"
+#include "ir/mentions.h"
 #include "ir/regions.h"
 #include "ir/substitute.h"
 #include "schedule/program/mutate_loop.h"
@@ -34,9 +34,9 @@ MappedRegion MapElements(const LayoutChange& change, const std::vector<Range>& r
   return mapped;
 }
 
-class LayoutRewriter : public Mutator {
+class LayoutRewriter : public MutatorOfMentions {
  public:
-  explicit LayoutRewriter(const LayoutChange& change) : change_(change) {}
+  explicit LayoutRewriter(const LayoutChange& change) : MutatorOfMentions({change.from->data.get()}), change_(change) {}
 
   using Mutator::Mutate;
   Buffer MutateBuffer(const Buffer& buffer) override { return buffer.same_as(change_.from) ? change_.to : buffer; }
@@ -162,7 +162,7 @@ Outcome<Function> ChangeLayout(const char* primitive, const Function& function, 
   for (Param& param : result.params) {
     if (param.buffer.same_as(change.from)) param.buffer = change.to;
   }
-  return Function(std::move(result));
+  return Function(new FunctionNode(std::move(result)));  // all loops and blocks have their ids
 }
 
 }  // namespace tilewright

@@ -8,7 +8,7 @@
 
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
-#include "ir/functor.h"
+#include "ir/mentions.h"
 #include "ir/regions.h"
 #include "ir/structural.h"
 #include "ir/substitute.h"
@@ -27,6 +27,14 @@ struct Padding {
   std::map<uint32_t, Expr> guards;  // of producers, by the block's id
   std::unordered_map<Buffer, std::map<size_t, Expr>, IdentityHash, IdentityEqual> buffers;  // by dimension
 };
+
+// What is mentioned wherever something changes.
+std::vector<const VarNode*> VarsOf(const Padding& plan) {
+  std::vector<const VarNode*> vars;
+  for (const auto& [iterator, extent] : plan.iterators) vars.push_back(iterator.get());
+  for (const auto& [buffer, dims] : plan.buffers) vars.push_back(buffer->data.get());
+  return vars;
+}
 
 class EinsumPadder {
  public:
@@ -248,9 +256,10 @@ std::optional<Refusal> EinsumPadder::Plan(const std::vector<int64_t>& padding) {
   return std::nullopt;
 }
 
-class PaddingRewriter : public Mutator {
+class PaddingRewriter : public MutatorOfMentions {
  public:
-  PaddingRewriter(const Padding& plan, BufferMap buffers) : plan_(plan), buffers_(std::move(buffers)) {}
+  PaddingRewriter(const Padding& plan, BufferMap buffers)
+      : MutatorOfMentions(VarsOf(plan)), plan_(plan), buffers_(std::move(buffers)) {}
   Buffer MutateBuffer(const Buffer& buffer) override {
     const auto it = buffers_.find(buffer);
     return it == buffers_.end() ? buffer : it->second;
@@ -266,7 +275,10 @@ class PaddingRewriter : public Mutator {
     return For(std::move(fields));
   }
   Block MutateBlock(const Block& block) override {
-    BlockNode::Fields fields = Mutator::MutateBlock(block)->fields();
+    const auto is_padded = [&](const IterVar& iter) { return plan_.iterators.contains(iter.var); };
+    const Block mutated = Mutator::MutateBlock(block);
+    if (std::ranges::none_of(block->iter_vars, is_padded) && !plan_.guards.contains(block->id)) return mutated;
+    BlockNode::Fields fields = mutated->fields();
     for (IterVar& iter : fields.iter_vars) {
       const auto it = plan_.iterators.find(iter.var);
       if (it != plan_.iterators.end()) iter.domain.extent = CastTo(iter.domain.extent.dtype(), it->second);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/functor.h"
+#include "ir/mentions.h"
 #include "ir/substitute.h"
 #include "schedule/layout/padding_block.h"
 #include "schedule/program/loop_tree.h"
@@ -13,9 +13,9 @@ namespace tilewright {
 namespace {
 
 // All blocks of a function that write a buffer by a store of their own.
-class WriterCollector : public Visitor {
+class WriterCollector : public VisitorOfMentions<Visitor> {
  public:
-  explicit WriterCollector(const Buffer& buffer) : buffer_(buffer) {}
+  explicit WriterCollector(const Buffer& buffer) : VisitorOfMentions({buffer->data.get()}), buffer_(buffer) {}
   std::vector<uint32_t> writers;
 
  protected:

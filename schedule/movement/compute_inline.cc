@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/status_macros.h"
-#include "ir/functor.h"
+#include "ir/mentions.h"
 #include "ir/substitute.h"
 #include "schedule/program/common_refusals.h"
 #include "schedule/program/inline_body.h"
@@ -20,9 +20,10 @@ namespace {
 constexpr const char* kName = "compute_inline";
 
 // Puts the producer's value in the place of loads of its buffer.
-class Inliner : public Mutator {
+class Inliner : public MutatorOfMentions {
  public:
-  Inliner(const BlockNode& producer, const StoreNode& store) : producer_(producer), store_(store) {}
+  Inliner(const BlockNode& producer, const StoreNode& store)
+      : MutatorOfMentions({store.buffer->data.get()}), producer_(producer), store_(store) {}
 
  protected:
   Expr MutateLoad(const LoadNode* op, const Expr& self) override {

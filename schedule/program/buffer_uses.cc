@@ -3,14 +3,14 @@
 #include <algorithm>
 
 #include "ir/builtin.h"
-#include "ir/functor.h"
+#include "ir/mentions.h"
 
 namespace tilewright {
 namespace {
 
-class UseCollector : public Visitor {
+class UseCollector : public VisitorOfMentions<Visitor> {
  public:
-  explicit UseCollector(const Buffer& buffer) : buffer_(buffer) {}
+  explicit UseCollector(const Buffer& buffer) : VisitorOfMentions({buffer->data.get()}), buffer_(buffer) {}
   BufferUses uses;
 
  protected:
@@ -42,20 +42,28 @@ class UseCollector : public Visitor {
   const BlockNode* block_ = nullptr;
 };
 
-}  // namespace
+// Parts of a buffer, and parts of those.
+class PartCollector : public VisitorOfMentions<StmtVisitor> {
+ public:
+  explicit PartCollector(const Buffer& buffer) : VisitorOfMentions({buffer->data.get()}), whole({buffer}) {}
+  std::vector<Buffer> whole;
 
-std::vector<Buffer> PartsOf(const Function& function, const Buffer& buffer) {
-  std::vector<Buffer> whole = {buffer};
-  PreOrder(function->body, [&](const Stmt& s) {
-    const auto* realize = dyn_cast<BlockRealizeNode>(s);
-    if (realize == nullptr) return true;
-    for (const MatchBuffer& match : realize->block->match_buffers) {
+ protected:
+  void VisitBlock(const BlockNode* op) override {
+    for (const MatchBuffer& match : op->match_buffers) {
       const bool part = std::ranges::any_of(whole, [&](const Buffer& b) { return b.same_as(match.source.buffer); });
       if (part) whole.push_back(match.buffer);
     }
-    return true;
-  });
-  return {whole.begin() + 1, whole.end()};
+    StmtVisitor::VisitBlock(op);
+  }
+};
+
+}  // namespace
+
+std::vector<Buffer> PartsOf(const Function& function, const Buffer& buffer) {
+  PartCollector collector(buffer);
+  collector.Visit(function->body);
+  return {collector.whole.begin() + 1, collector.whole.end()};
 }
 
 BufferUses FindBufferUses(const Function& function, const Buffer& buffer) {

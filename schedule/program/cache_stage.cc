@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "ir/builtin.h"
-#include "ir/functor.h"
+#include "ir/mentions.h"
 #include "ir/substitute.h"
 #include "schedule/program/loop_tree.h"
 #include "schedule/program/sum_form.h"
@@ -64,10 +64,13 @@ class CacheUser : public Mutator {
 };
 
 bool ContainsAnyBlock(const Stmt& s, const std::vector<uint32_t>& ids) {
-  for (const BlockRealizeNode* realize : BlocksBelow(s)) {
-    if (std::find(ids.begin(), ids.end(), realize->block->id) != ids.end()) return true;
-  }
-  return false;
+  bool found = false;
+  PreOrder(s, [&](const Stmt& part) {
+    const auto* realize = dyn_cast<BlockRealizeNode>(part);
+    found |= realize != nullptr && std::ranges::find(ids, realize->block->id) != ids.end();
+    return realize == nullptr && !found;
+  });
+  return found;
 }
 
 Stmt InsertIntoSequence(const Stmt& body, const Stmt& copy, const std::vector<uint32_t>& neighbors, bool after) {
@@ -289,7 +292,7 @@ Stmt InsertCopy(const BlockNode& scope, const CacheStage& stage, const Stmt& cop
                 const std::vector<uint32_t>& conditions) {
   CacheUser user(stage);
   const uint32_t place_id = place.loop == nullptr ? 0 : place.loop->id;
-  Stmt body = RewriteStmt(scope.body, [&](const Stmt& s) -> Stmt {
+  const auto rewrite = [&](const Stmt& s) -> Stmt {
     if (const auto* realize = dyn_cast<BlockRealizeNode>(s)) {
       const auto among = [&](const std::vector<uint32_t>& ids) {
         return std::find(ids.begin(), ids.end(), realize->block->id) != ids.end();
@@ -304,7 +307,11 @@ Stmt InsertCopy(const BlockNode& scope, const CacheStage& stage, const Stmt& cop
     ForNode::Fields fields = loop->fields();
     fields.body = InsertIntoSequence(fields.body, copy, neighbors, after);
     return For(std::move(fields));
-  });
+  };
+  std::vector<const VarNode*> vars;  // of the buffer, and of the loop that the copy comes into
+  if (stage.buffer) vars.push_back(stage.buffer->data.get());
+  if (place.loop != nullptr) vars.push_back(place.loop->var.get());
+  const Stmt body = RewriteMentions(scope.body, vars, rewrite);
   return place.loop == nullptr ? InsertIntoSequence(body, copy, neighbors, after) : body;
 }
 

@@ -7,7 +7,7 @@
 #include "ir/analysis.h"
 #include "ir/arith/iter_map.h"
 #include "ir/builtin.h"
-#include "ir/functor.h"
+#include "ir/mentions.h"
 #include "ir/regions.h"
 #include "ir/structural.h"
 #include "ir/substitute.h"
@@ -127,7 +127,9 @@ std::optional<std::vector<Expr>> SolveIterators(const std::vector<IterVar>& iter
   return solved;
 }
 
-bool UsedOtherThanByLoads(const Stmt& s, const Buffer& buffer) {
+namespace {
+
+bool OneUsesOtherThanByLoads(const Stmt& s, const Buffer& buffer) {
   bool used = false;
   PreOrderExprs(s, [&](const Expr& e) {
     used |= e.get() == buffer->data.get();
@@ -147,6 +149,13 @@ bool UsedOtherThanByLoads(const Stmt& s, const Buffer& buffer) {
     return true;
   });
   return used;
+}
+
+}  // namespace
+
+bool UsedOtherThanByLoads(const Stmt& s, const Buffer& buffer) {
+  return std::ranges::any_of(StmtsThatMention(s, {buffer->data.get()}),
+                             [&](const Stmt& part) { return OneUsesOtherThanByLoads(part, buffer); });
 }
 
 namespace {
@@ -182,10 +191,13 @@ Stmt WithoutAnnotationsOf(const Stmt& s, const Buffer& buffer) {
     const auto* realize = dyn_cast<BlockRealizeNode>(part);
     return realize != nullptr && std::ranges::any_of(realize->block->annotations, names);
   };
+  const std::vector<const VarNode*> memory = {buffer->data.get()};
   bool found = false;
-  PreOrder(s, [&](const Stmt& part) { return !(found = found || named_by(part)); });
+  for (const Stmt& stmt : StmtsThatMention(s, memory)) {
+    PreOrder(stmt, [&](const Stmt& part) { return !(found = found || named_by(part)); });
+  }
   if (!found) return s;
-  return RewriteStmt(s, [&](const Stmt& part) {
+  return RewriteMentions(s, memory, [&](const Stmt& part) {
     if (!named_by(part)) return part;
     const auto* realize = cast<BlockRealizeNode>(part);
     BlockNode::Fields fields = realize->block->fields();

@@ -12,7 +12,7 @@
 #include "ir/arith/region.h"
 #include "ir/arith/same_expr.h"
 #include "ir/builtin.h"
-#include "ir/functor.h"
+#include "ir/mentions.h"
 #include "ir/structural.h"
 #include "ir/substitute.h"
 #include "schedule/program/conjuncts.h"
@@ -149,9 +149,10 @@ class OneIteration {
 };
 
 // Whether anything outside of the loop at the path's end touches the buffer, or the caller of the function sees it.
-class UseOutside : public Visitor {
+class UseOutside : public VisitorOfMentions<Visitor> {
  public:
-  UseOutside(const Path& loop_path, const Buffer& buffer) : loop_path_(loop_path), buffer_(buffer) {}
+  UseOutside(const Path& loop_path, const Buffer& buffer)
+      : VisitorOfMentions({buffer->data.get()}), loop_path_(loop_path), buffer_(buffer) {}
   using Visitor::Visit;
   bool found = false;
 

@@ -35,8 +35,8 @@ struct Use {
   bool writes;
 };
 
-// What the blocks at and below these loops and blocks declare to use of memory with several names.
-std::vector<Use> SharedUses(const Function& function, const std::vector<uint32_t>& ids, const SharedMemory& memory) {
+// What the blocks at and below these loops and blocks declare to use.
+std::vector<Use> UsesOf(const Function& function, const std::vector<uint32_t>& ids) {
   std::vector<Use> uses;
   for (const uint32_t id : ids) {
     const Path path = FindPath(function, id);
@@ -45,7 +45,7 @@ std::vector<Use> SharedUses(const Function& function, const std::vector<uint32_t
       const BlockNode& block = *realize->block;
       for (const bool writes : {false, true}) {
         for (const BufferRegion& region : writes ? block.writes : block.reads) {
-          if (memory.IsShared(region.buffer)) uses.push_back({&block, region.buffer, writes});
+          uses.push_back({&block, region.buffer, writes});
         }
       }
     }
@@ -72,11 +72,14 @@ std::optional<Refusal> WhyViewsForbid(const Primitive& primitive, const Function
                                       std::span<const Value> args) {
   if (primitive.role != Primitive::Role::kTransform) return std::nullopt;
   if (std::ranges::find(kKeepAccesses, primitive.name) != std::end(kKeepAccesses)) return std::nullopt;
-  const SharedMemory memory(function);
-  if (!memory.any()) return std::nullopt;
   std::vector<uint32_t> ids;
   for (const Value& arg : args) CollectIds(arg, &ids);
-  const std::vector<Use> uses = SharedUses(function, ids, memory);
+  std::vector<Use> uses = UsesOf(function, ids);
+  std::vector<Buffer> used;
+  for (const Use& use : uses) used.push_back(use.buffer);
+  if (uses.empty()) return std::nullopt;
+  const SharedMemory memory(function, used);
+  std::erase_if(uses, [&](const Use& use) { return !memory.IsShared(use.buffer); });
   if (uses.empty()) return std::nullopt;
   if (std::ranges::find(kReorderIterations, primitive.name) == std::end(kReorderIterations)) {
     return Refuse(primitive, uses[0], memory);

@@ -1,0 +1,190 @@
+#include "ir/mentions.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <numeric>
+#include <variant>
+
+#include "base/list_change.h"
+
+namespace tilewright {
+namespace {
+
+class Collector : public Visitor {
+ public:
+  using Visitor::Visit;
+  std::vector<const VarNode*> vars;
+
+ protected:
+  void VisitVar(const VarNode* op) override { vars.push_back(op); }
+  void VisitLet(const LetNode* op) override {
+    vars.push_back(op->var.get());
+    Visitor::VisitLet(op);
+  }
+  void VisitLoad(const LoadNode* op) override {
+    Use(op->buffer);
+    Visitor::VisitLoad(op);
+  }
+  void VisitStore(const StoreNode* op) override {
+    Use(op->buffer);
+    Visitor::VisitStore(op);
+  }
+  void VisitFor(const ForNode* op) override {
+    vars.push_back(op->var.get());
+    Visitor::VisitFor(op);
+  }
+  void VisitLetStmt(const LetStmtNode* op) override {
+    vars.push_back(op->var.get());
+    Visitor::VisitLetStmt(op);
+  }
+  void VisitAllocate(const AllocateNode* op) override {
+    Declare(op->buffer);
+    Visitor::VisitAllocate(op);
+  }
+  void VisitDeclBuffer(const DeclBufferNode* op) override {
+    Declare(op->buffer);
+    Visitor::VisitDeclBuffer(op);
+  }
+  void VisitBlock(const BlockNode* op) override {
+    for (const IterVar& iter : op->iter_vars) vars.push_back(iter.var.get());
+    for (const BufferRegion& region : op->reads) Use(region.buffer);
+    for (const BufferRegion& region : op->writes) Use(region.buffer);
+    for (const auto& [key, annotation] : op->annotations) Visit(annotation);
+    for (const Buffer& buffer : op->alloc_buffers) Declare(buffer);
+    for (const MatchBuffer& match : op->match_buffers) {
+      Use(match.source.buffer);
+      Declare(match.buffer);
+    }
+    Visitor::VisitBlock(op);
+  }
+
+ private:
+  void Visit(const Annotation& annotation) {
+    if (const auto* value = std::get_if<Expr>(&annotation.value)) Visit(*value);
+    if (const auto* list = std::get_if<Annotation::List>(&annotation.value)) {
+      for (const Annotation& entry : *list) Visit(entry);
+    }
+    if (const auto* dict = std::get_if<Annotation::Dict>(&annotation.value)) {
+      for (const auto& [key, entry] : *dict) Visit(entry);
+    }
+  }
+  void Use(const Buffer& buffer) { vars.push_back(buffer->data.get()); }
+  void Declare(const Buffer& buffer) {
+    Use(buffer);
+    Visit(buffer->elem_offset);
+    VisitAll(buffer->shape);
+    VisitAll(buffer->strides);
+  }
+};
+
+using Vars = std::vector<const VarNode*>;
+
+// A set of variables that may hold more: most lookups need no more than this.
+class VarBits {
+ public:
+  explicit VarBits(const Vars& vars) {
+    for (const VarNode* var : vars) words_[Bit(var) / 64] |= uint64_t{1} << Bit(var) % 64;
+  }
+  bool MayHold(const VarNode* var) const { return (words_[Bit(var) / 64] >> Bit(var) % 64 & 1) != 0; }
+
+ private:
+  // By the address: the upper bits of a product depend on all bits of its factors.
+  static uint64_t Bit(const VarNode* var) { return reinterpret_cast<uintptr_t>(var) * 0x9e3779b97f4a7c15U >> 56; }
+  std::array<uint64_t, 4> words_ = {};
+};
+
+// Sorted, each once.
+Vars VarsOf(const Stmt& stmt) {
+  Collector collector;
+  collector.Visit(stmt);
+  std::ranges::sort(collector.vars);
+  collector.vars.erase(std::unique(collector.vars.begin(), collector.vars.end()), collector.vars.end());
+  return {collector.vars.begin(), collector.vars.end()};
+}
+
+constinit thread_local KeepMentions* keeping = nullptr;
+
+}  // namespace
+
+struct KeepMentions::Kept {
+  Ref<SeqNode> list;
+  std::vector<Vars> mentioned;  // by its entries
+  std::vector<VarBits> bits;    // of those
+
+  // Whether it is the other list then, which may be a shorter one that has nothing in common with it.
+  bool Become(const SeqNode& other) {
+    if (list.get() == &other) return true;
+    const auto is_same = [](const Stmt& a, const Stmt& b) { return a.same_as(b); };
+    const std::vector<Stmt> none;
+    const ListChange change = ListChange::Between(list ? list->stmts : none, other.stmts, is_same);
+    const bool is_apart = change.end_before - change.begin == mentioned.size();
+    if (is_apart && other.stmts.size() < mentioned.size()) return false;
+    const auto place = [&](size_t i) { return mentioned.begin() + static_cast<std::ptrdiff_t>(i); };
+    std::vector<Vars> changed;
+    for (size_t i = change.begin; i < change.end_after; ++i) changed.push_back(VarsOf(other.stmts[i]));
+    const auto bit_place = [&](size_t i) { return bits.begin() + static_cast<std::ptrdiff_t>(i); };
+    bits.erase(bit_place(change.begin), bit_place(change.end_before));
+    const std::vector<VarBits> changed_bits(changed.begin(), changed.end());
+    bits.insert(bit_place(change.begin), changed_bits.begin(), changed_bits.end());
+    mentioned.erase(place(change.begin), place(change.end_before));
+    mentioned.insert(place(change.begin), std::move_iterator(changed.begin()), std::move_iterator(changed.end()));
+    list = Ref<SeqNode>(&other);
+    return true;
+  }
+};
+
+KeepMentions::KeepMentions() : kept_(std::make_unique<Kept>()), outer_(std::exchange(keeping, this)) {}
+KeepMentions::~KeepMentions() { keeping = outer_; }
+
+std::vector<size_t> EntriesThatMention(const SeqNode& list, const std::vector<const VarNode*>& vars) {
+  std::vector<size_t> places;
+  if (keeping == nullptr || !keeping->kept_->Become(list)) {
+    places.resize(list.stmts.size());
+    std::iota(places.begin(), places.end(), size_t{0});
+    return places;
+  }
+  const KeepMentions::Kept& kept = *keeping->kept_;
+  for (size_t i = 0; i < kept.bits.size(); ++i) {
+    const auto is_there = [&](const VarNode* var) {
+      return kept.bits[i].MayHold(var) && std::ranges::binary_search(kept.mentioned[i], var);
+    };
+    if (std::ranges::any_of(vars, is_there)) places.push_back(i);
+  }
+  return places;
+}
+
+Stmt MutatorOfMentions::MutateSeq(const SeqNode* op, const Stmt& self) {
+  if (in_list_) return Mutator::MutateSeq(op, self);
+  in_list_ = true;
+  std::vector<Stmt> stmts = op->stmts;
+  bool changed = false;
+  for (const size_t place : EntriesThatMention(*op, vars_)) {
+    Stmt mutated = Mutate(stmts[place]);
+    changed |= !mutated.same_as(stmts[place]);
+    stmts[place] = std::move(mutated);
+  }
+  in_list_ = false;
+  return changed ? Sequence(std::move(stmts)) : self;
+}
+
+std::vector<Stmt> StmtsThatMention(const Stmt& s, const std::vector<const VarNode*>& vars) {
+  const auto* list = dyn_cast<SeqNode>(s);
+  if (list == nullptr) return {s};
+  std::vector<Stmt> stmts;
+  for (const size_t place : EntriesThatMention(*list, vars)) stmts.push_back(list->stmts[place]);
+  return stmts;
+}
+
+Stmt RewriteMentions(const Stmt& s, const std::vector<const VarNode*>& vars,
+                     const std::function<Stmt(const Stmt&)>& rewrite) {
+  const auto* list = dyn_cast<SeqNode>(s);
+  if (list == nullptr) return RewriteStmt(s, rewrite);
+  std::vector<Stmt> stmts = list->stmts;
+  for (const size_t place : EntriesThatMention(*list, vars)) stmts[place] = RewriteStmt(stmts[place], rewrite);
+  return Sequence(std::move(stmts));
+}
+
+}  // namespace tilewright
