@@ -50,7 +50,12 @@ constinit thread_local std::array<size_t, kRememberedLists> last_places = {};
 template <class IsWanted>
 class PathFinder final : public StmtVisitor {
  public:
-  explicit PathFinder(IsWanted is_wanted) : is_wanted_(is_wanted) { path_.reserve(32); }
+  // A search in a loop knows nothing of the lists around it: it neither uses nor changes their places.
+  PathFinder(IsWanted is_wanted, const Stmt& root)
+      : is_wanted_(is_wanted), lists_(isa<ForNode>(root) ? kRememberedLists : 0) {
+    path_.reserve(32);
+    Visit(root);
+  }
   using StmtVisitor::Visit;
   void Visit(const Stmt& s) override {
     if (found_ || !s) return;
@@ -98,7 +103,7 @@ class PathFinder final : public StmtVisitor {
 
   const IsWanted is_wanted_;
   bool found_ = false;
-  size_t lists_ = 0;  // around the statement that is visited
+  size_t lists_;  // around the statement that is visited
   std::vector<const Stmt*> path_;
 };
 
@@ -188,12 +193,12 @@ void Module::Remove(std::string_view name) {
 }
 
 Path FindPath(const Function& function, uint32_t id) {
-  PathFinder finder([id](const Stmt& s) {
+  const auto has_id = [id](const Stmt& s) {
     if (const auto* loop = dyn_cast<ForNode>(s)) return loop->id == id;
     const auto* realize = dyn_cast<BlockRealizeNode>(s);
     return realize != nullptr && realize->block->id == id;
-  });
-  finder.Visit(function->body);
+  };
+  const PathFinder finder(has_id, function->body);
   Path path;
   path.reserve(finder.path().size());
   for (const Stmt* stmt : finder.path()) {
@@ -211,8 +216,7 @@ const BlockRealizeNode* FindBlock(const Function& function, uint32_t id) {
 }
 
 Stmt ReplaceStmt(const Stmt& root, const StmtNode* old, const Stmt& replacement) {
-  PathFinder finder([old](const Stmt& s) { return s.get() == old; });
-  finder.Visit(root);
+  const PathFinder finder([old](const Stmt& s) { return s.get() == old; }, root);
   TW_CHECK(finder.found()) << "the statement to replace is not below the root";
   return StmtReplacer(finder.path(), replacement).Mutate(root);
 }

@@ -113,9 +113,13 @@ const StmtNode* SubtreeOfOnly(const Path& path) {
   const BlockRealizeNode* scope = ScopeOf(path);
   TW_CHECK(scope != nullptr) << "the root block cannot be removed";
   // A statement above the block goes with it when the block is all that it holds.
-  auto holds_only_the_block = [&](const Stmt& stmt) {
-    const std::vector<const BlockRealizeNode*> blocks = BlocksBelow(stmt);
-    return blocks.size() == 1;
+  const auto holds_only_the_block = [](const Stmt& stmt) {
+    int blocks = 0;
+    PreOrder(stmt, [&](const Stmt& part) {
+      if (isa<BlockRealizeNode>(part)) ++blocks;
+      return blocks < 2 && !isa<BlockRealizeNode>(part);
+    });
+    return blocks == 1;
   };
   if (holds_only_the_block(scope->block->body)) return nullptr;
   size_t top = path.size() - 1;

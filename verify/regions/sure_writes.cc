@@ -199,7 +199,7 @@ bool HoldTogether(const std::vector<arith::Region>& boxes, const BufferRegion& n
 
 }  // namespace
 
-SureWrites::SureWrites(const Function& function) {
+SureWrites::SureWrites(const Function& function) : function_(function) {
   const auto add = [&](const Expr& e) {
     PreOrder(e, [&](const Expr& part) {
       if (const auto* var = dyn_cast<VarNode>(part)) sizes_.insert(var);
@@ -215,12 +215,13 @@ SureWrites::SureWrites(const Function& function) {
       if (!isa<IntImmNode>(extent)) add(extent);
     }
   }
-  AllocatedByThreads(&allocated_by_threads_).Visit(function->body);
 }
 
 bool SureWrites::IsOwn(const Buffer& buffer, const ForNode& loop) const {
   if (HasOwnMemory(buffer, loop)) return true;
-  return loop.thread_tag.starts_with("threadIdx") && allocated_by_threads_.contains(buffer.get());
+  if (!loop.thread_tag.starts_with("threadIdx")) return false;
+  if (!allocated_by_threads_) AllocatedByThreads(&allocated_by_threads_.emplace()).Visit(function_->body);
+  return allocated_by_threads_->contains(buffer.get());
 }
 
 bool SureWrites::Of(const BlockNode& block, const BufferRegion& declared) {

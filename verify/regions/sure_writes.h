@@ -15,6 +15,7 @@
 // outside are taken at the declared regions.
 #pragma once
 
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -44,8 +45,11 @@ class SureWrites {
             arith::Analyzer* analyzer) const;
 
  private:
-  std::unordered_set<const VarNode*> sizes_;                    // what the function takes
-  std::unordered_set<const BufferNode*> allocated_by_threads_;  // in global memory
+  using Buffers = std::unordered_set<const BufferNode*>;
+
+  const Function function_;
+  std::unordered_set<const VarNode*> sizes_;             // what the function takes
+  mutable std::optional<Buffers> allocated_by_threads_;  // in global memory; when somebody asked
   std::unordered_map<const BufferRegion*, bool> known_;
 };
 

@@ -295,6 +295,16 @@ class Planner {
   std::vector<std::set<int>> compared_;  // of each block
 };
 
+// Whether some reduction stores at an index of several iterators: without one there are no parts to join.
+bool HasIndexOfParts(const BlockScope& scope) {
+  return std::ranges::any_of(scope.children(), [](const ScopeChild& child) {
+    const BlockNode& block = *child.realize->block;
+    const auto* store = dyn_cast<StoreNode>(block.body);
+    return block.init && store != nullptr &&
+           !std::ranges::all_of(store->indices, [](const Expr& index) { return isa<VarNode>(index); });
+  });
+}
+
 // h0 * 2 + h1, where h1 comes next to h0 and has two values: one iterator.
 bool JoinPartsOf(Schedule& sch, BlockRv block) {
   const Block node = RealizeOf(sch, block).block;
@@ -429,7 +439,7 @@ std::optional<PreparedChain> PrepareChain(Schedule& sch, BlockRv product, const 
   if (!context.child.realize->block->init) return std::nullopt;
   std::optional<ChainedPlan> plan = PlanChain(sch, product, context, limits);
   Schedule changed = sch;
-  const bool joins = !plan && JoinParts(changed, product, context.blocks);
+  const bool joins = !plan && HasIndexOfParts(context.scope) && JoinParts(changed, product, context.blocks);
   if (joins) plan = PlanAgain(changed, product, context, limits);
   if (!plan) return std::nullopt;
   std::optional<ChainedPlan> before;
