@@ -420,6 +420,7 @@ AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinReg
   for (const Function& function : module.functions()) {
     if (!isa<BlockRealizeNode>(function->body)) continue;
     // A step of a schedule costs what it changes.
+    const KeepBlockScopes scopes;
     const KeepMentions mentions;
     FunctionRules(result, function->name, target, intrins, choices).Run();
   }

@@ -56,7 +56,8 @@ class Inserter {
     if (scope.has_other_statements()) {
       return Refusal{name_, "the scope of {block0} holds statements other than loops and blocks", {block_id_}};
     }
-    for (const ScopeChild& child : scope.children()) {
+    for (const ScopeChild* touching : scope.ChildrenThatMayTouch(buffer_)) {
+      const ScopeChild& child = *touching;
       if (HasSeveral(child.realize->block->reads) || HasSeveral(child.realize->block->writes)) {
         return Refuse("{block0} touches several regions of {text0}", {child.id()});
       }

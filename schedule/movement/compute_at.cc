@@ -337,7 +337,7 @@ Stmt Move::WithCondition(const Stmt& moved) const {
 Outcome<ComputeAtResult> Move::ComputeAt() {
   if (Check refusal = Locate()) return *refusal;
   if (Check refusal = CheckBlock(false)) return *refusal;
-  if (Contains(scope_.Outputs(), block_id_)) {
+  if (scope_.IsOutput(Child(block_id_))) {
     return Refusal{name_, "{block0} writes a buffer that outlives its scope", {block_id_}};
   }
   const std::vector<uint32_t> consumers = scope_.Consumers(block_id_);
@@ -345,7 +345,7 @@ Outcome<ComputeAtResult> Move::ComputeAt() {
                                         "{block1} consumes what {block0} produces and is not below {loop2}")) {
     return *refusal;
   }
-  for (const Dependence& dependence : scope_.dependences()) {
+  for (const Dependence& dependence : scope_.DependencesOf(block_id_)) {
     if (dependence.source == block_id_ && dependence.kind == DependenceKind::kWriteAfterRead) {
       return Refusal{name_,
                      "{block1} overwrites {text0}, which {block0} reads",

@@ -78,10 +78,8 @@ std::optional<Refusal> WhyNotInlinable(const BlockScope& scope, const ScopeChild
   if (auto reason = WhyNotComplete(scope, child)) {
     return Refusal{kName, "{block0} is not complete: {text0}", {id}, {}, {*reason}};
   }
-  for (uint32_t output : scope.Outputs()) {
-    if (output == id) return Refusal{kName, "{block0} writes a buffer that outlives its scope", {id}};
-  }
-  for (const Dependence& dependence : scope.dependences()) {
+  if (scope.IsOutput(child)) return Refusal{kName, "{block0} writes a buffer that outlives its scope", {id}};
+  for (const Dependence& dependence : scope.DependencesOf(id)) {
     if (dependence.source == id && dependence.kind == DependenceKind::kWriteAfterRead &&
         !IsUsedBefore(scope, child, dependence.destination)) {
       return Refusal{kName,

@@ -247,7 +247,7 @@ bool BoundsRead(const ForNode& loop, const Buffer& buffer) {
 
 std::vector<uint32_t> ReadersBehind(const BlockScope& scope, uint32_t writer) {
   std::vector<uint32_t> readers;
-  for (const Dependence& dependence : scope.dependences()) {
+  for (const Dependence& dependence : scope.DependencesOf(writer)) {
     if (dependence.source == writer && dependence.kind == DependenceKind::kReadAfterWrite) {
       readers.push_back(dependence.destination);
     }

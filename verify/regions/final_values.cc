@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -33,15 +34,12 @@ class Checker : public StmtVisitor {
  protected:
   void VisitBlock(const BlockNode* block) override {
     const BlockScope scope = BlockScope::Of(block);
+    std::unordered_map<uint32_t, const ScopeChild*> children;
+    for (const ScopeChild& child : scope.children()) children.emplace(child.id(), &child);
     // In the order of the program, since what a reader makes of parts of a sum is not a final value either.
-    std::vector<const Dependence*> reads;
-    for (const Dependence& dependence : scope.dependences()) {
-      if (dependence.kind == DependenceKind::kReadAfterWrite) reads.push_back(&dependence);
-    }
-    for (const ScopeChild& child : scope.children()) {
-      for (const Dependence* read : reads) {
-        if (read->destination == child.id()) Check(*scope.Find(read->source), child, read->buffer);
-      }
+    for (const Dependence& dependence : scope.Dependences()) {
+      if (dependence.kind != DependenceKind::kReadAfterWrite) continue;
+      Check(*children.at(dependence.source), *children.at(dependence.destination), dependence.buffer);
     }
     for (const ScopeChild& child : scope.children()) CheckAdditionsRunOnce(scope, child);
     StmtVisitor::VisitBlock(block);

@@ -1,12 +1,15 @@
 #include "verify/structure/block_scope.h"
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 #include <set>
-#include <unordered_set>
+#include <span>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "base/check.h"
+#include "base/list_change.h"
 #include "ir/analysis.h"
 #include "ir/functor.h"
 
@@ -17,6 +20,11 @@ namespace {
 bool MentionsMemory(const std::vector<BufferRegion>& regions, const Buffer& buffer) {
   return std::ranges::any_of(regions,
                              [&](const BufferRegion& region) { return region.buffer->data.same_as(buffer->data); });
+}
+
+// One of 64 bits, by the address: the upper bits of a product depend on all bits of its factors.
+uint64_t MemoryBit(const Buffer& buffer) {
+  return uint64_t{1} << (reinterpret_cast<uintptr_t>(buffer->data.get()) * 0x9e3779b97f4a7c15U >> 58);
 }
 
 void AddOnce(std::vector<uint32_t>& ids, uint32_t id) {
@@ -111,39 +119,41 @@ class TouchedBefore {
   std::vector<size_t> sources_;
 };
 
-// Dependences between each pair of blocks that touch the same buffer, whole buffers counted.
-std::vector<Dependence> FindDependences(const std::vector<ScopeChild>& children) {
-  std::vector<Dependence> dependences;
-  TouchedBefore touched;
-  for (size_t later = 0; later < children.size(); ++later) {
-    const BlockNode* destination = children[later].realize->block.get();
-    for (const size_t earlier : touched.Sources(*destination)) {
-      const BlockNode* source = children[earlier].realize->block.get();
-      auto add = [&](const std::vector<BufferRegion>& from, const std::vector<BufferRegion>& to, DependenceKind kind) {
-        for (const BufferRegion& region : from) {
-          if (MentionsMemory(to, region.buffer))
-            dependences.push_back({source->id, destination->id, kind, region.buffer});
-        }
-      };
-      add(source->writes, destination->reads, DependenceKind::kReadAfterWrite);
-      add(source->writes, destination->writes, DependenceKind::kWriteAfterWrite);
-      add(source->reads, destination->writes, DependenceKind::kWriteAfterRead);
+// Adds the dependences between two blocks, whole buffers counted.
+void AddDependences(const BlockNode& source, const BlockNode& destination, std::vector<Dependence>* dependences) {
+  const auto add = [&](const std::vector<BufferRegion>& from, const std::vector<BufferRegion>& to,
+                       DependenceKind kind) {
+    for (const BufferRegion& region : from) {
+      if (MentionsMemory(to, region.buffer)) dependences->push_back({source.id, destination.id, kind, region.buffer});
     }
-    touched.Add(later, *destination);
-  }
-  return dependences;
+  };
+  add(source.writes, destination.reads, DependenceKind::kReadAfterWrite);
+  add(source.writes, destination.writes, DependenceKind::kWriteAfterWrite);
+  add(source.reads, destination.writes, DependenceKind::kWriteAfterRead);
+}
+
+// Which memory blocks touch, as a set that may hold more: a bit for some of all memory.
+uint64_t MemoryBits(const std::vector<BufferRegion>& regions) {
+  uint64_t bits = 0;
+  for (const BufferRegion& region : regions) bits |= MemoryBit(region.buffer);
+  return bits;
+}
+
+// The statements of a block, each of which holds blocks of its own.
+std::span<const Stmt> StatementsOf(const BlockNode& block) {
+  const auto* list = dyn_cast<SeqNode>(block.body);
+  return list != nullptr ? std::span<const Stmt>(list->stmts) : std::span(&block.body, 1);
 }
 
 // The only writer of its outputs, and no block before it reads them.
 std::optional<std::string> WhyNotDominant(const BlockScope& scope, const ScopeChild& child) {
   for (const BufferRegion& write : child.realize->block->writes) {
-    for (const ScopeChild& other : scope.children()) {
-      if (other.id() != child.id() && MentionsMemory(other.realize->block->writes, write.buffer)) {
-        return "block " + other.realize->block->name + " also writes " + write.buffer->name;
-      }
+    for (const uint32_t other : scope.Writers(write.buffer)) {
+      if (other == child.id()) continue;
+      return "block " + scope.Find(other)->realize->block->name + " also writes " + write.buffer->name;
     }
   }
-  for (const Dependence& dependence : scope.dependences()) {
+  for (const Dependence& dependence : scope.DependencesOf(child.id())) {
     if (dependence.destination == child.id() && dependence.kind == DependenceKind::kWriteAfterRead) {
       return "block " + scope.Find(dependence.source)->realize->block->name + " reads " + dependence.buffer->name +
              " before it is written";
@@ -152,17 +162,126 @@ std::optional<std::string> WhyNotDominant(const BlockScope& scope, const ScopeCh
   return std::nullopt;
 }
 
+thread_local KeepBlockScopes* keeping = nullptr;
+
 }  // namespace
+
+struct BlockScope::Parts {
+  struct Statement {
+    size_t children = 0;
+    bool is_other = false;  // or holds others between it and its blocks
+  };
+
+  Block block;
+  std::vector<ScopeChild> children;
+  std::vector<uint64_t> memory;       // that each child touches
+  std::vector<Statement> statements;  // of the block's body; not of the init, which is part of its own computation
+
+  explicit Parts(const BlockNode* of) : block(of) { Replace({0, 0, StatementsOf(*of).size()}); }
+
+  // Makes them the parts of another block.
+  void Become(const BlockNode* other) {
+    const auto is_same = [](const Stmt& a, const Stmt& b) { return a.same_as(b); };
+    const ListChange change = ListChange::Between(StatementsOf(*block), StatementsOf(*other), is_same);
+    const Block before = std::exchange(block, Block(other));
+    Replace(change);
+  }
+
+ private:
+  void Replace(const ListChange& change) {
+    const auto place = [](auto& list, size_t i) { return list.begin() + static_cast<std::ptrdiff_t>(i); };
+    const auto count = [&](size_t begin, size_t end) {
+      return std::accumulate(place(statements, begin), place(statements, end), size_t{0},
+                             [](size_t sum, const Statement& statement) { return sum + statement.children; });
+    };
+    const size_t first = count(0, change.begin), replaced = count(change.begin, change.end_before);
+    std::vector<ScopeChild> found;
+    std::vector<Statement> changed;
+    for (const Stmt& stmt : StatementsOf(*block).subspan(change.begin, change.end_after - change.begin)) {
+      ChildCollector collector;
+      collector.Visit(stmt);
+      changed.push_back({collector.children.size(), collector.has_other_statements});
+      std::ranges::move(collector.children, std::back_inserter(found));
+    }
+    statements.erase(place(statements, change.begin), place(statements, change.end_before));
+    statements.insert(place(statements, change.begin), changed.begin(), changed.end());
+    children.erase(place(children, first), place(children, first + replaced));
+    std::vector<uint64_t> touched;
+    for (const ScopeChild& child : found) {
+      touched.push_back(MemoryBits(child.realize->block->reads) | MemoryBits(child.realize->block->writes));
+    }
+    memory.erase(place(memory, first), place(memory, first + replaced));
+    memory.insert(place(memory, first), touched.begin(), touched.end());
+    children.insert(place(children, first), std::move_iterator(found.begin()), std::move_iterator(found.end()));
+  }
+};
+
+// By the ids of blocks that hold lists of statements: others have little to keep.
+struct KeepBlockScopes::Kept {
+  absl::flat_hash_map<uint32_t, std::shared_ptr<BlockScope::Parts>> parts;
+};
+
+KeepBlockScopes::KeepBlockScopes() : kept_(std::make_unique<Kept>()), outer_(std::exchange(keeping, this)) {}
+KeepBlockScopes::~KeepBlockScopes() { keeping = outer_; }
 
 BlockScope BlockScope::Of(const BlockNode* block) {
   BlockScope scope;
-  scope.block_ = block;
-  ChildCollector collector;
-  collector.Visit(block->body);  // not the init, which is part of the block's own computation
-  scope.children_ = std::move(collector.children);
-  scope.has_other_statements_ = collector.has_other_statements;
-  scope.dependences_ = FindDependences(scope.children_);
+  if (keeping == nullptr || !isa<SeqNode>(block->body)) {
+    scope.parts_ = std::make_shared<Parts>(block);
+    return scope;
+  }
+  std::shared_ptr<Parts>& parts = keeping->kept_->parts[block->id];
+  if (parts == nullptr) parts = std::make_shared<Parts>(block);
+  if (parts->block.get() != block) {
+    if (parts.use_count() != 1) parts = std::make_shared<Parts>(*parts);
+    parts->Become(block);
+  }
+  scope.parts_ = parts;
   return scope;
+}
+
+const BlockNode* BlockScope::block() const { return parts_->block.get(); }
+const std::vector<ScopeChild>& BlockScope::children() const { return parts_->children; }
+bool BlockScope::has_other_statements() const {
+  return std::ranges::any_of(parts_->statements, &Parts::Statement::is_other);
+}
+
+// Between each pair of blocks that touch the same buffer.
+std::vector<Dependence> BlockScope::Dependences() const {
+  std::vector<Dependence> dependences;
+  TouchedBefore touched;
+  for (size_t later = 0; later < children().size(); ++later) {
+    const BlockNode& destination = *children()[later].realize->block;
+    for (const size_t earlier : touched.Sources(destination)) {
+      AddDependences(*children()[earlier].realize->block, destination, &dependences);
+    }
+    touched.Add(later, destination);
+  }
+  return dependences;
+}
+
+std::vector<const ScopeChild*> BlockScope::ChildrenThatMayTouch(uint64_t memory) const {
+  std::vector<const ScopeChild*> found;
+  for (size_t i = 0; i < children().size(); ++i) {
+    if ((parts_->memory[i] & memory) != 0) found.push_back(&children()[i]);
+  }
+  return found;
+}
+
+std::vector<const ScopeChild*> BlockScope::ChildrenThatMayTouch(const Buffer& buffer) const {
+  return ChildrenThatMayTouch(MemoryBit(buffer));
+}
+
+std::vector<Dependence> BlockScope::DependencesOf(uint32_t block_id) const {
+  std::vector<Dependence> dependences;
+  const ScopeChild* child = Find(block_id);
+  if (child == nullptr) return dependences;
+  const uint64_t own = parts_->memory[static_cast<size_t>(child - children().data())];
+  for (const ScopeChild* other : ChildrenThatMayTouch(own)) {
+    if (other < child) AddDependences(*other->realize->block, *child->realize->block, &dependences);
+    if (other > child) AddDependences(*child->realize->block, *other->realize->block, &dependences);
+  }
+  return dependences;
 }
 
 BlockScope BlockScope::Around(const Function& function, uint32_t id) {
@@ -176,7 +295,7 @@ BlockScope BlockScope::Around(const Function& function, uint32_t id) {
 }
 
 const ScopeChild* BlockScope::Find(uint32_t block_id) const {
-  for (const ScopeChild& child : children_) {
+  for (const ScopeChild& child : children()) {
     if (child.id() == block_id) return &child;
   }
   return nullptr;
@@ -184,7 +303,7 @@ const ScopeChild* BlockScope::Find(uint32_t block_id) const {
 
 std::vector<uint32_t> BlockScope::Producers(uint32_t block_id) const {
   std::vector<uint32_t> ids;
-  for (const Dependence& dependence : dependences_) {
+  for (const Dependence& dependence : DependencesOf(block_id)) {
     if (dependence.destination == block_id && dependence.kind != DependenceKind::kWriteAfterRead) {
       AddOnce(ids, dependence.source);
     }
@@ -193,7 +312,7 @@ std::vector<uint32_t> BlockScope::Producers(uint32_t block_id) const {
 }
 std::vector<uint32_t> BlockScope::Consumers(uint32_t block_id) const {
   std::vector<uint32_t> ids;
-  for (const Dependence& dependence : dependences_) {
+  for (const Dependence& dependence : DependencesOf(block_id)) {
     if (dependence.source == block_id && dependence.kind != DependenceKind::kWriteAfterRead) {
       AddOnce(ids, dependence.destination);
     }
@@ -202,28 +321,24 @@ std::vector<uint32_t> BlockScope::Consumers(uint32_t block_id) const {
 }
 std::vector<uint32_t> BlockScope::Writers(const Buffer& buffer) const {
   std::vector<uint32_t> ids;
-  for (const ScopeChild& child : children_) {
-    if (MentionsMemory(child.realize->block->writes, buffer)) ids.push_back(child.id());
+  for (const ScopeChild* child : ChildrenThatMayTouch(buffer)) {
+    if (MentionsMemory(child->realize->block->writes, buffer)) ids.push_back(child->id());
   }
   return ids;
 }
 std::vector<uint32_t> BlockScope::Readers(const Buffer& buffer) const {
   std::vector<uint32_t> ids;
-  for (const ScopeChild& child : children_) {
-    if (MentionsMemory(child.realize->block->reads, buffer)) ids.push_back(child.id());
+  for (const ScopeChild* child : ChildrenThatMayTouch(buffer)) {
+    if (MentionsMemory(child->realize->block->reads, buffer)) ids.push_back(child->id());
   }
   return ids;
 }
-std::vector<uint32_t> BlockScope::Outputs() const {
-  std::vector<uint32_t> ids;
-  std::unordered_set<const VarNode*> local;
-  for (const Buffer& buffer : block_->alloc_buffers) local.insert(buffer->data.get());
-  for (const ScopeChild& child : children_) {
-    for (const BufferRegion& write : child.realize->block->writes) {
-      if (!local.contains(write.buffer->data.get())) AddOnce(ids, child.id());
-    }
-  }
-  return ids;
+bool BlockScope::IsOutput(const ScopeChild& child) const {
+  const auto is_local = [&](const BufferRegion& write) {
+    return std::ranges::any_of(block()->alloc_buffers,
+                               [&](const Buffer& local) { return local->data.same_as(write.buffer->data); });
+  };
+  return !std::ranges::all_of(child.realize->block->writes, is_local);
 }
 
 std::optional<std::string> WhyNotComplete(const BlockScope& scope, const ScopeChild& child) {

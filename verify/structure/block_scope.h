@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,16 +38,17 @@ struct ScopeChild {
 
 class BlockScope {
  public:
-  // The scope that the block with this id opens, or that a function's body is when the body is not a block. The
-  // function must outlive the scope.
+  // The scope that the block opens. The block must outlive the scope.
   static BlockScope Of(const BlockNode* block);
   // The scope that the loop or block with that id lies in; CHECKs that it exists and is not the root.
   static BlockScope Around(const Function& function, uint32_t id);
 
-  const BlockNode* block() const { return block_; }
+  const BlockNode* block() const;
   // In the order of the program.
-  const std::vector<ScopeChild>& children() const { return children_; }
-  const std::vector<Dependence>& dependences() const { return dependences_; }
+  const std::vector<ScopeChild>& children() const;
+  std::vector<Dependence> Dependences() const;  // in the order of their destinations, then of their sources
+  // Those that begin or end at the block, in the same order.
+  std::vector<Dependence> DependencesOf(uint32_t block_id) const;
 
   const ScopeChild* Find(uint32_t block_id) const;
   // Ids of blocks, in the order of the program, without repetitions.
@@ -54,16 +56,36 @@ class BlockScope {
   std::vector<uint32_t> Consumers(uint32_t block_id) const;
   std::vector<uint32_t> Writers(const Buffer& buffer) const;
   std::vector<uint32_t> Readers(const Buffer& buffer) const;
-  // Blocks that write a buffer which the scope does not allocate.
-  std::vector<uint32_t> Outputs() const;
+  // At least those that touch the buffer's memory.
+  std::vector<const ScopeChild*> ChildrenThatMayTouch(const Buffer& buffer) const;
+  // Whether the block writes a buffer that the scope does not allocate.
+  bool IsOutput(const ScopeChild& child) const;
   // Statements other than loops, blocks and their sequences lie between the scope and its blocks.
-  bool has_other_statements() const { return has_other_statements_; }
+  bool has_other_statements() const;
 
  private:
-  const BlockNode* block_ = nullptr;
-  std::vector<ScopeChild> children_;
-  std::vector<Dependence> dependences_;
-  bool has_other_statements_ = false;
+  friend class KeepBlockScopes;
+  struct Parts;
+  // The memory is given by bits.
+  std::vector<const ScopeChild*> ChildrenThatMayTouch(uint64_t memory) const;
+
+  std::shared_ptr<const Parts> parts_;
+};
+
+// While one lives, this thread keeps the scopes that it was asked for. The scope of a block that was changed costs what
+// was changed, not what the block holds: statements that are the same nodes hold the same blocks.
+class KeepBlockScopes {
+ public:
+  KeepBlockScopes();
+  ~KeepBlockScopes();
+  KeepBlockScopes(const KeepBlockScopes&) = delete;
+  KeepBlockScopes& operator=(const KeepBlockScopes&) = delete;
+
+ private:
+  friend class BlockScope;
+  struct Kept;
+  const std::unique_ptr<Kept> kept_;
+  KeepBlockScopes* const outer_;
 };
 
 // Why a block is not of a kind that primitives can reason about: a sentence, or nothing when it is.

@@ -2,6 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "ir/builtin.h"
+
 namespace tilewright {
 namespace {
 
@@ -37,7 +45,8 @@ TEST(BlockScope, ProducersAndConsumers) {
   EXPECT_EQ(scope.Producers(c), std::vector<uint32_t>{b});
   EXPECT_EQ(scope.Consumers(b), std::vector<uint32_t>{c});
   EXPECT_TRUE(scope.Producers(b).empty());
-  EXPECT_EQ(scope.Outputs(), std::vector<uint32_t>{c});
+  EXPECT_FALSE(scope.IsOutput(scope.children()[0]));
+  EXPECT_TRUE(scope.IsOutput(scope.children()[1]));
   EXPECT_EQ(scope.children()[0].loops.size(), 2u);
   EXPECT_FALSE(scope.has_other_statements());
   EXPECT_TRUE(IsComplete(scope, scope.children()[0]));
@@ -49,6 +58,62 @@ TEST(BlockScope, AroundALoopIsTheEnclosingBlock) {
   Function f = Chain();
   BlockScope scope = BlockScope::Around(f, 2);
   EXPECT_EQ(scope.block()->name, "root");
+}
+
+// A root block around nests.
+Ref<BlockNode> RootOf(std::vector<Stmt> nests) {
+  static const Buffer a("A", {8, 8}, kF32);
+  BlockNode::Fields root{.id = 1, .name = "root", .alloc_buffers = {a}, .body = Sequence(std::move(nests))};
+  return Block(std::move(root));
+}
+
+std::string Described(const BlockScope& scope) {
+  std::string text = scope.block()->name;
+  for (const ScopeChild& child : scope.children()) {
+    text += " " + child.realize->block->name + std::to_string(child.loops.size());
+    for (const uint32_t producer : scope.Producers(child.id())) text += "<" + std::to_string(producer);
+    for (const uint32_t consumer : scope.Consumers(child.id())) text += ">" + std::to_string(consumer);
+  }
+  for (const Dependence& d : scope.Dependences()) {
+    text += " " + std::to_string(d.source) + "-" + std::to_string(d.destination) + d.buffer->name +
+            std::to_string(static_cast<int>(d.kind));
+  }
+  return text + (scope.has_other_statements() ? " others" : "");
+}
+
+// Scopes that are kept are those of the block as it is, whatever nests came, went or changed since; a scope that
+// somebody holds stays as it was.
+TEST(BlockScope, KeptScopesAreThoseOfTheChangedBlock) {
+  std::mt19937 random(7);
+  std::vector<Buffer> buffers;
+  for (int i = 0; i < 4; ++i) buffers.emplace_back("B" + std::to_string(i), std::vector<Expr>{8, 8}, kF32);
+  uint32_t next_id = 2;
+  const auto nest = [&] {
+    if (random() % 8 == 0) return Stmt(Evaluate(Call(DataType::Int(32), "f", {})));
+    const Buffer &from = buffers[random() % 4], &to = buffers[random() % 4];
+    const Stmt loops = Loop2("b", [](const Var&, const Var&) { return Const(kF32, 0); }, to, {from});
+    FunctionNode::Fields fields{.name = "f", .body = loops, .next_id = next_id};
+    const Function numbered(std::move(fields));
+    next_id = numbered->next_id;
+    return numbered->body;
+  };
+  const KeepBlockScopes keep;
+  std::vector<Stmt> nests = {nest(), nest(), nest()};
+  std::vector<std::pair<BlockScope, std::string>> held;
+  std::vector<Ref<BlockNode>> roots;
+  for (int step = 0; step < 300; ++step) {
+    const size_t at = random() % (nests.size() + 1), what = random() % 4;
+    if (what == 0) nests.insert(nests.begin() + static_cast<std::ptrdiff_t>(at), nest());
+    if (what == 1 && nests.size() > 3 && at < nests.size())
+      nests.erase(nests.begin() + static_cast<std::ptrdiff_t>(at));
+    if (what == 2 && at < nests.size()) nests[at] = nest();
+    if (what == 3 && at + 1 < nests.size()) std::swap(nests[at], nests[at + 1]);
+    roots.push_back(RootOf(nests));
+    const BlockScope scope = BlockScope::Of(roots.back().get());
+    std::thread([&] { EXPECT_EQ(Described(scope), Described(BlockScope::Of(roots.back().get()))); }).join();
+    if (step % 7 == 0) held.emplace_back(scope, Described(scope));
+  }
+  for (const auto& [scope, text] : held) EXPECT_EQ(Described(scope), text);
 }
 
 TEST(BlockScope, SaysWhyABlockIsNotComplete) {
