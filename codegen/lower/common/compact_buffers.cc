@@ -9,6 +9,7 @@
 #include "codegen/lower/common/scoped_mutator.h"
 #include "ir/builtin.h"
 #include "ir/changes/may_change.h"
+#include "ir/mentions.h"
 #include "ir/regions.h"
 #include "ir/substitute.h"
 #include "verify/structure/own_memory.h"
@@ -77,6 +78,13 @@ class TouchedCollector : public ScopedMutator {
       touched_.address_taken |= op->buffer->data.same_as(buffer_->data);
     }
     return ScopedMutator::MutateStore(op, self);
+  }
+  Stmt MutateSeq(const SeqNode* op, const Stmt& self) override {
+    if (in_list_) return ScopedMutator::MutateSeq(op, self);
+    in_list_ = true;
+    for (const size_t place : EntriesThatMention(*op, {buffer_->data.get()})) Mutate(op->stmts[place]);
+    in_list_ = false;
+    return self;
   }
   Stmt MutateFor(const ForNode* op, const Stmt& self) override {
     inner_.insert(op->var.get());
@@ -150,6 +158,7 @@ class TouchedCollector : public ScopedMutator {
   Stmt body_;  // of the allocation
   Touched touched_;
   VarSet inner_;
+  bool in_list_ = false;
   std::vector<const ForNode*> loops_;
 };
 
@@ -270,6 +279,7 @@ class Compacter : public ScopedMutator {
 }  // namespace
 
 Function CompactBuffers(const Function& function) {
+  const KeepMentions mentions;
   return function.WithBody(Compacter().Mutate(function->body), function->next_id);
 }
 
