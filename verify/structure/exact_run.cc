@@ -68,7 +68,8 @@ bool Detects(const absl::Status& status) {
 }
 
 // The loops that the spatial iterators of a block depend on, where loops alone give them their values. A loop that no
-// iterator depends on repeats instances, whose places may be others each time: nothing is known then.
+// iterator depends on repeats instances, whose places may be others each time: nothing is known then. Neither is it
+// where each iteration has memory of its own.
 class LoopsOfSpatialIterators : public StmtVisitor {
  public:
   using StmtVisitor::Visit;
@@ -83,7 +84,12 @@ class LoopsOfSpatialIterators : public StmtVisitor {
     StmtVisitor::VisitFor(op);
     around_.pop_back();
   }
+  void VisitAllocate(const AllocateNode* op) override {
+    allocated_[op->buffer->data.get()] = around_.size();
+    StmtVisitor::VisitAllocate(op);
+  }
   void VisitBlockRealize(const BlockRealizeNode* op) override {
+    for (const Buffer& buffer : op->block->alloc_buffers) allocated_[buffer->data.get()] = around_.size();
     if (op->block->id == block_) Find(*op);
     for (size_t i = 0; i < op->bindings.size(); ++i) {
       sources_[op->block->iter_vars[i].var.get()] = {nullptr, op->bindings[i]};
@@ -106,9 +112,17 @@ class LoopsOfSpatialIterators : public StmtVisitor {
     for (size_t i = 0; i < realize.bindings.size(); ++i) {
       Collect(realize.bindings[i], realize.block->iter_vars[i].kind == IterKind::kSpatial ? loops : others);
     }
-    known &= std::ranges::all_of(around_, [&](const ForNode* loop) {
-      return loops.contains(loop->var.get()) || others.contains(loop->var.get()) || IsInt(loop->extent, 1);
-    });
+    // Loops outside of an allocation have memory for each iteration.
+    size_t outside = 0;
+    for (const BufferRegion& write : realize.block->writes) {
+      const auto depth = allocated_.find(write.buffer->data.get());
+      if (depth != allocated_.end()) outside = std::max(outside, depth->second);
+    }
+    for (size_t i = 0; i < around_.size(); ++i) {
+      const VarNode* var = around_[i]->var.get();
+      if (IsInt(around_[i]->extent, 1)) continue;
+      known &= loops.contains(var) ? i >= outside : others.contains(var);
+    }
   }
   void Collect(const Expr& value, std::unordered_set<const VarNode*>& into) {
     PreOrder(value, [&](const Expr& e) {
@@ -131,6 +145,7 @@ class LoopsOfSpatialIterators : public StmtVisitor {
   }
   const uint32_t block_;
   std::unordered_map<const VarNode*, Source> sources_;
+  std::unordered_map<const VarNode*, size_t> allocated_;  // number of loops around the allocation
   std::vector<const ForNode*> around_;
 };
 

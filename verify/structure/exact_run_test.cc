@@ -86,6 +86,21 @@ def main(A: T.Buffer((19,), "float32"), C: T.Buffer((10,), "float32")):
             v = T.axis.spatial(10, i)
             C[v] = R[v * 2]
 )")));
+  // Neither does memory that each iteration allocates.
+  EXPECT_FALSE(apart(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32")):
+    for i in range(4):
+        with T.block("outer"):
+            u = T.axis.spatial(4, i)
+            B = T.alloc_buffer((2,), "float32")
+            with T.block("o"):
+                v = T.axis.spatial(4, u)
+                B[v // 4] = A[v]
+            with T.block("C"):
+                v = T.axis.spatial(4, u)
+                C[v] = B[0]
+)")));
   // Instances that run again: what lies between the runs is not looked at.
   EXPECT_FALSE(apart(PlacesOfATable("(v * 3) % 16", "range(2)")));
 }
