@@ -131,15 +131,70 @@ std::vector<std::pair<std::string, std::string>> FactsOf(const TuneResult& resul
           {"other processes", absl::StrFormat("took %.0f%% of the CPU time", 100 * result.others_share)}};
 }
 
+// Budget, seed, caches, libraries and launcher as the flags say.
+TuneOptions OptionsOf(const CommandArguments& args) {
+  TuneOptions options = {.seconds = 60,
+                         .caches = args.Has("--cold-cache")   ? Caches::kCold
+                                   : args.Has("--warm-cache") ? Caches::kWarm
+                                                              : Caches::kRotating,
+                         .libraries = ExternLibraries(args),
+                         .launcher = args.Get("--launcher").value_or(""),
+                         .stop = Interrupt::Asked};
+  if (const auto text = args.Get("--seconds")) (void)absl::SimpleAtod(*text, &options.seconds);
+  if (const auto text = args.Get("--trials")) (void)absl::SimpleAtoi(*text, &options.trials);
+  if (const auto text = args.Get("--seed")) (void)absl::SimpleAtoi(*text, &options.seed);
+  return options;
+}
+
+// What was found, on standard output; how, and what to know of it, beside it.
+void Report(const CommandArguments& args, const Module& module, const Target& target, IntrinRegistry* intrins,
+            const std::optional<Database>& database, const TuneResult& result) {
+  PrintStatistics(result, args.err());
+  if (Interrupt::Asked()) {
+    args.err() << "interrupted: this is the best that was found so far"
+               << (database ? "; what was measured is in " + database->path() : "") << "\n";
+  }
+  args.err() << BusyLine(result) << NotBesideRulesLine(result);
+  if (!result.caution.empty()) args.err() << "caution: " << result.caution << "\n";
+  if (const auto plain = BlocksWithoutIntrinsic(module, target, intrins); !plain.empty()) {
+    args.err() << "no tensor intrinsic computes " << absl::StrJoin(plain, ", ") << ": loops over vectors\n";
+  }
+  const char* const how = !result.emulated ? "" : target.is_gpu() ? "projected " : "emulated, projected ";
+  args.out() << "best: " << how << Describe(result.seconds, result.bound) << "\n";
+  const double products = SpeedOfLightOf(result.schedule.module().Main(), target).multiply_adds;
+  const bool saves = products < kFewerProducts * result.bound.multiply_adds;
+  args.err() << PeakLine(result.bound, target, result.seconds, saves);
+}
+
+// The program with its trace, and the page, where the flags ask for them. False where one cannot be written.
+bool WriteFiles(const CommandArguments& args, const Target& target, const TuneOptions& options,
+                const TuneResult& result, std::vector<TuneMeasurement> measurements) {
+  const std::string program = Print(result.schedule.module()), trace = ToText(result.schedule.trace());
+  if (const auto path = args.Get("-o")) {
+    if (!WriteText(args, *path, program) || !WriteText(args, *path + ".trace", trace)) return false;
+  }
+  const auto page = args.Get("--html");
+  if (!page) return true;
+  const char* const how = !result.emulated ? "" : target.is_gpu() ? ", projected" : ", emulated";
+  const TuningRun run{.title = args.operands()[0],
+                      .command = absl::StrCat("tilewright tune ", args.operands()[0], " --seconds=", options.seconds,
+                                              " --seed=", options.seed),
+                      .target = absl::StrCat(target.name, " ", target.cpu, how),
+                      .facts = FactsOf(result, target),
+                      .measurements = std::move(measurements),
+                      .failures = result.failures,
+                      .statistics = result.statistics,
+                      .best_seconds = result.seconds,
+                      .bound_seconds = result.bound.seconds,
+                      .trace = trace,
+                      .program = program};
+  return WriteText(args, *page, ToHtml(run));
+}
+
 int RunTune(const CommandArguments& args) {
   if (args.kind() == FileKind::kModel) return TuneOnnx(args);
   const Interrupt interrupt;
-  double seconds = 60;
-  int64_t trials = 0;
-  uint64_t seed = 0;
-  if (const auto text = args.Get("--seconds")) (void)absl::SimpleAtod(*text, &seconds);
-  if (const auto text = args.Get("--trials")) (void)absl::SimpleAtoi(*text, &trials);
-  if (const auto text = args.Get("--seed")) (void)absl::SimpleAtoi(*text, &seed);
+  TuneOptions options = OptionsOf(args);
   auto target = NamedTarget(args.Get("--target").value_or("host"));
   if (!target.ok()) {
     args.err() << std::string(target.status().message()) << "\n";
@@ -154,8 +209,7 @@ int RunTune(const CommandArguments& args) {
     if (const auto unused = UnusedArguments(args, module.Main())) return UsageError(args, "tune", *unused);
   }
   WarnOfLoopsWithoutBlocks(args, module);
-  const std::string launcher = args.Get("--launcher").value_or("");
-  *target = MeasuredTarget(*target, launcher);
+  *target = MeasuredTarget(*target, options.launcher);
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   if (!LoadIntrinsics(args, &intrins)) return kRefused;
   if (args.Has("--list-candidates")) {
@@ -172,68 +226,24 @@ int RunTune(const CommandArguments& args) {
     if (!opened.ok()) return refuse(opened.status());
     database.emplace(*std::move(opened));
   }
-  SizesByName sizes = ReadSizes(args);
-  if (module.Main()) sizes = TypicalWhereNoneIsNamed(args, module.Main(), sizes);
-  const Function main = module.Main() ? WithLikelySizes(module.Main(), sizes) : Function();
+  options.sizes = ReadSizes(args);
+  if (module.Main()) options.sizes = TypicalWhereNoneIsNamed(args, module.Main(), options.sizes);
+  const Function main = module.Main() ? WithLikelySizes(module.Main(), options.sizes) : Function();
   const SpeedOfLight bound = main ? SpeedOfLightOf(main, *target) : SpeedOfLight();
-  ProgressPrinter progress(args.err(), &args.err() == &std::cerr && isatty(STDERR_FILENO) != 0, seconds, bound);
+  const bool live = &args.err() == &std::cerr && isatty(STDERR_FILENO) != 0;
+  ProgressPrinter progress(args.err(), live, options.seconds, bound);
   std::vector<TuneMeasurement> measurements;
-  const auto result = Tune(module, *target, &intrins,
-                           {.seconds = seconds,
-                            .trials = trials,
-                            .seed = seed,
-                            .sizes = sizes,
-                            .caches = args.Has("--cold-cache")   ? Caches::kCold
-                                      : args.Has("--warm-cache") ? Caches::kWarm
-                                                                 : Caches::kRotating,
-                            .database = database ? &*database : nullptr,
-                            .libraries = ExternLibraries(args),
-                            .launcher = launcher,
-                            .stop = Interrupt::Asked,
-                            .on_progress = [&](const SearchProgress& now) { progress.Show(now); },
-                            .on_measured = [&](const TuneMeasurement& m) { measurements.push_back(m); }});
+  options.database = database ? &*database : nullptr;
+  options.on_progress = [&](const SearchProgress& now) { progress.Show(now); };
+  options.on_measured = [&](const TuneMeasurement& m) { measurements.push_back(m); };
+  const auto result = Tune(module, *target, &intrins, options);
   progress.End();
   if (database) {
     for (const std::string& record : database->damaged()) args.err() << record << "\n";
   }
   if (!result.ok()) return refuse(result.status());
-  PrintStatistics(*result, args.err());
-  if (Interrupt::Asked()) {
-    args.err() << "interrupted: this is the best that was found so far"
-               << (database ? "; what was measured is in " + database->path() : "") << "\n";
-  }
-  args.err() << BusyLine(*result) << NotBesideRulesLine(*result);
-  if (!result->caution.empty()) args.err() << "caution: " << result->caution << "\n";
-  if (const auto plain = BlocksWithoutIntrinsic(module, *target, &intrins); !plain.empty()) {
-    args.err() << "no tensor intrinsic computes " << absl::StrJoin(plain, ", ") << ": loops over vectors\n";
-  }
-  const char* const how = !result->emulated ? "" : target->is_gpu() ? "projected " : "emulated, projected ";
-  args.out() << "best: " << how << Describe(result->seconds, result->bound) << "\n";
-  const double products = SpeedOfLightOf(result->schedule.module().Main(), *target).multiply_adds;
-  const bool saves = products < kFewerProducts * result->bound.multiply_adds;
-  args.err() << PeakLine(result->bound, *target, result->seconds, saves);
-  if (const auto path = args.Get("-o")) {
-    if (!WriteText(args, *path, Print(result->schedule.module()))) return kRefused;
-    if (!WriteText(args, *path + ".trace", ToText(result->schedule.trace()))) return kRefused;
-  }
-  if (const auto path = args.Get("--html")) {
-    const TuningRun run{
-        .title = args.operands()[0],
-        .command = absl::StrCat("tilewright tune ", args.operands()[0], " --seconds=", seconds, " --seed=", seed),
-        .target = absl::StrCat(target->name, " ", target->cpu,
-                               !result->emulated  ? ""
-                               : target->is_gpu() ? ", projected"
-                                                  : ", emulated"),
-        .facts = FactsOf(*result, *target),
-        .measurements = std::move(measurements),
-        .failures = result->failures,
-        .statistics = result->statistics,
-        .best_seconds = result->seconds,
-        .bound_seconds = result->bound.seconds,
-        .trace = ToText(result->schedule.trace()),
-        .program = Print(result->schedule.module())};
-    if (!WriteText(args, *path, ToHtml(run))) return kRefused;
-  }
+  Report(args, module, *target, &intrins, database, *result);
+  if (!WriteFiles(args, *target, options, *result, std::move(measurements))) return kRefused;
   return kDone;
 }
 

@@ -244,6 +244,23 @@ std::string UnknownFlag(const std::vector<std::string>& arguments) {
   return "";
 }
 
+// One workload after the other, with a line for each that begins and each that is wrong.
+std::vector<Result> RunAll(const std::vector<Workload>& workloads,
+                           const std::vector<std::unique_ptr<Implementation>>& implementations,
+                           const RunSettings& settings, const MeasureOptions& options, const WorkloadLimits& limits) {
+  std::vector<Result> results;
+  for (size_t i = 0; i < workloads.size(); ++i) {
+    const Workload& workload = workloads[i];
+    std::fprintf(stderr, "[%zu/%zu] %s:%s %s\n", i + 1, workloads.size(), Name(workload.shape.op).data(),
+                 NumbersText(workload.shape).c_str(), Name(workload.dtype).data());
+    for (Result& result : RunWorkload(workload, implementations, settings, options, limits)) {
+      if (result.wrong) std::fprintf(stderr, "error: %s: %s\n", result.implementation.c_str(), result.error.c_str());
+      results.push_back(std::move(result));
+    }
+  }
+  return results;
+}
+
 int Main(const std::vector<std::string>& arguments, char** argv) {
   const absl::StatusOr<std::vector<Workload>> workloads = ChooseWorkloads();
   if (!workloads.ok()) return Fail(kWrongUsage, std::string(workloads.status().message()));
@@ -289,19 +306,8 @@ int Main(const std::vector<std::string>& arguments, char** argv) {
   SpeedGauge gauge(pool);
   MeasureOptions options = {.seconds = MeasureSeconds()};
   if (*place == RunsOn::kThisMachine) options.full_speed = [&gauge] { return gauge.IsFull(); };
-  const WorkloadLimits limits = LimitsOn(*place, *target);
   const OtherLoad other_load;
-  bool wrong = false;
-  for (size_t i = 0; i < workloads->size(); ++i) {
-    const Workload& workload = (*workloads)[i];
-    std::fprintf(stderr, "[%zu/%zu] %s:%s %s\n", i + 1, workloads->size(), Name(workload.shape.op).data(),
-                 NumbersText(workload.shape).c_str(), Name(workload.dtype).data());
-    for (Result& result : RunWorkload(workload, implementations, settings, options, limits)) {
-      if (result.wrong) std::fprintf(stderr, "error: %s: %s\n", result.implementation.c_str(), result.error.c_str());
-      wrong |= result.wrong;
-      report.results.push_back(std::move(result));
-    }
-  }
+  report.results = RunAll(*workloads, implementations, settings, options, LimitsOn(*place, *target));
   // Ends the processes of peers: what they took is not that of others.
   implementations.clear();
   report.other_load = other_load.Share();
@@ -319,6 +325,7 @@ int Main(const std::vector<std::string>& arguments, char** argv) {
     if (report.other_load <= kMostOtherLoad) return Fail(kFailed, text);
     std::fprintf(stderr, "note: other processes ran beside: %s\n", text.c_str());
   }
+  const bool wrong = std::ranges::any_of(report.results, &Result::wrong);
   return wrong ? Fail(kFailed, "results were wrong; see the report") : kDone;
 }
 

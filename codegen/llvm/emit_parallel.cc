@@ -20,6 +20,8 @@ namespace tilewright::codegen {
 namespace {
 
 enum ClosureField : unsigned { kStatus = 0, kCall = 1, kFirstCapture = 2 };
+// The first capture among the arguments of the body.
+constexpr size_t kFirstCaptured = 3;
 
 llvm::Function* MakeThunk(ModuleContext& context, llvm::Function* body, llvm::StructType* closure_type,
                           const std::string& name) {
@@ -88,7 +90,8 @@ void FunctionEmitter::EmitParallel(const ForNode* op) {
   FunctionEmitter inner(context_, body, name_, true);
   inner.set_call(body->getArg(2));
   llvm::Argument *first = body->getArg(3), *workspace = body->getArg(4), *part_bytes = body->getArg(5);
-  inner.BindCaptures(free, llvm::ArrayRef(captured).drop_front(kFirstVariable), 3 + kFirstVariable, distinct);
+  inner.BindCaptures(free, llvm::ArrayRef(captured).drop_front(kFirstVariable), kFirstCaptured + kFirstVariable,
+                     distinct);
   Builder& b = inner.builder();
   const std::optional<int64_t> parts = AsInt(op->extent);
   if (workspace_ != nullptr && parts && *parts > 0) {
@@ -115,8 +118,15 @@ void FunctionEmitter::EmitParallel(const ForNode* op) {
   llvm::Value* closure = EntryAlloca(closure_type, nullptr, 8, "closure");
   std::vector<llvm::Value*> args = {builder_.getInt64(0), EmitIndex(op->extent), call_};
   args.insert(args.end(), captured.begin(), captured.end());
-  llvm::Value* extent = args[1];
+  ForkOrCall(body, args, closure, closure_type);
+}
 
+void FunctionEmitter::ForkOrCall(llvm::Function* body, const std::vector<llvm::Value*>& args, llvm::Value* closure,
+                                 llvm::StructType* closure_type) {
+  llvm::Type* i64 = builder_.getInt64Ty();
+  llvm::Type* ptr = builder_.getPtrTy();
+  llvm::Type* i32 = builder_.getInt32Ty();
+  llvm::Value* extent = args[1];
   llvm::BasicBlock* ask = NewBlock("parallel.hook");
   llvm::BasicBlock* fork = NewBlock("parallel.fork");
   llvm::BasicBlock* serial = NewBlock("parallel.serial");
@@ -134,11 +144,10 @@ void FunctionEmitter::EmitParallel(const ForNode* op) {
   builder_.SetInsertPoint(fork);
   builder_.CreateStore(builder_.getInt32(kTwOk), builder_.CreateStructGEP(closure_type, closure, kStatus));
   builder_.CreateStore(call_, builder_.CreateStructGEP(closure_type, closure, kCall));
-  for (size_t i = 0; i < captured.size(); ++i) {
-    builder_.CreateStore(captured[i],
-                         builder_.CreateStructGEP(closure_type, closure, kFirstCapture + static_cast<unsigned>(i)));
+  for (unsigned i = kFirstCapture; i < closure_type->getNumElements(); ++i) {
+    builder_.CreateStore(args[kFirstCaptured + i - kFirstCapture], builder_.CreateStructGEP(closure_type, closure, i));
   }
-  llvm::Function* thunk = MakeThunk(context_, body, closure_type, absl::StrCat(name, ".thunk"));
+  llvm::Function* thunk = MakeThunk(context_, body, closure_type, absl::StrCat(body->getName().str(), ".thunk"));
   llvm::Value* pool = builder_.CreateLoad(ptr, builder_.CreateStructGEP(hook_type, hook, 0));
   auto* run_type = llvm::FunctionType::get(i32, {ptr, ptr, ptr, i64, i64}, false);
   llvm::Value* hook_code = builder_.CreateCall(run_type, run, {pool, thunk, closure, extent, builder_.getInt64(0)});

@@ -173,6 +173,10 @@ class FunctionEmitter {
   void EmitFor(const ForNode* op);
   void EmitSerialLoop(const Var& var, llvm::Value* begin, llvm::Value* extent, bool nonempty, const Stmt& body);
   void EmitParallel(const ForNode* op);
+  // Calls the body of a parallel loop by the caller's hook, or itself. `args` are the body's: the range, the call, what
+  // it captures. `closure` has room for the captures.
+  void ForkOrCall(llvm::Function* body, const std::vector<llvm::Value*>& args, llvm::Value* closure,
+                  llvm::StructType* closure_type);
   void EmitWhile(const WhileNode* op);
   void EmitIf(const IfNode* op);
   void EmitAllocate(const AllocateNode* op);

@@ -324,13 +324,8 @@ void GraphImporter::Fail(const onnx::NodeProto& node, int64_t opset, const Items
   for (const std::string& output : node.output()) scopes_.back().failed.insert(output);
 }
 
-absl::Status GraphImporter::ImportNode(const onnx::NodeProto& node) {
-  ++result_->op_counts[OpName(node)];
-  const int64_t opset = OpsetOf(node.domain());
-  const onnx::FunctionProto* function = FindFunction(file_->model(), node);
-  const OnnxOperator* op = OperatorOf(node);
+absl::StatusOr<Items> GraphImporter::InputsOf(const onnx::NodeProto& node, bool* failed) {
   Items inputs;
-  bool failed = false;
   for (const std::string& name : node.input()) {
     if (name.empty()) {
       inputs.emplace_back();
@@ -343,9 +338,19 @@ absl::Status GraphImporter::ImportNode(const onnx::NodeProto& node) {
       return absl::InvalidArgumentError(absl::StrCat("node \"", node.name(), "\" (", OpName(node), ") reads \"", name,
                                                      "\", which no node before it gives"));
     }
-    failed |= item == nullptr;
+    *failed |= item == nullptr;
     inputs.push_back(item == nullptr ? Item() : *item);
   }
+  return inputs;
+}
+
+absl::Status GraphImporter::ImportNode(const onnx::NodeProto& node) {
+  ++result_->op_counts[OpName(node)];
+  const int64_t opset = OpsetOf(node.domain());
+  const onnx::FunctionProto* function = FindFunction(file_->model(), node);
+  const OnnxOperator* op = OperatorOf(node);
+  bool failed = false;
+  TW_ASSIGN_OR_RETURN(const Items inputs, InputsOf(node, &failed));
   if (function == nullptr && op == nullptr) {
     Fail(node, opset, inputs,
          absl::UnimplementedError(IsKnownOperator(DomainOf(node), node.op_type()) ? "this opset is not supported"

@@ -54,6 +54,8 @@ class GraphImporter {
   Exprs InputShape(const onnx::ValueInfoProto& input);
   absl::Status ImportInitializers(const onnx::GraphProto& graph);
   absl::Status ImportNodes(const Nodes& nodes);
+  // Null items where the name is empty or its node failed, which `failed` says.
+  absl::StatusOr<Items> InputsOf(const onnx::NodeProto& node, bool* failed);
   absl::Status ImportNode(const onnx::NodeProto& node);
   absl::StatusOr<Items> ImportFunction(const onnx::FunctionProto& function, const onnx::NodeProto& node,
                                        const Items& inputs);

@@ -240,16 +240,19 @@ void Context::Assume(const Expr& condition, bool holds) {
     return;
   }
   PushKnown(e, holds);
-  if (!op->a.dtype().is_index()) return;
+  if (op->a.dtype().is_index()) PushFactsOf(*op, holds);
+}
+
+void Context::PushFactsOf(const BinaryNode& comparison, bool holds) {
   // difference = b - a
-  Sum difference = ToSum(op->b);
-  AddSum(&difference, ToSum(op->a), -1);
+  Sum difference = ToSum(comparison.b);
+  AddSum(&difference, ToSum(comparison.a), -1);
   Sum opposite = Sum::Constant(difference.dtype, 0);
   AddSum(&opposite, difference, -1);
-  switch (op->op) {
+  switch (comparison.op) {
     case BinaryOp::kEQ:
     case BinaryOp::kNE:
-      if ((op->op == BinaryOp::kEQ) == holds) {
+      if ((comparison.op == BinaryOp::kEQ) == holds) {
         PushFact(difference);
         PushFact(opposite);
       } else if (BoundsOf(difference).min == 0) {
@@ -262,7 +265,7 @@ void Context::Assume(const Expr& condition, bool holds) {
       return;
     case BinaryOp::kLT:  // a < b: b - a - 1 >= 0; otherwise a - b >= 0
     case BinaryOp::kGE:
-      if ((op->op == BinaryOp::kLT) == holds) {
+      if ((comparison.op == BinaryOp::kLT) == holds) {
         difference.AddBase(-1);
         PushFact(difference);
       } else {
@@ -270,7 +273,7 @@ void Context::Assume(const Expr& condition, bool holds) {
       }
       return;
     default:  // kLE, kGT
-      if ((op->op == BinaryOp::kLE) == holds) {
+      if ((comparison.op == BinaryOp::kLE) == holds) {
         PushFact(difference);
       } else {
         opposite.AddBase(-1);

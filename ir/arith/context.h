@@ -98,7 +98,8 @@ class Context {
 
   const Binding* Find(const VarNode* var) const;
   void Push(Binding&& binding);
-  void PushFact(Sum fact);  // fact >= 0
+  void PushFact(Sum fact);                                     // fact >= 0
+  void PushFactsOf(const BinaryNode& comparison, bool holds);  // of two indices
   void PushAtomFact(const Term& term, Bounds bounds);
   void PushKnown(const Expr& condition, bool holds);
   // The truth of a condition that was assumed as it stands.
@@ -153,6 +154,8 @@ class Context {
 
   bool ProveStep(const Sum& sum);
   bool ProveByCommonFactor(const Sum& sum);
+  // sum = coefficient * var + rest; false where it is not linear in the variable.
+  bool TakeVariableOut(const Sum& sum, const VarNode* var, Sum* coefficient, Sum* rest);
   bool ProveByElimination(const Sum& sum);
   bool ProveByFacts(const Sum& sum);
   bool ProveByCases(const Sum& sum, bool* applies);

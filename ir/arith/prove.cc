@@ -143,6 +143,29 @@ bool Context::ProveByCommonFactor(const Sum& sum) {
   return ProveStep(multiples);
 }
 
+bool Context::TakeVariableOut(const Sum& sum, const VarNode* var, Sum* coefficient, Sum* rest) {
+  *coefficient = Sum::Constant(sum.dtype, 0);
+  *rest = Sum::Constant(sum.dtype, sum.base);
+  const auto is_var = [&](const Expr& e) { return e.get() == var; };
+  for (const Term& term : sum.terms) {
+    Factors factors;
+    if (!term.IsSplit()) factors = ProductFactors(term.atom);
+    const auto it = std::find_if(factors.begin(), factors.end(), is_var);
+    if (it == factors.end()) {
+      rest->terms.push_back(term);
+      continue;
+    }
+    factors.erase(it);
+    if (std::any_of(factors.begin(), factors.end(), is_var)) return false;
+    if (factors.empty()) {
+      coefficient->AddBase(term.scale);
+    } else {
+      AddExpr(coefficient, MakeProduct(factors, sum.dtype), term.scale);
+    }
+  }
+  return true;
+}
+
 // Replaces a bound variable by the end of its range that makes the sum least.
 bool Context::ProveByElimination(const Sum& sum) {
   struct Candidate {
@@ -168,30 +191,8 @@ bool Context::ProveByElimination(const Sum& sum) {
   std::sort(candidates.begin(), candidates.end(),
             [](const Candidate& a, const Candidate& b) { return a.binding > b.binding; });
   for (const Candidate& candidate : candidates) {
-    // sum = coefficient * var + rest
-    Sum coefficient = Sum::Constant(sum.dtype, 0), rest = Sum::Constant(sum.dtype, sum.base);
-    bool linear = true;
-    for (const Term& term : sum.terms) {
-      Factors factors;
-      if (!term.IsSplit()) factors = ProductFactors(term.atom);
-      auto is_var = [&](const Expr& e) { return e.get() == candidate.var; };
-      auto it = std::find_if(factors.begin(), factors.end(), is_var);
-      if (it == factors.end()) {
-        rest.terms.push_back(term);
-        continue;
-      }
-      factors.erase(it);
-      if (std::any_of(factors.begin(), factors.end(), is_var)) {
-        linear = false;
-        break;
-      }
-      if (factors.empty()) {
-        coefficient.AddBase(term.scale);
-      } else {
-        AddExpr(&coefficient, MakeProduct(factors, sum.dtype), term.scale);
-      }
-    }
-    if (!linear) continue;
+    Sum coefficient, rest;
+    if (!TakeVariableOut(sum, candidate.var, &coefficient, &rest)) continue;
     Bounds sign = BoundsOf(coefficient);
     bool positive = sign.min >= 0 || (sign.max > 0 && ProveStep(coefficient));
     bool negative = !positive && sign.max <= 0;

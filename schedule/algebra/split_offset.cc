@@ -42,6 +42,61 @@ std::optional<Offset> AsOffset(const BlockNode& block, const Expr& factor, const
   return std::nullopt;
 }
 
+// The spatial iterators that a sum is stored at, where nothing but the sum is.
+Outcome<std::vector<IterVar>> PlaceOfSum(const BlockNode& block, const SumForm& form, const StoreNode& init) {
+  const StoreNode& store = *form.store;
+  if (!StructuralEqual(init.buffer.Load(init.indices), store.buffer.Load(store.indices)) ||
+      Reads(init.value, store.buffer)) {
+    return Refusal{kName, "the init of {block0} does not only store where it adds", {block.id}};
+  }
+  std::optional<std::vector<IterVar>> at = StoredAt(block, store);
+  if (at) return *std::move(at);
+  return Refusal{kName,
+                 "{block0} does not store at its spatial iterators, each one index and from 0, and add up along others",
+                 {block.id}};
+}
+
+// The factors of the term of a sum of integers, one of which has the position.
+Outcome<std::vector<Expr>> FactorsOfTerm(const BlockNode& block, const SumForm& form, int64_t position) {
+  const DataType dtype = form.store->buffer->dtype;
+  if (!dtype.is_integer() || form.term.dtype() != dtype) {
+    return Refusal{kName, "{block0} adds up {text0}, no integers", {block.id}, {}, {dtype.ToString()}};
+  }
+  std::vector<Expr> factors = FactorsOf(form.term);
+  const auto count = static_cast<int64_t>(factors.size());
+  if (position < 0 || position >= count || count == 1) {
+    return Refusal{kName,      "{num0} names none of several factors of {block0}; it has {num1}",
+                   {block.id}, {},
+                   {},         {position, count}};
+  }
+  return factors;
+}
+
+// Iterators of the sum of the other factors, and the array of such sums.
+struct Domain {
+  std::vector<IterVar> iters;
+  std::vector<Expr> shape, indices;
+};
+Outcome<Domain> DomainOf(const BlockNode& block, const Expr& others) {
+  Domain domain;
+  for (const IterVar& iter : block.iter_vars) {
+    if (!IsInt(iter.domain.min, 0)) {
+      return Refusal{kName, "the iterator {text0} of {block0} does not start at 0", {block.id}, {}, {iter.var.name()}};
+    }
+    if (iter.kind == IterKind::kSpatial) {
+      if (!UsesVar(others, iter.var)) continue;
+      domain.shape.push_back(iter.domain.extent);
+      domain.indices.push_back(iter.var);
+    }
+    domain.iters.push_back(iter);
+  }
+  if (domain.shape.empty()) {
+    domain.shape.push_back(Const(DataType::Int(32), 1));
+    domain.indices.push_back(Const(DataType::Int(32), 0));
+  }
+  return domain;
+}
+
 }  // namespace
 
 Outcome<SplitOffsetResult> SplitOffset(const Function& function, uint32_t block_id, int64_t position) {
@@ -52,37 +107,16 @@ Outcome<SplitOffsetResult> SplitOffset(const Function& function, uint32_t block_
   const std::optional<SumForm> form = AsSum(block);
   const auto* init = block.init ? dyn_cast<StoreNode>(block.init) : nullptr;
   if (!form || init == nullptr) return Refusal{kName, "{block0} is not a sum of terms with an init", {block_id}};
+  TW_ASSIGN_OR_RETURN(const std::vector<IterVar> at, PlaceOfSum(block, *form, *init));
   const StoreNode& store = *form->store;
-  if (!StructuralEqual(init->buffer.Load(init->indices), store.buffer.Load(store.indices)) ||
-      Reads(init->value, store.buffer)) {
-    return Refusal{kName, "the init of {block0} does not only store where it adds", {block_id}};
-  }
-  const std::optional<std::vector<IterVar>> at = StoredAt(block, store);
-  if (!at) {
-    return Refusal{
-        kName,
-        "{block0} does not store at its spatial iterators, each one index and from 0, and add up along others",
-        {block_id}};
-  }
   const DataType dtype = store.buffer->dtype;
-  if (!dtype.is_integer() || form->term.dtype() != dtype) {
-    return Refusal{kName, "{block0} adds up {text0}, no integers", {block_id}, {}, {dtype.ToString()}};
-  }
-  std::vector<Expr> factors = FactorsOf(form->term);
-  const auto count = static_cast<int64_t>(factors.size());
-  if (position < 0 || position >= count || count == 1) {
-    return Refusal{kName,      "{num0} names none of several factors of {block0}; it has {num1}",
-                   {block_id}, {},
-                   {},         {position, count}};
-  }
+  TW_ASSIGN_OR_RETURN(std::vector<Expr> factors, FactorsOfTerm(block, *form, position));
   const Expr factor = factors[static_cast<size_t>(position)];
   const std::optional<Offset> offset = AsOffset(block, factor, store.buffer);
   if (!offset) {
     return Refusal{
         kName, "{expr0} in {block0} is not a sum of which one side is the same for all terms", {block_id}, {factor}};
   }
-  std::vector<IterVar> iters;  // of the sum of the other factors
-  std::vector<Expr> shape, indices;
   std::optional<Expr> others;
   for (size_t i = 0; i < factors.size(); ++i) {
     if (Reads(factors[i], store.buffer)) {
@@ -90,35 +124,21 @@ Outcome<SplitOffsetResult> SplitOffset(const Function& function, uint32_t block_
     }
     if (i != static_cast<size_t>(position)) others = others ? *others * factors[i] : factors[i];
   }
-  for (const IterVar& iter : block.iter_vars) {
-    if (!IsInt(iter.domain.min, 0)) {
-      return Refusal{kName, "the iterator {text0} of {block0} does not start at 0", {block_id}, {}, {iter.var.name()}};
-    }
-    if (iter.kind == IterKind::kSpatial) {
-      if (!UsesVar(*others, iter.var)) continue;
-      shape.push_back(iter.domain.extent);
-      indices.push_back(iter.var);
-    }
-    iters.push_back(iter);
-  }
-  if (shape.empty()) {
-    shape.push_back(Const(DataType::Int(32), 1));
-    indices.push_back(Const(DataType::Int(32), 0));
-  }
+  TW_ASSIGN_OR_RETURN(const Domain domain, DomainOf(block, *others));
 
   uint32_t next_id = function->next_id, sums_block = 0;
   SplitOffsetResult result;
-  const Buffer sums(store.buffer->name + "_offset", std::move(shape), dtype);
+  const Buffer sums(store.buffer->name + "_offset", domain.shape, dtype);
   const Stmt sums_nest = MakeBlock({.name = block.name + "_offset",
-                                    .iters = iters,
+                                    .iters = domain.iters,
                                     .target = sums,
-                                    .indices = indices,
-                                    .value = sums.Load(indices) + *others,
+                                    .indices = domain.indices,
+                                    .value = sums.Load(domain.indices) + *others,
                                     .init = Const(dtype, 0)},
                                    &next_id, &sums_block);
 
   std::vector<Expr> sum_shape;
-  for (const IterVar& iter : *at) sum_shape.push_back(iter.domain.extent);
+  for (const IterVar& iter : at) sum_shape.push_back(iter.domain.extent);
   const Buffer sum(store.buffer->name + "_sum", std::move(sum_shape), dtype);
   factors[static_cast<size_t>(position)] = offset->varying;
   Expr term = factors[0];
@@ -130,13 +150,13 @@ Outcome<SplitOffsetResult> SplitOffset(const Function& function, uint32_t block_
   fields.reads = std::move(regions.reads);
   fields.writes = std::move(regions.writes);
 
-  const Expr products = sum.Load(store.indices), offsets = offset->offset * sums.Load(indices);
+  const Expr products = sum.Load(store.indices), offsets = offset->offset * sums.Load(domain.indices);
   Expr value = offset->minus_offset    ? products - offsets
                : offset->minus_varying ? offsets - products
                                        : products + offsets;
   if (!IsInt(init->value, 0)) value = init->value + value;
   const Stmt addition = MakeBlock(
-      {.name = block.name + "_add", .iters = *at, .target = store.buffer, .indices = store.indices, .value = value},
+      {.name = block.name + "_add", .iters = at, .target = store.buffer, .indices = store.indices, .value = value},
       &next_id, &result.block);
 
   const StmtNode* nest = OutermostOwnLoop(path);

@@ -285,52 +285,72 @@ std::vector<const ForNode*> LoopsTiedToFactor(const Reduction& reduction) {
   return tied;
 }
 
-// The first step: the loops and the block, all fresh.
-Stmt MakeFirstStep(const Reduction& reduction, const Partial& partial, uint32_t* next_id, uint32_t* block_id) {
-  const BlockNode& block = reduction.block();
+// Loops of the reduction with variables of their own.
+std::vector<ForNode::Fields> FreshLoops(const Reduction& reduction, VarMap* loop_vars, uint32_t* next_id) {
   std::vector<ForNode::Fields> loops;
-  VarMap loop_vars;
   for (const LoopUse& use : reduction.loops) {
     ForNode::Fields fields = use.loop->fields();
     fields.id = (*next_id)++;
     fields.var = Var(use.loop->var.name(), use.loop->var.dtype());
-    fields.min = Substitute(fields.min, loop_vars);
-    fields.extent = Substitute(fields.extent, loop_vars);
-    loop_vars[use.loop->var] = fields.var;
+    fields.min = Substitute(fields.min, *loop_vars);
+    fields.extent = Substitute(fields.extent, *loop_vars);
+    (*loop_vars)[use.loop->var] = fields.var;
     loops.push_back(std::move(fields));
   }
+  return loops;
+}
 
-  BlockNode::Fields first;
-  first.id = *block_id = (*next_id)++;
-  first.name = block.name + "_rf";
-  first.annotations = block.annotations;
+// Iterators of the first step: the factor, the block's own, and one for each loop that the factor is tied to.
+struct FirstIterators {
+  std::vector<IterVar> all;
   std::vector<Expr> bindings;
-  VarMap iters, new_iters;  // for the block's iterators; for the loops that iterators are made of
-  auto add = [&](IterVar iter, Expr binding) {
-    bindings.push_back(Substitute(binding, loop_vars));
-    first.iter_vars.push_back(std::move(iter));
-    return first.iter_vars.back().var;
+  Var factor;
+  VarMap of_block, of_loops;  // values of the block's iterators; iterators for the loops that these are made of
+};
+
+FirstIterators MakeFirstIterators(const Reduction& reduction, const VarMap& loop_vars) {
+  const BlockNode& block = reduction.block();
+  FirstIterators result;
+  const auto add = [&](IterVar iter, const Expr& binding) {
+    result.bindings.push_back(Substitute(binding, loop_vars));
+    result.all.push_back(std::move(iter));
+    return result.all.back().var;
   };
-  const Var factor = add(IteratorOf(*reduction.factor, IterKind::kSpatial), reduction.factor->var);
-  new_iters[reduction.factor->var] = factor;
+  result.factor = add(IteratorOf(*reduction.factor, IterKind::kSpatial), reduction.factor->var);
+  result.of_loops[reduction.factor->var] = result.factor;
   const std::vector<const ForNode*> tied = LoopsTiedToFactor(reduction);
   for (size_t i = 0; i < block.iter_vars.size(); ++i) {
     const IterVar& iter = block.iter_vars[i];
     const Expr& binding = reduction.realize->bindings[i];
     if (std::ranges::none_of(tied, [&](const ForNode* loop) { return UsesVar(binding, loop->var); })) {
-      iters[iter.var] = add({Var(iter.var.name(), iter.var.dtype()), iter.domain, iter.kind}, binding);
+      result.of_block[iter.var] = add({Var(iter.var.name(), iter.var.dtype()), iter.domain, iter.kind}, binding);
       continue;
     }
     for (const LoopUse& use : reduction.loops) {
-      if (UsesVar(binding, use.loop->var) && !new_iters.contains(use.loop->var)) {
-        new_iters[use.loop->var] = add(IteratorOf(*use.loop, IterKind::kReduce), use.loop->var);
+      if (UsesVar(binding, use.loop->var) && !result.of_loops.contains(use.loop->var)) {
+        result.of_loops[use.loop->var] = add(IteratorOf(*use.loop, IterKind::kReduce), use.loop->var);
       }
     }
-    iters[iter.var] = Substitute(binding, new_iters);
+    result.of_block[iter.var] = Substitute(binding, result.of_loops);
   }
+  return result;
+}
+
+// The first step: the loops and the block, all fresh.
+Stmt MakeFirstStep(const Reduction& reduction, const Partial& partial, uint32_t* next_id, uint32_t* block_id) {
+  const BlockNode& block = reduction.block();
+  VarMap loop_vars;
+  std::vector<ForNode::Fields> loops = FreshLoops(reduction, &loop_vars, next_id);
+  FirstIterators iterators = MakeFirstIterators(reduction, loop_vars);
+  const VarMap& iters = iterators.of_block;
+  BlockNode::Fields first;
+  first.id = *block_id = (*next_id)++;
+  first.name = block.name + "_rf";
+  first.annotations = block.annotations;
+  first.iter_vars = std::move(iterators.all);
   Expr predicate = Substitute(reduction.realize->predicate, loop_vars), inside;
   if (SomeTermsAreLeftOut(reduction)) {
-    inside = Substitute(reduction.realize->predicate, new_iters);
+    inside = Substitute(reduction.realize->predicate, iterators.of_loops);
     predicate = True();
   }
 
@@ -338,8 +358,8 @@ Stmt MakeFirstStep(const Reduction& reduction, const Partial& partial, uint32_t*
   std::vector<Expr> values, identities;
   for (size_t i = 0; i < reduction.reducer.components.size(); ++i) {
     const Reducer::Component& component = reduction.reducer.components[i];
-    targets.push_back(
-        partial.At(i, Substitute(component.accumulator.indices, iters), FromZero(factor, reduction.factor->min)));
+    targets.push_back(partial.At(i, Substitute(component.accumulator.indices, iters),
+                                 FromZero(iterators.factor, reduction.factor->min)));
     identities.push_back(Substitute(component.identity, iters));
     const Expr value = Substitute(component.value, iters);
     values.push_back(inside ? IfThenElse(inside, value, identities.back()) : value);
@@ -350,7 +370,7 @@ Stmt MakeFirstStep(const Reduction& reduction, const Partial& partial, uint32_t*
   first.body = reduces ? CombineInto(reduction.reducer, targets, values) : StoreInto(targets, values);
   for (const BufferRegion& read : block.reads) first.reads.push_back(Substitute(read, iters));
   first.writes = Points(targets);
-  return Nest(std::move(loops), Realize(std::move(bindings), std::move(predicate), Block(std::move(first))));
+  return Nest(std::move(loops), Realize(std::move(iterators.bindings), std::move(predicate), Block(std::move(first))));
 }
 
 // The second step's block, with the id and the spatial iterators of the original.

@@ -369,6 +369,17 @@ class Projector {
     return gpu_.shared_fill_bytes_per_cycle > 0 ? work.filled_bytes / gpu_.shared_fill_bytes_per_cycle : 0;
   }
 
+  void AddInstructions(const KernelWork& work, const KernelMemoryUse& use, Projection& p) const {
+    const double blocks = work.launches * work.Blocks();
+    p.levels[0].read_bytes += blocks * work.l2_bytes;
+    p.instructions.multiply_adds += blocks * work.arithmetic;
+    p.instructions.transcendentals += blocks * work.special;
+    p.instructions.tile_rows += blocks * work.matrix_cycles;
+    p.instructions.loads += blocks * work.instructions;
+    p.register_vectors =
+        std::max(p.register_vectors, GpuCostsOf(target_).thread_registers + static_cast<double>(use.registers) / 4);
+  }
+
   void AddTime(const KernelWork& work, const KernelMemoryUse& use, Projection& p, double& longest) const {
     const double cycle = 1e-9 / target_.clock_ghz;
     const double l2 = target_.Farthest().bytes_per_cycle;
@@ -410,17 +421,11 @@ class Projector {
     p.latency_seconds += work.launches * latency;
     p.forks += work.launches;
     p.fork_seconds += work.launches * gpu_.launch_seconds;
-    p.levels[0].read_bytes += work.launches * work.Blocks() * work.l2_bytes;
     p.levels[0].seconds += work.launches * blocks_of_core * units[5].first * cycle;
     p.levels[1].read_bytes += work.launches * read;
     p.levels[1].written_bytes += work.launches * written;
     p.levels[1].seconds += work.launches * memory;
-    p.instructions.multiply_adds += work.launches * work.Blocks() * work.arithmetic;
-    p.instructions.transcendentals += work.launches * work.Blocks() * work.special;
-    p.instructions.tile_rows += work.launches * work.Blocks() * work.matrix_cycles;
-    p.instructions.loads += work.launches * work.Blocks() * work.instructions;
-    p.register_vectors =
-        std::max(p.register_vectors, GpuCostsOf(target_).thread_registers + static_cast<double>(use.registers) / 4);
+    AddInstructions(work, use, p);
     if (work.launches * seconds <= longest) return;
     longest = work.launches * seconds;
     p.cores_used = static_cast<int>(std::min<double>(target_.cores, sharing));

@@ -269,13 +269,9 @@ static Expr SharedCondition(const ThreadAccess& before, const ThreadAccess& now,
   return shared;
 }
 
-// The two access elements by the same function of the thread and of loops, or at a constant distance, and what lies
-// between the two tells the threads apart:
-//   B[r * 25 + k * 16 + t], t < 16, under k * 16 + t < 25       in any iteration k, for rows r
-//   B[t * 8 : t * 8 + 4], then B[t * 8 + 4 : t * 8 + 8]
-bool ConflictFinder::SameThreadOnly(const ThreadAccess& before, const ThreadAccess& now) const {
-  if (before.elements != now.elements || before.element_bytes != now.element_bytes) return false;
-  // Loops of the two that are not the same one must be alike: S[tx * 4 + i] in a loop over i each.
+// The loops of the first access, by those of the second, where each has loops of its own: S[tx * 4 + i] in a loop over
+// i each. Nothing where these are not alike.
+static std::optional<VarMap> SameLoops(const ThreadAccess& before, const ThreadAccess& now) {
   VarMap same;
   std::vector<const ForNode*> only_before, only_now;
   for (const ForNode* loop : before.loops) {
@@ -290,15 +286,26 @@ bool ConflictFinder::SameThreadOnly(const ThreadAccess& before, const ThreadAcce
   };
   only_before = used(before, only_before);
   only_now = used(now, only_now);
-  if (only_before.size() != only_now.size()) return false;
+  if (only_before.size() != only_now.size()) return std::nullopt;
   for (size_t i = 0; i < only_before.size(); ++i) {
     if (!arith::SameExpr(only_before[i]->extent, only_now[i]->extent) ||
         !arith::SameExpr(only_before[i]->min, only_now[i]->min)) {
-      return false;
+      return std::nullopt;
     }
     same[only_before[i]->var] = CastTo(only_before[i]->var.dtype(), only_now[i]->var);
   }
-  const Expr first = Substitute(before.first, same);
+  return same;
+}
+
+// The two access elements by the same function of the thread and of loops, or at a constant distance, and what lies
+// between the two tells the threads apart:
+//   B[r * 25 + k * 16 + t], t < 16, under k * 16 + t < 25       in any iteration k, for rows r
+//   B[t * 8 : t * 8 + 4], then B[t * 8 + 4 : t * 8 + 8]
+bool ConflictFinder::SameThreadOnly(const ThreadAccess& before, const ThreadAccess& now) const {
+  if (before.elements != now.elements || before.element_bytes != now.element_bytes) return false;
+  const std::optional<VarMap> same = SameLoops(before, now);
+  if (!same) return false;
+  const Expr first = Substitute(before.first, *same);
   const std::optional<int64_t> distance = AsInt(arith::Simplify(now.first - CastTo(now.first.dtype(), first)));
   if (!distance) return false;
   Expr element = *distance > 0 ? first : now.first;
@@ -319,7 +326,7 @@ bool ConflictFinder::SameThreadOnly(const ThreadAccess& before, const ThreadAcce
     analyzer.Bind(loop->var, Range{loop->min, loop->extent});
     if (!IsIn(loop, common)) domain.push_back({loop->var, {loop->min, loop->extent}});
   }
-  const Expr condition = SharedCondition(before, now, same, domain);
+  const Expr condition = SharedCondition(before, now, *same, domain);
   const DataType type = element.dtype();
   const auto add = [&](const char* name, int64_t extent, int64_t weight) {
     const Var var(name, type);

@@ -1,6 +1,7 @@
 // Weights of few bits that lie packed in bytes.
 #include <cmath>
 
+#include "base/math.h"
 #include "base/status_macros.h"
 #include "graph/onnx/block_quantized.h"
 #include "graph/onnx/node.h"
@@ -26,65 +27,84 @@ bool QuantizesActivations(const OnnxNode& n, int64_t block) {
   return n.Int("accuracy_level", 0) == kLevel && !n.Has(4) && block <= kMostBlock;
 }
 
+// The matrix of MatMulNBits.
+struct NBitsMatrix {
+  int64_t depth = 0, columns = 0, bits = 4, block = 0;
+  bool zeros_packed = false;
+
+  int64_t per_byte() const { return 8 / bits; }
+  int64_t blocks() const { return CeilDiv(depth, block); }
+  int64_t zero_bytes() const { return CeilDiv(blocks(), per_byte()); }  // of a column
+};
+
+// An error where an input that is there does not have that many elements.
+absl::Status RequireElements(OnnxNode& n, size_t i, int64_t count) {
+  if (!n.Has(i)) return absl::OkStatus();
+  TW_RETURN_IF_ERROR(n.RequireTensors(i, 1));
+  const auto extents = ConstantExtents(n.In(i).shape);
+  if (!extents) return n.Unsupported("weights of symbolic extents");
+  int64_t all = 1;
+  for (int64_t extent : *extents) all *= extent;
+  return all == count ? absl::OkStatus() : n.Error("input ", i, " has ", all, " elements, expected ", count);
+}
+
+absl::StatusOr<NBitsMatrix> NBitsMatrixOf(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
+  TW_RETURN_IF_ERROR(n.RequireFloat());
+  const Item &a = n.In(0), &b = n.In(1);
+  const NBitsMatrix m = {.depth = n.Int("K", 0),
+                         .columns = n.Int("N", 0),
+                         .bits = n.Int("bits", 4),
+                         .block = n.Int("block_size", 0),
+                         .zeros_packed = n.Has(3) && !n.In(3).dtype.is_float()};
+  if (m.bits != 2 && m.bits != 4 && m.bits != 8) return n.Error("integers of ", m.bits, " bits");
+  if (m.depth < 1 || m.columns < 1 || m.block < 1 || m.block * m.bits % 8 != 0) {
+    return n.Error("a matrix ", m.depth, "x", m.columns, " in blocks of ", m.block);
+  }
+  if (a.rank() < 1) return n.Error("its input is a scalar");
+  Exprs a_shape = a.shape;
+  a_shape.back() = Extent(m.depth);
+  TW_RETURN_IF_ERROR(n.RequireShape(0, a_shape));
+  if (b.dtype != DataType::UInt(8) || (m.zeros_packed && n.In(3).dtype != b.dtype)) {
+    return n.Error("weights or zero points are not bytes");
+  }
+  TW_RETURN_IF_ERROR(RequireElements(n, 1, m.columns * m.blocks() * (m.block / m.per_byte())));
+  TW_RETURN_IF_ERROR(RequireElements(n, 2, m.columns * m.blocks()));
+  TW_RETURN_IF_ERROR(RequireElements(n, 3, m.columns * (m.zeros_packed ? m.zero_bytes() : m.blocks())));
+  if (n.Has(4)) {
+    // One index for each row of the matrix, with or without those that fill its last block.
+    TW_RETURN_IF_ERROR(n.RequireTensors(4, 1));
+    const auto groups = n.In(4).rank() == 1 ? AsInt(n.In(4).shape[0]) : std::nullopt;
+    if (!groups || *groups < m.depth) return n.Error("indices of groups do not fit the matrix");
+  }
+  TW_RETURN_IF_ERROR(RequireElements(n, 5, m.columns));
+  return m;
+}
+
 // com.microsoft: a [..., k] times the transpose of a matrix [n, k] of unsigned integers of `bits` bits, which lie in
 // bytes [n, blocks, block_size * bits / 8], the lowest bits first. A block has a scale and a zero point, which are
 // packed in the same way, or floats, or half of the range where there are none. Inputs are a, b, scales, zero points,
 // indices of groups, bias.
 absl::Status ImportMatMulNBits(OnnxNode& n) {
-  TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
-  TW_RETURN_IF_ERROR(n.RequireFloat());
-  const Item &a = n.In(0), &b = n.In(1);
-  const int64_t depth = n.Int("K", 0), columns = n.Int("N", 0), bits = n.Int("bits", 4), block = n.Int("block_size", 0);
-  if (bits != 2 && bits != 4 && bits != 8) return n.Error("integers of ", bits, " bits");
-  if (depth < 1 || columns < 1 || block < 1 || block * bits % 8 != 0) {
-    return n.Error("a matrix ", depth, "x", columns, " in blocks of ", block);
-  }
-  const int64_t per_byte = 8 / bits, blocks = (depth + block - 1) / block;
-  const int64_t zero_bytes = (blocks + per_byte - 1) / per_byte;
-  if (a.rank() < 1) return n.Error("its input is a scalar");
-  Exprs a_shape = a.shape;
-  a_shape.back() = Extent(depth);
-  TW_RETURN_IF_ERROR(n.RequireShape(0, a_shape));
-  const auto has_elements = [&](size_t i, int64_t count) -> absl::Status {
-    if (!n.Has(i)) return absl::OkStatus();
-    TW_RETURN_IF_ERROR(n.RequireTensors(i, 1));
-    const auto extents = ConstantExtents(n.In(i).shape);
-    if (!extents) return n.Unsupported("weights of symbolic extents");
-    int64_t all = 1;
-    for (int64_t extent : *extents) all *= extent;
-    return all == count ? absl::OkStatus() : n.Error("input ", i, " has ", all, " elements, expected ", count);
-  };
-  const bool zeros_packed = n.Has(3) && !n.In(3).dtype.is_float();
-  if (b.dtype != DataType::UInt(8) || (zeros_packed && n.In(3).dtype != b.dtype)) {
-    return n.Error("weights or zero points are not bytes");
-  }
-  TW_RETURN_IF_ERROR(has_elements(1, columns * blocks * (block / per_byte)));
-  TW_RETURN_IF_ERROR(has_elements(2, columns * blocks));
-  TW_RETURN_IF_ERROR(has_elements(3, columns * (zeros_packed ? zero_bytes : blocks)));
-  if (n.Has(4)) {
-    // One index for each row of the matrix, with or without those that fill its last block.
-    TW_RETURN_IF_ERROR(n.RequireTensors(4, 1));
-    const auto groups = n.In(4).rank() == 1 ? AsInt(n.In(4).shape[0]) : std::nullopt;
-    if (!groups || *groups < depth) return n.Error("indices of groups do not fit the matrix");
-  }
-  TW_RETURN_IF_ERROR(has_elements(5, columns));
+  TW_ASSIGN_OR_RETURN(const NBitsMatrix m, NBitsMatrixOf(n));
+  const DataType type = n.In(0).dtype;
   const DataType f32 = DataType::Float(32), i32 = DataType::Int(32);
   // The element of a buffer at a row-major position.
   const auto at = [](const Buffer& buffer, const Expr& position) {
     return buffer.Load(ops::Unflatten(buffer->shape, position));
   };
   const auto finished = [&](ProgramParts& p, const Buffer& product) -> Buffers {
-    if (!n.Has(5)) return {Narrowed(p, product, a.dtype)};
+    if (!n.Has(5)) return {Narrowed(p, product, type)};
     return {p.f.Compute("bias_add", product->shape, [&](const std::vector<Symbol>& v) {
-      return CastTo(a.dtype, product.Load({v.begin(), v.end()}) + CastTo(f32, at(p.in.back(), v.back())));
+      return CastTo(type, product.Load({v.begin(), v.end()}) + CastTo(f32, at(p.in.back(), v.back())));
     })};
   };
-  if (QuantizesActivations(n, block)) {
+  if (QuantizesActivations(n, m.block)) {
     return n.Out(n.Program("matmul_nbits", n.in(), [&](ProgramParts& p) {
-      return finished(p, AddBlockQuantizedProduct(p.f, {.depth = depth,
-                                                        .columns = columns,
-                                                        .bits = bits,
-                                                        .block = block,
+      return finished(p, AddBlockQuantizedProduct(p.f, {.depth = m.depth,
+                                                        .columns = m.columns,
+                                                        .bits = m.bits,
+                                                        .block = m.block,
                                                         .a = p.in[0],
                                                         .bytes = p.in[1],
                                                         .scales = p.in[2],
@@ -93,23 +113,24 @@ absl::Status ImportMatMulNBits(OnnxNode& n) {
   }
   return n.Out(n.Program("matmul_nbits", n.in(), [&](ProgramParts& p) {
     const auto unpacked = [&](const Buffer& buffer, const Expr& row, int64_t row_bytes, const Expr& index) {
-      const Expr byte = CastTo(i32, at(buffer, row * Expr(row_bytes) + FloorDiv(index, Expr(per_byte))));
-      const Expr shift = CastTo(i32, FloorMod(index, Expr(per_byte))) * Const(i32, bits);
+      const Expr byte = CastTo(i32, at(buffer, row * Expr(row_bytes) + FloorDiv(index, Expr(m.per_byte()))));
+      const Expr shift = CastTo(i32, FloorMod(index, Expr(m.per_byte()))) * Const(i32, m.bits);
       const Expr shifted = tilewright::Call(i32, "shift_right", {byte, shift});
-      return CastTo(f32, tilewright::Call(i32, "bitwise_and", {shifted, Const(i32, (1 << bits) - 1)}));
+      return CastTo(f32, tilewright::Call(i32, "bitwise_and", {shifted, Const(i32, (1 << m.bits) - 1)}));
     };
     const size_t after_zeros = n.Has(3) ? 4 : 3;
-    Buffer weight = p.f.Compute("dequantized", {Expr(depth), Expr(columns)}, [&](Symbol k, Symbol column) {
-      Expr of_block = FloorDiv(k, Expr(block));
-      if (n.Has(4)) of_block = ops::WrapIndex(p.in[after_zeros](k), Expr(blocks));
-      const Expr parameter = column * Expr(blocks) + of_block;
-      Expr zero = Const(f32, 1 << (bits - 1));
-      if (zeros_packed) {
-        zero = unpacked(p.in[3], column, zero_bytes, of_block);
+    Buffer weight = p.f.Compute("dequantized", {Expr(m.depth), Expr(m.columns)}, [&](Symbol k, Symbol column) {
+      Expr of_block = FloorDiv(k, Expr(m.block));
+      if (n.Has(4)) of_block = ops::WrapIndex(p.in[after_zeros](k), Expr(m.blocks()));
+      const Expr parameter = column * Expr(m.blocks()) + of_block;
+      Expr zero = Const(f32, 1 << (m.bits - 1));
+      if (m.zeros_packed) {
+        zero = unpacked(p.in[3], column, m.zero_bytes(), of_block);
       } else if (n.Has(3)) {
         zero = CastTo(f32, at(p.in[3], parameter));
       }
-      return (unpacked(p.in[1], column, blocks * (block / per_byte), k) - zero) * CastTo(f32, at(p.in[2], parameter));
+      return (unpacked(p.in[1], column, m.blocks() * (m.block / m.per_byte()), k) - zero) *
+             CastTo(f32, at(p.in[2], parameter));
     });
     return finished(p, ops::Product(p.f, p.in[0], weight, f32));
   }));

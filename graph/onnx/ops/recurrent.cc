@@ -70,6 +70,62 @@ Buffer Dequantized(ProgramParts& p, const Buffer& x, const Buffer& scale, const 
   });
 }
 
+// An error where an operand does not have the shape that the others ask for.
+absl::Status RequireRecurrentShapes(OnnxNode& n, int64_t hidden, int64_t gates, bool quantized) {
+  const Item& w = n.In(1);
+  const Exprs& x = n.In(0).shape;
+  const bool swapped = n.Int("layout", 0) != 0;
+  const Expr directions = w.shape[0], batch = x[swapped ? 0 : 1], units = Extent(hidden);
+  const Exprs state = swapped ? Exprs{batch, directions, units} : Exprs{directions, batch, units};
+  const Expr input = x[2], all = Extent(gates);
+  TW_RETURN_IF_ERROR(n.RequireShape(1, quantized ? Exprs{directions, input, all} : Exprs{directions, all, input}));
+  TW_RETURN_IF_ERROR(n.RequireShape(2, quantized ? Exprs{directions, units, all} : Exprs{directions, all, units}));
+  TW_RETURN_IF_ERROR(n.RequireShape(3, {directions, Extent(2 * gates)}));
+  TW_RETURN_IF_ERROR(n.RequireShape(4, {batch}));
+  TW_RETURN_IF_ERROR(n.RequireShape(5, state));
+  TW_RETURN_IF_ERROR(n.RequireShape(6, state));
+  TW_RETURN_IF_ERROR(n.RequireShape(7, {directions, Extent(3 * hidden)}));
+  for (size_t i = kScales; quantized && i < n.in().size(); ++i) {
+    if (n.Has(i) && (n.In(i).rank() < 1 || n.In(i).rank() > 2)) return n.Error("scales of rank ", n.In(i).rank());
+  }
+  return absl::OkStatus();
+}
+
+Buffers RecurrentProgram(ProgramParts& p, OnnxNode& n, const ops::RecurrentOptions& how, bool quantized) {
+  const bool batch_first = n.Int("layout", 0) != 0;
+  size_t next = 0;
+  const auto take = [&](size_t i) { return n.Has(i) ? p.in[next++] : Buffer(); };
+  ops::RecurrentOperands operands;
+  operands.x = take(0);
+  operands.w = take(1);
+  operands.r = take(2);
+  operands.bias = take(3);
+  operands.lengths = take(4);
+  operands.initial_h = take(5);
+  operands.initial_c = take(6);
+  operands.peepholes = take(7);
+  if (quantized) {
+    const Buffer w_scale = take(kScales), w_zero = take(kScales + 1), r_scale = take(kScales + 2);
+    const Buffer r_zero = take(kScales + 3);
+    operands.w = Dequantized(p, operands.w, w_scale, w_zero);
+    operands.r = Dequantized(p, operands.r, r_scale, r_zero);
+  }
+  if (batch_first) {
+    operands.x = Swapped(p, operands.x);
+    if (operands.initial_h) operands.initial_h = Swapped(p, operands.initial_h);
+    if (operands.initial_c) operands.initial_c = Swapped(p, operands.initial_c);
+  }
+  ops::RecurrentResults results = ops::Recurrent(p.f, operands, how);
+  if (batch_first) {
+    results.y = ops::Transpose(p.f, results.y, {2, 0, 1, 3});
+    results.h = Swapped(p, results.h);
+    if (results.c) results.c = Swapped(p, results.c);
+  }
+  Buffers out = {results.y, results.h};
+  if (results.c) out.push_back(results.c);
+  return out;
+}
+
 absl::Status ImportRecurrent(OnnxNode& n, Cell cell, bool quantized = false) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
   TW_RETURN_IF_ERROR(n.RequireFloat());
@@ -92,62 +148,13 @@ absl::Status ImportRecurrent(OnnxNode& n, Cell cell, bool quantized = false) {
     return n.Error("the extents of its weights do not fit the number of gates and directions");
   }
   how.hidden = *hidden;
-  {
-    const Exprs& x = n.In(0).shape;
-    const bool swapped = n.Int("layout", 0) != 0;
-    const Expr directions = w.shape[0], batch = x[swapped ? 0 : 1], units = Extent(*hidden);
-    const Exprs state = swapped ? Exprs{batch, directions, units} : Exprs{directions, batch, units};
-    const Expr input = x[2], all = Extent(*gates);
-    TW_RETURN_IF_ERROR(n.RequireShape(1, quantized ? Exprs{directions, input, all} : Exprs{directions, all, input}));
-    TW_RETURN_IF_ERROR(n.RequireShape(2, quantized ? Exprs{directions, units, all} : Exprs{directions, all, units}));
-    TW_RETURN_IF_ERROR(n.RequireShape(3, {directions, Extent(2 * *gates)}));
-    TW_RETURN_IF_ERROR(n.RequireShape(4, {batch}));
-    TW_RETURN_IF_ERROR(n.RequireShape(5, state));
-    TW_RETURN_IF_ERROR(n.RequireShape(6, state));
-    TW_RETURN_IF_ERROR(n.RequireShape(7, {directions, Extent(3 * *hidden)}));
-    for (size_t i = kScales; quantized && i < n.in().size(); ++i) {
-      if (n.Has(i) && (n.In(i).rank() < 1 || n.In(i).rank() > 2)) return n.Error("scales of rank ", n.In(i).rank());
-    }
-  }
+  TW_RETURN_IF_ERROR(RequireRecurrentShapes(n, *hidden, *gates, quantized));
   TW_ASSIGN_OR_RETURN(how.activations, ActivationsOf(n, cell, how.reverse.size()));
   how.clip = n.Float("clip", 0);
   how.linear_before_reset = n.Int("linear_before_reset", 0) != 0;
   how.input_forget = n.Int("input_forget", 0) != 0;
-  const bool batch_first = n.Int("layout", 0) != 0;
   const char* name = cell == Cell::kLstm ? "lstm" : cell == Cell::kGru ? "gru" : "rnn";
-  return n.Out(n.Program(name, n.in(), [&](ProgramParts& p) {
-    size_t next = 0;
-    const auto take = [&](size_t i) { return n.Has(i) ? p.in[next++] : Buffer(); };
-    ops::RecurrentOperands operands;
-    operands.x = take(0);
-    operands.w = take(1);
-    operands.r = take(2);
-    operands.bias = take(3);
-    operands.lengths = take(4);
-    operands.initial_h = take(5);
-    operands.initial_c = take(6);
-    operands.peepholes = take(7);
-    if (quantized) {
-      const Buffer w_scale = take(kScales), w_zero = take(kScales + 1), r_scale = take(kScales + 2);
-      const Buffer r_zero = take(kScales + 3);
-      operands.w = Dequantized(p, operands.w, w_scale, w_zero);
-      operands.r = Dequantized(p, operands.r, r_scale, r_zero);
-    }
-    if (batch_first) {
-      operands.x = Swapped(p, operands.x);
-      if (operands.initial_h) operands.initial_h = Swapped(p, operands.initial_h);
-      if (operands.initial_c) operands.initial_c = Swapped(p, operands.initial_c);
-    }
-    ops::RecurrentResults results = ops::Recurrent(p.f, operands, how);
-    if (batch_first) {
-      results.y = ops::Transpose(p.f, results.y, {2, 0, 1, 3});
-      results.h = Swapped(p, results.h);
-      if (results.c) results.c = Swapped(p, results.c);
-    }
-    Buffers out = {results.y, results.h};
-    if (results.c) out.push_back(results.c);
-    return out;
-  }));
+  return n.Out(n.Program(name, n.in(), [&](ProgramParts& p) { return RecurrentProgram(p, n, how, quantized); }));
 }
 
 absl::Status ImportLstm(OnnxNode& n) { return ImportRecurrent(n, Cell::kLstm); }

@@ -98,51 +98,65 @@ Expr Compared(Mode mode, const Expr& value, const Expr& split) {
   }
 }
 
-// [rows, targets]: what the leaves that each row reaches give together.
-absl::StatusOr<Item> EmitForest(OnnxNode& n, const Forest& forest) {
-  TW_ASSIGN_OR_RETURN(const Features features, FeaturesOf(n));
-  auto depth = forest.Depth(features.count);
-  if (!depth.ok()) return depth.status();
-  const auto count = static_cast<int64_t>(forest.nodes.size()), trees = static_cast<int64_t>(forest.roots.size());
-  if (count == 0 || trees == 0) return n.Error("it has no trees");
-  NDArray splits(features.x.dtype, {count});
+// A forest as arrays, a row a node or a leaf.
+struct ForestTables {
+  NDArray splits;
   Int64s feature, yes, no, modes, missing, leaf;
-  std::vector<bool> has_mode(kLeaf, false);
+  std::vector<bool> has_mode = std::vector<bool>(kLeaf, false);
   bool any_missing = false;
+
+  int64_t nodes() const { return splits.size(); }
+};
+
+ForestTables TablesOf(const Forest& forest, DataType dtype) {
+  const auto count = static_cast<int64_t>(forest.nodes.size());
+  ForestTables t = {.splits = NDArray(dtype, {count})};
   for (int64_t i = 0; i < count; ++i) {
     const Forest::Node& node = forest.nodes[static_cast<size_t>(i)];
     const bool is_leaf = node.mode == kLeaf;
-    splits.Set(i, is_leaf ? 0 : node.split);
-    feature.push_back(is_leaf ? 0 : node.feature);
-    yes.push_back(is_leaf ? i : node.yes);
-    no.push_back(is_leaf ? i : node.no);
-    modes.push_back(is_leaf ? kLeq : node.mode);
-    missing.push_back(node.missing_is_yes ? 1 : 0);
-    leaf.push_back(node.leaf);
-    if (!is_leaf) has_mode[static_cast<size_t>(node.mode)] = true;
-    any_missing |= node.missing_is_yes;
+    t.splits.Set(i, is_leaf ? 0 : node.split);
+    t.feature.push_back(is_leaf ? 0 : node.feature);
+    t.yes.push_back(is_leaf ? i : node.yes);
+    t.no.push_back(is_leaf ? i : node.no);
+    t.modes.push_back(is_leaf ? kLeq : node.mode);
+    t.missing.push_back(node.missing_is_yes ? 1 : 0);
+    t.leaf.push_back(node.leaf);
+    if (!is_leaf) t.has_mode[static_cast<size_t>(node.mode)] = true;
+    t.any_missing |= node.missing_is_yes;
   }
-  const bool extreme = forest.aggregate == Aggregate::kMin || forest.aggregate == Aggregate::kMax;
-  const double absent = !extreme ? 0 : forest.aggregate == Aggregate::kMin ? INFINITY : -INFINITY;
-  std::vector<double> weights(static_cast<size_t>(std::max<int64_t>(forest.leaves, 1) * forest.targets), absent);
-  for (int64_t l = 0; l < forest.leaves; ++l) {
-    for (const auto& [target, weight] : forest.weights[static_cast<size_t>(l)]) {
-      if (target < 0 || target >= forest.targets) return n.Error("a leaf of target ", target, " of ", forest.targets);
-      weights[static_cast<size_t>(l * forest.targets + target)] = weight;
-    }
-  }
+  return t;
+}
+
+// [rows, trees]: the node in which each row ends, after at most `depth` steps.
+absl::StatusOr<Item> EmitWalk(OnnxNode& n, const Forest& forest, const ForestTables& t, const Features& features,
+                              int64_t depth) {
+  const int64_t count = t.nodes();
+  const auto trees = static_cast<int64_t>(forest.roots.size());
   const Items tables = {features.x,
-                        n.emit().FromArray(splits),
-                        Int64sItem(n, feature, {count}),
-                        Int64sItem(n, yes, {count}),
-                        Int64sItem(n, no, {count}),
-                        Int64sItem(n, modes, {count}),
-                        Int64sItem(n, missing, {count}),
+                        n.emit().FromArray(t.splits),
+                        Int64sItem(n, t.feature, {count}),
+                        Int64sItem(n, t.yes, {count}),
+                        Int64sItem(n, t.no, {count}),
+                        Int64sItem(n, t.modes, {count}),
+                        Int64sItem(n, t.missing, {count}),
                         Int64sItem(n, forest.roots, {trees})};
+  const auto goes_yes = [&](const ProgramParts& p, const Expr& value, const Expr& at) {
+    const Expr split = p.in[1](at);
+    Expr holds;
+    for (int64_t mode = 0; mode < kLeaf; ++mode) {
+      if (!t.has_mode[static_cast<size_t>(mode)]) continue;
+      const Expr one = Compared(static_cast<Mode>(mode), value, split);
+      holds = holds ? Select(p.in[5](at) == Const(kI64, mode), one, holds) : one;
+    }
+    if (!holds) holds = True();
+    if (!t.any_missing) return holds;
+    const Expr is_nan = tilewright::Call(DataType::Bool(), "isnan", {value});
+    return Or(holds, And(is_nan, p.in[6](at) != Const(kI64, 0)));
+  };
   TW_ASSIGN_OR_RETURN(const Items reached, n.Program("walk_trees", tables, [&](ProgramParts& p) {
     const Buffer& x = p.in[0];
     Buffer node = p.f.Alloc("node", {x->shape[0], Expr(trees)}, kI64);
-    const Expr steps = Expr(std::max<int64_t>(*depth, 1));
+    const Expr steps = Expr(std::max<int64_t>(depth, 1));
     p.f.Grid({x->shape[0], Expr(trees)}, [&](const std::vector<Symbol>& loops) {
       p.f.Loop("step", steps, [&](Symbol step) {
         p.f.Block("walk", [&](tilewright::BlockBuilder& block) {
@@ -152,31 +166,40 @@ absl::StatusOr<Item> EmitForest(OnnxNode& n, const Forest& forest) {
           const Expr before = IfThenElse(k == Const(k.dtype(), 0), p.in[7](tree), node(row, tree));
           const Expr at = Max(Min(before, last), zero);
           const Expr which = Max(Min(p.in[2](at), Const(kI64, features.count - 1)), zero);
-          const Expr value = x(row, which), split = p.in[1](at);
-          Expr holds;
-          for (int64_t mode = 0; mode < kLeaf; ++mode) {
-            if (!has_mode[static_cast<size_t>(mode)]) continue;
-            const Expr one = Compared(static_cast<Mode>(mode), value, split);
-            holds = holds ? Select(p.in[5](at) == Const(kI64, mode), one, holds) : one;
-          }
-          if (!holds) holds = True();
-          if (any_missing) {
-            const Expr is_nan = tilewright::Call(DataType::Bool(), "isnan", {value});
-            holds = Or(holds, And(is_nan, p.in[6](at) != zero));
-          }
-          p.f.Store(node, Select(holds, p.in[3](at), p.in[4](at)), {row, tree});
+          p.f.Store(node, Select(goes_yes(p, x(row, which), at), p.in[3](at), p.in[4](at)), {row, tree});
         });
       });
     });
     return Buffers{node};
   }));
-  const Items operands = {reached[0], Int64sItem(n, leaf, {count}),
-                          FloatsItem(n, weights, {std::max<int64_t>(forest.leaves, 1), forest.targets})};
+  return reached[0];
+}
+
+// [rows, targets]: what the leaves that each row reaches give together.
+absl::StatusOr<Item> EmitForest(OnnxNode& n, const Forest& forest) {
+  TW_ASSIGN_OR_RETURN(const Features features, FeaturesOf(n));
+  TW_ASSIGN_OR_RETURN(const int64_t depth, forest.Depth(features.count));
+  const auto count = static_cast<int64_t>(forest.nodes.size()), trees = static_cast<int64_t>(forest.roots.size());
+  if (count == 0 || trees == 0) return n.Error("it has no trees");
+  const ForestTables tables = TablesOf(forest, features.x.dtype);
+  const bool extreme = forest.aggregate == Aggregate::kMin || forest.aggregate == Aggregate::kMax;
+  const double absent = !extreme ? 0 : forest.aggregate == Aggregate::kMin ? INFINITY : -INFINITY;
+  const int64_t leaves = std::max<int64_t>(forest.leaves, 1);
+  std::vector<double> weights(static_cast<size_t>(leaves * forest.targets), absent);
+  for (int64_t l = 0; l < forest.leaves; ++l) {
+    for (const auto& [target, weight] : forest.weights[static_cast<size_t>(l)]) {
+      if (target < 0 || target >= forest.targets) return n.Error("a leaf of target ", target, " of ", forest.targets);
+      weights[static_cast<size_t>(l * forest.targets + target)] = weight;
+    }
+  }
+  TW_ASSIGN_OR_RETURN(const Item reached, EmitWalk(n, forest, tables, features, depth));
+  const Items operands = {reached, Int64sItem(n, tables.leaf, {count}),
+                          FloatsItem(n, weights, {leaves, forest.targets})};
   TW_ASSIGN_OR_RETURN(const Items sums, n.Program("sum_leaves", operands, [&](ProgramParts& p) {
     const std::vector<Expr> domain = {p.in[0]->shape[0], Expr(forest.targets), Expr(trees)};
     const auto weight = [&](const ops::Indices& at) {
       const Expr node = Max(Min(p.in[0](at[0], at[2]), Const(kI64, count - 1)), Const(kI64, 0));
-      const Expr row = Max(Min(p.in[1](node), Const(kI64, std::max<int64_t>(forest.leaves, 1) - 1)), Const(kI64, 0));
+      const Expr row = Max(Min(p.in[1](node), Const(kI64, leaves - 1)), Const(kI64, 0));
       return p.in[2](row, at[1]);
     };
     const auto reduction = !extreme                              ? ops::Reduction::kSum

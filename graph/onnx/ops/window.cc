@@ -183,6 +183,51 @@ absl::Status ImportQLinearConv(OnnxNode& n) {
   }));
 }
 
+// Windows of a transposed convolution, and the spatial extents of its output: its input's times strides, and `rest`.
+struct TransposedForm {
+  std::vector<Span> spans;
+  Exprs shape;
+  Int64s rest;
+};
+
+absl::StatusOr<TransposedForm> TransposedFormOf(OnnxNode& n, const Item& x, const Int64s& kernel) {
+  const size_t dims = kernel.size();
+  const Int64s ones(dims, 1);
+  const Int64s strides = n.Ints("strides").value_or(ones), dilations = n.Ints("dilations").value_or(ones);
+  const Int64s extra = n.Ints("output_padding").value_or(Int64s(dims, 0));
+  Int64s pads = n.Ints("pads").value_or(Int64s(2 * dims, 0));
+  const auto wanted = n.Ints("output_shape");
+  if (strides.size() != dims || dilations.size() != dims || extra.size() != dims || pads.size() != 2 * dims ||
+      (wanted && wanted->size() < dims)) {
+    return n.Error("strides, dilations, pads or output_padding of another number of dimensions than ", dims);
+  }
+  const std::string mode = n.String("auto_pad", "NOTSET");
+  TransposedForm form = {.rest = Int64s(dims, 0)};
+  for (size_t i = 0; i < dims; ++i) {
+    Span span{.kernel = kernel[i], .stride = strides[i], .dilation = dilations[i]};
+    if (span.stride < 1 || span.dilation < 1) return n.Error("a stride or dilation below 1");
+    const Expr extent = x.shape[2 + i];
+    if (wanted || mode == "SAME_UPPER" || mode == "SAME_LOWER") {
+      // The padding follows from the output's extent; what is odd goes to the beginning, by SAME_UPPER to the end.
+      const Expr output = wanted ? Extent((*wanted)[wanted->size() - dims + i]) : extent * Extent(span.stride);
+      const Expr full = (extent - Extent(1)) * Extent(span.stride) + Extent(extra[i] + span.reach());
+      const auto total = AsInt(n.emit().Simplify(full - output));
+      if (!total) return n.Unsupported("padding of a symbolic extent");
+      const int64_t half = *total / 2;
+      span.before = std::max<int64_t>(mode == "SAME_UPPER" ? half : *total - half, 0);
+      form.shape.push_back(n.emit().Simplify(output));
+    } else {
+      if (mode == "VALID") pads.assign(2 * dims, 0);
+      span.before = pads[i];
+      form.rest[i] = extra[i] + span.reach() - span.stride - pads[i] - pads[dims + i];
+      form.shape.push_back(n.emit().Simplify(extent * Extent(span.stride) + Extent(form.rest[i])));
+    }
+    if (const auto output = AsInt(form.shape.back()); output && *output < 0) return n.Error("an extent of ", *output);
+    form.spans.push_back(span);
+  }
+  return form;
+}
+
 absl::Status ImportConvTranspose(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
   TW_RETURN_IF_ERROR(n.RequireFloat());
@@ -196,51 +241,16 @@ absl::Status ImportConvTranspose(OnnxNode& n) {
   }
   TW_ASSIGN_OR_RETURN(const Int64s kernel, KernelOf(n, weight));
   TW_RETURN_IF_ERROR(n.RequireShape(2, {n.emit().Simplify(weight.shape[1] * Extent(groups))}));
-  const size_t dims = kernel.size();
-  const Int64s ones(dims, 1);
-  const Int64s strides = n.Ints("strides").value_or(ones), dilations = n.Ints("dilations").value_or(ones);
-  const Int64s extra = n.Ints("output_padding").value_or(Int64s(dims, 0));
-  Int64s pads = n.Ints("pads").value_or(Int64s(2 * dims, 0));
-  const auto wanted = n.Ints("output_shape");
-  if (strides.size() != dims || dilations.size() != dims || extra.size() != dims || pads.size() != 2 * dims ||
-      (wanted && wanted->size() < dims)) {
-    return n.Error("strides, dilations, pads or output_padding of another number of dimensions than ", dims);
-  }
-  const std::string mode = n.String("auto_pad", "NOTSET");
-  std::vector<Span> spans;
-  Exprs shape;
-  Int64s rest(dims, 0);  // the output's extent less the strides of the input's
-  for (size_t i = 0; i < dims; ++i) {
-    Span span{.kernel = kernel[i], .stride = strides[i], .dilation = dilations[i]};
-    if (span.stride < 1 || span.dilation < 1) return n.Error("a stride or dilation below 1");
-    const Expr extent = x.shape[2 + i];
-    if (wanted || mode == "SAME_UPPER" || mode == "SAME_LOWER") {
-      // The padding follows from the output's extent; what is odd goes to the beginning, by SAME_UPPER to the end.
-      const Expr output = wanted ? Extent((*wanted)[wanted->size() - dims + i]) : extent * Extent(span.stride);
-      const Expr full = (extent - Extent(1)) * Extent(span.stride) + Extent(extra[i] + span.reach());
-      const auto total = AsInt(n.emit().Simplify(full - output));
-      if (!total) return n.Unsupported("padding of a symbolic extent");
-      const int64_t half = *total / 2;
-      span.before = std::max<int64_t>(mode == "SAME_UPPER" ? half : *total - half, 0);
-      shape.push_back(n.emit().Simplify(output));
-    } else {
-      if (mode == "VALID") pads.assign(2 * dims, 0);
-      span.before = pads[i];
-      rest[i] = extra[i] + span.reach() - span.stride - pads[i] - pads[dims + i];
-      shape.push_back(n.emit().Simplify(extent * Extent(span.stride) + Extent(rest[i])));
-    }
-    if (const auto output = AsInt(shape.back()); output && *output < 0) return n.Error("an extent of ", *output);
-    spans.push_back(span);
-  }
-  const ops::ConvOptions options{.spans = spans, .groups = groups, .type = SumType(x.dtype)};
+  TW_ASSIGN_OR_RETURN(const TransposedForm form, TransposedFormOf(n, x, kernel));
+  const ops::ConvOptions options{.spans = form.spans, .groups = groups, .type = SumType(x.dtype)};
   return n.Out(n.Program("conv_transpose", n.in(), [&](ProgramParts& p) {
     std::vector<Expr> inner;
-    for (size_t i = 0; i < dims; ++i) {
+    for (size_t i = 0; i < kernel.size(); ++i) {
       // The extent of a symbolic input is computed in the program, so that bounds can be proven.
       const Expr extent = p.in[0]->shape[2 + i];
-      inner.push_back(AsInt(shape[i])
-                          ? p.local(shape[i])
-                          : extent * Const(extent.dtype(), spans[i].stride) + Const(extent.dtype(), rest[i]));
+      inner.push_back(AsInt(form.shape[i])
+                          ? p.local(form.shape[i])
+                          : extent * Const(extent.dtype(), form.spans[i].stride) + Const(extent.dtype(), form.rest[i]));
     }
     Buffer sums = ops::ConvTransposeNd(p.f, p.in[0], p.in[1], options, inner);
     return Buffers{WithBias(p, sums, p.in.size() > 2 ? &p.in[2] : nullptr, x.dtype)};
