@@ -35,7 +35,7 @@ ROOMS = {
                      "autoschedule/measure/protocol", "autoschedule/measure/reference", "autoschedule/measure/executor",
                      "autoschedule/measure/builder", "autoschedule/measure", "autoschedule/search", "autoschedule/tune",
                      "autoschedule/gpu_fuzz autoschedule"],
-    "graph": ["graph/ir graph/device", "graph/rewrite", "graph/onnx graph/fusion graph/memory", "graph graph/sizes", "graph/executor", "graph/tune"],
+    "graph": ["graph/ir graph/device", "graph/rewrite graph/host", "graph/onnx graph/fusion graph/memory", "graph graph/sizes", "graph/executor", "graph/tune"],
 }
 # Targets above all rooms of their module: what users of it may include, what is built in, a back end, the sketches and projections of
 # all kinds of machines, and inference of regions, which needs arithmetic.

@@ -18,10 +18,10 @@
 
 #include "absl/status/statusor.h"
 #include "base/status_macros.h"
-#include "graph/executor/host_ops.h"
 #include "graph/executor/kernel.h"
 #include "graph/executor/plan.h"
 #include "graph/executor/planned_function.h"
+#include "graph/host/host_ops.h"
 #include "graph/ir/graph_module.h"
 #include "graph/ir/symbols.h"
 

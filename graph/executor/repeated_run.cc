@@ -6,7 +6,7 @@
 
 #include "base/status_macros.h"
 #include "graph/executor/bound_plan.h"
-#include "graph/executor/host_array.h"
+#include "graph/host/array.h"
 
 namespace tilewright::graph {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "graph/executor/host_ops.h"
 #include "graph/executor/planned_function.h"
+#include "graph/host/host_ops.h"
 #include "graph/ir/symbols.h"
 
 namespace tilewright::graph {

@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "graph/executor/host_array.h"
 #include "graph/executor/placed_array.h"
 #include "graph/executor/repeated_run.h"
+#include "graph/host/array.h"
 
 namespace tilewright::graph {
 namespace {

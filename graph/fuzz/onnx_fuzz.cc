@@ -6,7 +6,7 @@
 
 #include "absl/types/span.h"
 #include "base/check.h"
-#include "graph/executor/host_ops.h"
+#include "graph/host/host_ops.h"
 #include "graph/ir/basic_ops.h"
 #include "graph/onnx/import.h"
 #include "graph/onnx/model_file.h"

@@ -8,8 +8,8 @@
 #include <random>
 
 #include "base/limit_memory.h"
-#include "graph/executor/host_ops.h"
 #include "graph/fuzz/damage.h"
+#include "graph/host/host_ops.h"
 #include "graph/ir/basic_ops.h"
 #include "graph/onnx/import.h"
 #include "graph/onnx/testing.h"

@@ -4,7 +4,7 @@
 //   TW_ASSIGN_OR_RETURN(ImportedModel model, ImportModel(*file, {.dims = {{"batch", 1}}}));
 //
 // Each node becomes calls of programs (graph/ir, CallTir) and a few operators that have none
-// (graph/executor/host_ops.h), by a function of the table in operators.h. Functions of the model are inlined. Symbolic
+// (graph/host/host_ops.h), by a function of the table in operators.h. Functions of the model are inlined. Symbolic
 // dimensions are symbols, equal names are one symbol, at least 1; `dims` binds them.
 //
 // Some operands decide shapes (axes, pads, the shape of Reshape). Where such a one is not known from constants and

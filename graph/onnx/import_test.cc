@@ -2,8 +2,8 @@
 
 #include "base/status_macros.h"
 #include "gmock/gmock.h"
-#include "graph/executor/host_ops.h"
 #include "graph/executor/onnx_model.h"
+#include "graph/host/host_ops.h"
 #include "graph/ir/basic_ops.h"
 #include "graph/onnx/testing.h"
 #include "gtest/gtest.h"

@@ -9,7 +9,7 @@
 #include "bench/models/nodes/formula.h"
 #include "bench/models/nodes/node_attribute.h"
 #include "bench/models/nodes/node_tensor.h"
-#include "graph/executor/host_ops.h"
+#include "graph/host/host_ops.h"
 #include "graph/ir/basic_ops.h"
 #include "graph/ir/op.h"
 #include "graph/onnx/import.h"

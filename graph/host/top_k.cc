@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "graph/executor/host_array.h"
-#include "graph/executor/host_selection.h"
+#include "graph/host/array.h"
+#include "graph/host/selection.h"
 
 namespace tilewright::graph {
 namespace {

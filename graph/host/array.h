@@ -1,4 +1,4 @@
-// What operators of graph/executor/host_ops.h share: memory that is not cleared first, and loops in parallel.
+// What operators of graph/host/host_ops.h share: memory that is not cleared first, and loops in parallel.
 #pragma once
 
 #include <cstdint>

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "graph/executor/host_array.h"
-#include "graph/executor/host_selection.h"
+#include "graph/host/array.h"
+#include "graph/host/selection.h"
 
 namespace tilewright::graph {
 namespace {

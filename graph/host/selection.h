@@ -1,8 +1,8 @@
-// The operators of graph/executor/host_ops.h that select elements: which are the largest, which are different, which
+// The operators of graph/host/host_ops.h that select elements: which are the largest, which are different, which
 // are marked, which boxes stand for others, which sequences occur. Each is told there.
 #pragma once
 
-#include "graph/executor/host_ops.h"
+#include "graph/host/host_ops.h"
 
 namespace tilewright::graph {
 

@@ -1,4 +1,4 @@
-#include "graph/executor/host_selection.h"
+#include "graph/host/selection.h"
 
 #include <algorithm>
 #include <bit>
@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "absl/types/span.h"
-#include "graph/executor/host_array.h"
+#include "graph/host/array.h"
 
 namespace tilewright::graph {
 namespace {

@@ -1,5 +1,5 @@
 // Selections against ones that are written for reading: sorts by element and place, searches of all that came before.
-#include "graph/executor/host_selection.h"
+#include "graph/host/selection.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "codegen/runtime/thread_pool.h"
-#include "graph/executor/host_array.h"
+#include "graph/host/array.h"
 
 namespace tilewright::graph {
 namespace {

@@ -1,4 +1,4 @@
-#include "graph/executor/host_ops.h"
+#include "graph/host/host_ops.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/status_macros.h"
-#include "graph/executor/host_array.h"
-#include "graph/executor/host_selection.h"
+#include "graph/host/array.h"
+#include "graph/host/selection.h"
 #include "graph/ir/infer.h"
 
 namespace tilewright::graph {
