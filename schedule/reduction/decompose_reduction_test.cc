@@ -195,6 +195,30 @@ TEST(DecomposeReduction, Refuses) {
       "the condition i_0 * 2 + i_1 + k < 3 of C restricts spatial and reduce iterators together");
 }
 
+// Iterations of a loop of 23 compute each sum of 5 several times, which no rule about divisions of 23 by 6 tells.
+TEST(DecomposeReduction, RefusesLoopsThatRepeatSums) {
+  const Function f = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((5, 6), "float32"), C: T.Buffer((4, 5), "float32")):
+          S = T.alloc_buffer((5,), "float32")
+          for f in range(23):
+              for k in range(6):
+                  with T.block("S"):
+                      vi = T.axis.spatial(5, f % 6)
+                      vk = T.axis.reduce(6, k)
+                      T.where(f % 6 < 5)
+                      with T.init():
+                          S[vi] = T.float32(0)
+                      S[vi] = S[vi] + A[vi, vk]
+              with T.block("C"):
+                  v = T.axis.spatial(23, f)
+                  T.where(f % 6 < 5)
+                  C[v // 6, v % 6] = S[v % 6])");
+  EXPECT_EQ(ReasonOf(DecomposeReduction(f, BlockNamed(f, "S"), LoopsOf(f, "S")[0]), f),
+            "f runs the reduction of S again in each iteration, and its init would run only once");
+  EXPECT_EQ(ReasonOf(DecomposeReduction(f, BlockNamed(f, "S"), LoopsOf(f, "S")[1]), f), "accepted");
+}
+
 TEST(DecomposeReduction, DeclaresWhatTheInitReads) {
   const Function f = ParseFunctionOrDie(R"(
       @T.prim_func

@@ -153,5 +153,25 @@ def main(A: T.Buffer((16, 3), "float32"), S: T.Buffer((16,), "float32"), B: T.Bu
   EXPECT_EQ(verdict("v // 4 * 2 + u", "v // 4 * 2 + u"), Verdict::kRefuted);
 }
 
+// No rule about divisions of 23 by 6 tells that iterations of f add up the same sums; counting does.
+TEST(FinalValues, LoopsThatAreCounted) {
+  const std::string sums = R"(
+@T.prim_func
+def main(A: T.Buffer((5, 6), "float32"), S: T.Buffer((5,), "float32")):
+    for i in range(5):
+        with T.block("zero"):
+            v = T.axis.spatial(5, i)
+            S[v] = T.float32(0)
+    for f, k in T.grid(23, 6):
+        with T.block("S"):
+            vi = T.axis.spatial(5, f % 6)
+            vk = T.axis.reduce(6, k)
+            T.where(f % 6 < 5)
+            S[vi] = S[vi] + A[vi, vk]
+)";
+  EXPECT_THAT(Reasons(sums), ElementsAre(HasSubstr("adds to S again in each iteration of loop f")));
+  EXPECT_THAT(Reasons(Replaced(sums, "23, 6", "6, 6")), IsEmpty());
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -5,7 +5,9 @@
 #include "ir/analysis.h"
 #include "ir/arith/iter_map.h"
 #include "ir/functor.h"
+#include "ir/substitute.h"
 #include "ir/thread_tags.h"
+#include "verify/structure/instances.h"
 
 namespace tilewright {
 namespace {
@@ -27,6 +29,12 @@ bool TakesApart(const std::vector<Expr>& bindings) {
 
 // Blocks of threads run iterations as other loops do; threads may all do the same.
 bool IsOverThreads(const ForNode& loop) { return loop.kind == ForKind::kThreadBound && !IsBlockTag(loop.thread_tag); }
+
+// Whether two of the instances have the same values: a loop runs one of them again.
+bool HasTwice(std::vector<InstanceValues> instances) {
+  std::ranges::sort(instances);
+  return std::ranges::adjacent_find(instances) != instances.end();
+}
 
 }  // namespace
 
@@ -68,9 +76,28 @@ size_t InnermostRepeatingLoop(const BlockRealizeNode& realize, const std::vector
   if (!outside.empty()) {
     if (const auto all = map_from(outermost, outside); all && all->injective) return unused;
   }
+  // Iterations from the loop inwards, in the first iteration of those around it, where they can be counted.
+  const auto repeats_first = [&](size_t first) {
+    VarMap begin;
+    for (const ForNode* loop : around) begin[loop->var] = Substitute(loop->min, begin);
+    for (size_t l = 0; l < first; ++l) begin[loops[l]->var] = Substitute(loops[l]->min, begin);
+    arith::Domain domain;
+    for (size_t l = first; l < loops.size(); ++l) {
+      const Expr min = Substitute(loops[l]->min, begin);
+      if (IsOverThreads(*loops[l])) {
+        begin[loops[l]->var] = min;
+      } else {
+        domain.push_back({loops[l]->var, {min, Substitute(loops[l]->extent, begin)}});
+      }
+    }
+    auto instances =
+        InstancesInOrder(domain, Substitute(realize.predicate, begin), Substitute(realize.bindings, begin));
+    return instances && HasTwice(*std::move(instances));
+  };
   for (size_t l = loops.size(); l-- > outermost;) {
     if (!counts(loops[l])) continue;
-    if (const auto map = map_from(l); map && !map->injective) return l;
+    const auto map = map_from(l);
+    if (map ? !map->injective : repeats_first(l)) return l;
   }
   return unused;
 }
