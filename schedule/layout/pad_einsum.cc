@@ -1,6 +1,7 @@
 #include "schedule/layout/pad_einsum.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <string>
@@ -106,7 +107,20 @@ Stmt MakeCopyNest(const Buffer& from, const Buffer& to, const std::string& name,
   return Nest(std::move(loops), Realize(std::move(bindings), True(), Block(std::move(block))));
 }
 
-// Whether `e` is zero wherever an element at an index that uses `iterator` is zero.
+// Whether `e` is a finite number where elements are: zero times it is zero. exp(x) is infinite for a large x.
+bool IsFiniteWithElements(const Expr& e) {
+  if (e.dtype().is_integer() || e.dtype().is_bool() || isa<LoadNode>(e)) return true;
+  if (const auto* number = dyn_cast<FloatImmNode>(e)) return std::isfinite(number->value);
+  if (const auto* cast_node = dyn_cast<CastNode>(e)) return IsFiniteWithElements(cast_node->value);
+  if (const auto* select = dyn_cast<SelectNode>(e)) {
+    return IsFiniteWithElements(select->true_value) && IsFiniteWithElements(select->false_value);
+  }
+  const auto* binary = dyn_cast<BinaryNode>(e);
+  return binary != nullptr && binary->op != BinaryOp::kDiv && IsFiniteWithElements(binary->a) &&
+         IsFiniteWithElements(binary->b);
+}
+
+// Whether `e` is zero wherever an element at an index that uses `iterator` is zero and all elements are finite.
 bool IsZeroWithElements(const Expr& e, const Var& iterator) {
   auto rest = [&](const Expr& part) { return IsZeroWithElements(part, iterator); };
   if (const auto* load = dyn_cast<LoadNode>(e)) {
@@ -117,7 +131,8 @@ bool IsZeroWithElements(const Expr& e, const Var& iterator) {
   if (binary == nullptr) return false;
   switch (binary->op) {
     case BinaryOp::kMul:
-      return rest(binary->a) || rest(binary->b);
+      return (rest(binary->a) && IsFiniteWithElements(binary->b)) ||
+             (rest(binary->b) && IsFiniteWithElements(binary->a));
     case BinaryOp::kAdd:
     case BinaryOp::kSub:
     case BinaryOp::kMin:

@@ -21,8 +21,9 @@
 // the bindings are loops, or constants of iterators with one value, without a predicate; a padded iterator has loops of
 // its own over its domain, which starts at 0, and indexes dimensions of its extent, or, where it is spatial, of inputs
 // that have values everywhere; what is written is all of the output; where a reduce iterator is padded, the block sums
-// up terms that a factor with this index makes zero; nobody below the outermost loop writes what the block reads, and
-// nobody else what it writes. A padding is positive; one for each iterator.
+// up terms that a factor with this index makes zero (the other factors are finite where elements are: no exp); nobody
+// below the outermost loop writes what the block reads, and nobody else what it writes. A padding is positive; one for
+// each iterator.
 //
 // All ids survive.
 #pragma once

@@ -191,6 +191,11 @@ TEST(PadEinsum, RefusesWhereZerosCount) {
   EXPECT_EQ(Reason(Program("C[vi, vj] += A[vi, vk] * B[vk, vj]", "C[vi, vj] = T.max(C[vi, vj], A[vi, vk] * B[vk, vj])"),
                    {1, 1, 4}),
             reason);
+  // Zero times exp(0 + 100) is not zero in float32.
+  const std::string product = "C[vi, vj] += A[vi, vk] * B[vk, vj]";
+  EXPECT_EQ(Reason(Program(product, "C[vi, vj] += T.exp(A[vi, vk] + T.float32(100)) * B[vk, vj]"), {1, 1, 4}), reason);
+  EXPECT_EQ(Reason(Program(product, "C[vi, vj] += A[vi, vk] * B[vk, vj] / T.float32(0)"), {1, 1, 4}), reason);
+  EXPECT_EQ(Reason(Program(product, "C[vi, vj] += (A[vi, vk] - T.float32(3)) * B[vk, vj]"), {1, 1, 4}), "accepted");
 }
 
 }  // namespace
