@@ -154,7 +154,7 @@ IntrinFamily DotTileFamily() {
                        "dot_bf16_8x8x4_bf16",         "dot_u8s8_6x12x8_i8mm",          "dot_s8s8_8x8x16_dotprod",
                        "dot_u8u8_4x16x4_dotprod",     "dot_s8u8_12x32x8_avx512vnni",   "dot_s8u8_4x16x8_avxvnni",
                        "dot_s8u8_3x16x8_avx2",        "dot_s8u8_6x12x8_i8mm",          "dot_u8s8_6x8x16_dotprod",
-                       "dot_s8u8_1x12x8_dotprod"}};
+                       "dot_s8u8_1x12x8_dotprod",     "dot_u8s8_2x16x8_avx2",          "dot_s8s8_1x32x4_avx2"}};
 }
 
 IntrinFamily MmlaTileFamily() {

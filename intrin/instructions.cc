@@ -96,14 +96,21 @@ constexpr MachineInstruction BFirst(MachineInstruction row) {
   return row;
 }
 
-// Signed by unsigned bytes by instructions for narrower or wider factors. Even and odd bytes of both operands, or sums
-// of pairs, take registers.
-constexpr MachineInstruction DotByParts(std::string_view name, std::string_view family, std::string_view feature,
-                                        std::string_view llvm, InstructionIdentity identity) {
-  MachineInstruction row = Dot(name, "s8u8", kS8, kU8, kS32, 8, feature, llvm, identity);
+// Bytes by instructions for narrower or wider factors. Even and odd bytes of both operands, or sums of pairs, take
+// registers.
+constexpr MachineInstruction DotByParts(std::string_view name, std::string_view types, DataType a, DataType b,
+                                        std::string_view family, std::string_view feature, std::string_view llvm,
+                                        InstructionIdentity identity) {
+  MachineInstruction row = Dot(name, types, a, b, kS32, 8, feature, llvm, identity);
   row.family = family;
   row.registers -= 3;
   return row;
+}
+
+// As pairs of 16 bits.
+constexpr MachineInstruction DotOfSplit(std::string_view types, DataType a, DataType b) {
+  return DotByParts("vpmaddwd", types, a, b, "dot", "avx2", "llvm.x86.avx2.pmadd.wd",
+                    InstructionIdentity::kSplitsBytes);
 }
 
 // Adds to a vector of two rows by two columns the products of 8 bytes of each row and column.
@@ -293,9 +300,11 @@ constexpr MachineInstruction kRows[] = {
     Dot("vpdpbusd", "s8s8", kS8, kS8, kS32, 8, "avxvnni", "", kFlips),
     BFirst(Dot("vpdpbusd", "s8u8", kS8, kU8, kS32, 16, "avx512vnni", "llvm.x86.avx512.vpdpbusd.512")),
     BFirst(Dot("vpdpbusd", "s8u8", kS8, kU8, kS32, 8, "avxvnni", "llvm.x86.avx512.vpdpbusd.256")),
-    DotByParts("vpmaddwd", "dot", "avx2", "llvm.x86.avx2.pmadd.wd", InstructionIdentity::kSplitsBytes),
-    BFirst(
-        DotByParts("vpmaddubsw", "narrow_dot", "avx2", "llvm.x86.avx2.pmadd.ub.sw", InstructionIdentity::kAddsPairs)),
+    DotOfSplit("u8s8", kU8, kS8),
+    DotOfSplit("s8s8", kS8, kS8),
+    DotOfSplit("s8u8", kS8, kU8),
+    BFirst(DotByParts("vpmaddubsw", "s8u8", kS8, kU8, "narrow_dot", "avx2", "llvm.x86.avx2.pmadd.ub.sw",
+                      InstructionIdentity::kAddsPairs)),
     Dot("vpdpwssd", "s16s16", kS16, kS16, kS32, 16, "avx512vnni", "llvm.x86.avx512.vpdpwssd.512"),
     Dot("vpdpwssd", "s16s16", kS16, kS16, kS32, 8, "avxvnni", "llvm.x86.avx512.vpdpwssd.256"),
     DotOfTwo("vpmaddwd", "s16s16", kS16, kS16, kS32, 16, "avx512bw", "llvm.x86.avx512.pmaddw.d.512"),

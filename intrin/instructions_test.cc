@@ -44,7 +44,9 @@ TEST(Instructions, TheBestOfATargetIsFound) {
   EXPECT_EQ(Found("x86-znver4", "dot", kS16, kS16, kS32), "vpdpwssd 16");
   EXPECT_EQ(Found("x86-znver3", "dot", kS16, kS16, kS32), "vpmaddwd 8");
   EXPECT_EQ(Found("x86-skylake-avx512", "dot", kS16, kS16, kS32), "vpmaddwd 16");
-  EXPECT_EQ(Found("x86-znver3", "dot", kU8, kS8, kS32), "none");
+  EXPECT_EQ(Found("x86-znver3", "dot", kU8, kS8, kS32), "vpmaddwd 8");
+  EXPECT_EQ(Found("x86-znver3", "dot", kS8, kS8, kS32), "vpmaddwd 8");
+  EXPECT_EQ(Found("x86-znver3", "dot", kU8, kU8, kS32), "none");
   EXPECT_EQ(Found("x86-znver4", "dot", kS8, kU8, kS32), "vpdpbusd 16");
   EXPECT_EQ(Found("x86-znver3", "dot", kS8, kU8, kS32), "vpmaddwd 8");
   EXPECT_EQ(Found("x86-znver3", "narrow_dot", kS8, kU8, kS32), "vpmaddubsw 8");

@@ -7,6 +7,7 @@
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/contraction.h"
 #include "autoschedule/tensorize/tile_instruction.h"
+#include "intrin/instructions.h"
 #include "ir/analysis.h"
 #include "schedule/program/sum_form.h"
 
@@ -51,12 +52,21 @@ int64_t Uses(const BlockNode& block, const std::vector<Expr>& factors, const Val
   return uses;
 }
 
-bool IsTiledContraction(const BlockRealizeNode& realize, const Target& target) {
+// How the target multiplies the factors of a contraction, as they are.
+enum class Tiles : uint8_t {
+  kNone,
+  kByParts,  // of bytes, which it takes apart: where each is used often, 16 bits are faster
+  kWhole,
+};
+Tiles TilesOf(const BlockRealizeNode& realize, const Target& target) {
   const auto contraction = MatchContraction(realize);
-  return contraction.ok() && !contraction->rows.empty() &&
-         FindTileInstruction(target, contraction->row_operand->dtype, contraction->column_operand->dtype,
-                             contraction->product_type)
-             .has_value();
+  if (!contraction.ok() || contraction->rows.empty()) return Tiles::kNone;
+  const DataType a = contraction->row_operand->dtype, b = contraction->column_operand->dtype;
+  const std::optional<TileInstruction> tile = FindTileInstruction(target, a, b, contraction->product_type);
+  if (!tile) return Tiles::kNone;
+  // Bytes of these types may be narrow, which is seen where they are read (codegen/lower/cpu/mask_bytes.h).
+  const bool narrow = FindInstruction(target, "narrow_dot", a, b, contraction->product_type) != nullptr;
+  return tile->row != nullptr && tile->row->ByParts() && !narrow ? Tiles::kByParts : Tiles::kWhole;
 }
 
 // Sums of constants are made ahead of time.
@@ -138,7 +148,7 @@ bool ConvertOperands(Schedule& sch, BlockRv block, const Target& target) {
     const Outcome<BlockRv> copy = sch.CacheRead(block, static_cast<int>(i), "global");
     if (!copy.ok() || !sch.WidenBuffer(*copy, 0, type->ToString()).ok()) return false;
   }
-  return IsTiledContraction(RealizeOf(sch, block), target);
+  return TilesOf(RealizeOf(sch, block), target) != Tiles::kNone;
 }
 
 }  // namespace
@@ -152,14 +162,16 @@ bool FormProducts(Schedule& sch, const std::string& function, const Target& targ
       if (!sch.Apply("decompose_accumulation", {block}).ok()) continue;
     }
     Schedule attempt = sch;
-    if (!FlipRows(attempt, block, target) && IsTiledContraction(RealizeOf(sch, block), target)) continue;
+    if (!FlipRows(attempt, block, target) && TilesOf(RealizeOf(sch, block), target) == Tiles::kWhole) continue;
     SplitOffsets(attempt, block);
     while (CacheOneSide(attempt, block)) {
     }
-    const bool tiled = IsTiledContraction(RealizeOf(attempt, block), target);
-    if (!tiled && !ConvertOperands(attempt, block, target)) continue;
-    converts |= !tiled;
-    sch = std::move(attempt);
+    const Tiles tiles = TilesOf(RealizeOf(attempt, block), target);
+    Schedule converted = attempt;
+    const bool converts_block = tiles != Tiles::kWhole && ConvertOperands(converted, block, target);
+    if (!converts_block && tiles == Tiles::kNone) continue;
+    converts |= converts_block;
+    sch = std::move(converts_block ? converted : attempt);
   }
   return converts;
 }

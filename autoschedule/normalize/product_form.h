@@ -23,6 +23,9 @@
 //   C[vi, vj] += float32(A[vi, vk]) * float32(B[vk, vj])      A_global[v0, v1] = float32(A[v0, v1]), of B likewise
 //                                                         ->  C[vi, vj] += A_global[vi, vk] * B_global[vk, vj]
 //
+// Bytes that the target's tile takes apart into 16 bits, one vector after the other, are converted ahead where each is
+// used often; products of few rows read half of the memory instead.
+//
 // A block that is not a contraction afterwards, or one that the target has no tile for, keeps its factors.
 #pragma once
 

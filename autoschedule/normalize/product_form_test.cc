@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "absl/strings/substitute.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/contraction.h"
 #include "ir/script/parse_or_die.h"
@@ -145,6 +147,28 @@ TEST_F(ProductFormTest, OperandsWithoutATileAreConverted) {
   ASSERT_TRUE(contraction.ok()) << contraction.status();
   EXPECT_EQ(contraction->row_operand->dtype, DataType::Float(32));
   EXPECT_EQ(contraction->column_operand->dtype, DataType::Float(32));
+}
+
+// Bytes that AVX2 multiplies by taking them apart stay bytes where each is used by few rows only.
+TEST_F(ProductFormTest, BytesOfManyRowsAreConverted) {
+  for (const auto& [a, rows, converts] :
+       {std::tuple("uint8", 1, false), {"int8", 3, false}, {"uint8", 4, true}, {"int8", 16, true}}) {
+    const std::string text = absl::Substitute(R"(
+@T.prim_func
+def main(A: T.Buffer(($0, 32), "$1"), B: T.Buffer((32, 24), "int8"), C: T.Buffer(($0, 24), "int32")):
+    T.func_attr({"tilewright.constant_params": [1]})
+    for i, j, k in T.grid($0, 24, 32):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = 0
+            C[vi, vj] = C[vi, vj] + T.Cast("int32", A[vi, vk]) * T.Cast("int32", B[vk, vj])
+)",
+                                              rows, a);
+    Form(text, *NamedTarget("x86-znver3"));
+    EXPECT_EQ(converts_, converts) << a << " " << rows;
+    EXPECT_EQ(names_.size(), converts ? 3u : 1u) << a << " " << rows;
+  }
 }
 
 }  // namespace

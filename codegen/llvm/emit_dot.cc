@@ -189,7 +189,7 @@ llvm::Value* FunctionEmitter::CallOfTwo(const MachineInstruction& instruction, l
                                         builder_.CreateBitCast(second, signature->getParamType(1))});
 }
 
-// Sums of the products of groups of four signed and unsigned bytes. `rows` and `columns` are their bits.
+// Sums of the products of groups of four bytes. `rows` and `columns` are their bits.
 llvm::Value* FunctionEmitter::EmitDotByParts(const MachineInstruction& instruction, llvm::Value* rows,
                                              llvm::Value* columns) {
   const auto words = static_cast<unsigned>(instruction.n * instruction.k / 2);
@@ -201,10 +201,16 @@ llvm::Value* FunctionEmitter::EmitDotByParts(const MachineInstruction& instructi
     return CallOfTwo(*add, CallOfTwo(instruction, columns, rows), splat(1));
   }
   llvm::Value *a = builder_.CreateBitCast(rows, type), *b = builder_.CreateBitCast(columns, type);
-  llvm::Value* even = CallOfTwo(instruction, builder_.CreateAShr(builder_.CreateShl(a, splat(8)), splat(8)),
-                                builder_.CreateAnd(b, splat(255)));
-  llvm::Value* odd = CallOfTwo(instruction, builder_.CreateAShr(a, splat(8)), builder_.CreateLShr(b, splat(8)));
-  return builder_.CreateAdd(even, odd);
+  const bool a_signed = instruction.a.type.is_int(), b_signed = instruction.b.type.is_int();
+  const auto even = [&](llvm::Value* v, bool is_signed) {
+    return is_signed ? builder_.CreateAShr(builder_.CreateShl(v, splat(8)), splat(8))
+                     : builder_.CreateAnd(v, splat(255));
+  };
+  const auto odd = [&](llvm::Value* v, bool is_signed) {
+    return is_signed ? builder_.CreateAShr(v, splat(8)) : builder_.CreateLShr(v, splat(8));
+  };
+  llvm::Value* of_even = CallOfTwo(instruction, even(a, a_signed), even(b, b_signed));
+  return builder_.CreateAdd(of_even, CallOfTwo(instruction, odd(a, a_signed), odd(b, b_signed)));
 }
 
 llvm::Value* FunctionEmitter::EmitDotInstruction(const MachineInstruction& instruction, llvm::Value* sum, const Expr& a,
