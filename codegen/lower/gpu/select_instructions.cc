@@ -99,6 +99,16 @@ class Selector : public ThreadedMutator {
     if (sums != accumulators_.end()) annotations[kCudaAccumulator] = MakeAnnotation(Expr(sums->second));
     return Stmt(new AllocateNode(OfLane(op->buffer), std::move(annotations), Mutate(op->body)));
   }
+  // What is chosen where only some lanes are is theirs: in C[i] if tx % 4 == 3 the index may count with that.
+  Expr MutateCall(const CallNode* op, const Expr& self) override {
+    if (op->op != kIfThenElse) return ThreadedMutator::MutateCall(op, self);
+    const auto where = [&](const Expr& condition, const Expr& value) {
+      arith::Analyzer::Scope inside(&analyzer_);
+      analyzer_.Assume(condition);
+      return Mutate(value);
+    };
+    return IfThenElse(Mutate(op->args[0]), where(op->args[0], op->args[1]), where(Not(op->args[0]), op->args[2]));
+  }
   Expr MutateLoad(const LoadNode* op, const Expr& self) override {
     if (!IsFragment(op->buffer)) return ThreadedMutator::MutateLoad(op, self);
     return OfLane(op->buffer).Load({Register(op->buffer, op->indices[0])}, Mutate(op->predicate));
