@@ -64,7 +64,6 @@ const std::set<std::pair<std::string, std::string>>& Exceptions() {
       {"model: parts of a split", "visited by rules and verification"},
       {"model: slices of one tensor", "visited by graph passes"},
       {"model: transposes", "visited by graph passes"},
-      {"model: transposes", "visited by rules and verification"},
       {"program: chain of products", "visited by rules"},
       {"program: many outputs", "visited by rules"},
       {"program: nested conditions", "visited by verification"},
