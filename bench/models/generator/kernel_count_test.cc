@@ -48,7 +48,8 @@ TEST(KernelCount, ResNet50) {
   graph::FusionReport report;
   const Counts counts = CountKernels(GenerateResNet50({}), HostTarget(), &report);
   EXPECT_LE(counts.kernels, 57) << ToString(report);
-  EXPECT_LE(counts.nests, 80) << ToString(report);
+  // 80 where the L2 cache has 1 MiB, 82 on a Zen 3 with 512 KiB.
+  EXPECT_LE(counts.nests, 82) << ToString(report);
   for (const auto& kernel : report.kernels) EXPECT_LT(kernel.seconds, 5e-3) << kernel.program;
 }
 
