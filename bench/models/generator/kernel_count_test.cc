@@ -48,8 +48,9 @@ TEST(KernelCount, ResNet50) {
   graph::FusionReport report;
   const Counts counts = CountKernels(GenerateResNet50({}), HostTarget(), &report);
   EXPECT_LE(counts.kernels, 57) << ToString(report);
-  // 80 where the L2 cache has 1 MiB, 82 on a Zen 3 with 512 KiB.
-  EXPECT_LE(counts.nests, 82) << ToString(report);
+  // A Zen 3, whose L2 cache has 512 KiB, has two more than what others are held to.
+  const bool small_caches = HostTarget().levels.at(1).bytes <= int64_t{512} << 10;
+  EXPECT_LE(counts.nests, small_caches ? 82 : 80) << ToString(report);
   for (const auto& kernel : report.kernels) EXPECT_LT(kernel.seconds, 5e-3) << kernel.program;
 }
 
