@@ -1,5 +1,6 @@
 #include "ir/ndarray.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -53,14 +54,32 @@ int64_t ExactIntegers(DataType dtype) {
   }
 }
 
+// The number without its fraction; outside of the type, where a cast is undefined, its nearest end, and 0 for NaN.
+template <class T>
+T ToInteger(double value) {
+  constexpr T kMin = std::numeric_limits<T>::min(), kMax = std::numeric_limits<T>::max();
+  constexpr double kEnd = 2.0 * static_cast<double>(kMax / 2 + 1);
+  if (!(value >= static_cast<double>(kMin))) return value < 0 ? kMin : T{0};
+  return value < kEnd ? static_cast<T>(value) : kMax;
+}
+
+// The product of the extents. An extent of 0 makes it 0, however large the product of the others is.
+int64_t ElementsOf(DataType dtype, const std::vector<int64_t>& shape) {
+  int64_t elements = std::ranges::find(shape, 0) == shape.end() ? 1 : 0;
+  bool fits = true;
+  for (int64_t extent : shape) {
+    TW_CHECK(extent >= 0) << "extent " << extent;
+    if (elements > 0) fits &= !__builtin_mul_overflow(elements, extent, &elements);
+  }
+  TW_CHECK(fits && elements <= std::numeric_limits<int64_t>::max() / std::max(dtype.bytes(), 1)) << "too many elements";
+  return elements;
+}
+
 }  // namespace
 
-NDArray::NDArray(DataType dtype, std::vector<int64_t> shape) : dtype_(dtype), shape_(std::move(shape)), size_(1) {
+NDArray::NDArray(DataType dtype, std::vector<int64_t> shape)
+    : dtype_(dtype), shape_(std::move(shape)), size_(ElementsOf(dtype, shape_)) {
   TW_CHECK(dtype.is_scalar() && dtype.bytes() > 0 && !dtype.is_handle()) << "array of " << dtype.ToString();
-  for (int64_t extent : shape_) {
-    TW_CHECK(extent >= 0) << "extent " << extent;
-    size_ *= extent;
-  }
   // One byte past an empty array keeps the pointer valid.
   const auto size = static_cast<size_t>(bytes()) + 1;
   auto* memory = static_cast<std::byte*>(::operator new(size, kAlignment));
@@ -69,12 +88,7 @@ NDArray::NDArray(DataType dtype, std::vector<int64_t> shape) : dtype_(dtype), sh
 }
 
 NDArray::NDArray(DataType dtype, std::vector<int64_t> shape, std::shared_ptr<std::byte[]> data)
-    : dtype_(dtype), shape_(std::move(shape)), size_(1), data_(std::move(data)) {
-  for (int64_t extent : shape_) {
-    TW_CHECK(extent >= 0) << "extent " << extent;
-    size_ *= extent;
-  }
-}
+    : dtype_(dtype), shape_(std::move(shape)), size_(ElementsOf(dtype, shape_)), data_(std::move(data)) {}
 
 NDArray NDArray::WithShape(std::vector<int64_t> shape) const {
   NDArray result(dtype_, std::move(shape), data_);
@@ -83,7 +97,7 @@ NDArray NDArray::WithShape(std::vector<int64_t> shape) const {
 }
 
 int64_t NDArray::GetInt(int64_t position) const {
-  if (dtype_.is_float()) return static_cast<int64_t>(Get(position));
+  if (dtype_.is_float()) return ToInteger<int64_t>(Get(position));
   const std::byte* from = data_.get() + position * dtype_.bytes();
   uint64_t bits = 0;
   std::memcpy(&bits, from, static_cast<size_t>(dtype_.bytes()));
@@ -108,7 +122,10 @@ void NDArray::SetInt(int64_t position, int64_t value) const {
 }
 
 void NDArray::Set(int64_t position, double value) const {
-  if (!dtype_.is_float()) return SetInt(position, static_cast<int64_t>(value));
+  if (!dtype_.is_float()) {
+    const bool upper_half = dtype_.is_uint() && value >= 0x1p63;
+    return SetInt(position, upper_half ? static_cast<int64_t>(ToInteger<uint64_t>(value)) : ToInteger<int64_t>(value));
+  }
   const uint64_t bits = ToBits(dtype_, RoundTo(dtype_, value));
   std::memcpy(data_.get() + position * dtype_.bytes(), &bits, static_cast<size_t>(dtype_.bytes()));
 }

@@ -21,6 +21,29 @@ TEST(NDArray, RoundsToItsType) {
   EXPECT_EQ(i16.GetInt(0), -2);
 }
 
+// A cast of a number that is outside of the type is undefined.
+TEST(NDArray, NumbersOutsideOfAnIntegerTypeAreItsEnds) {
+  const double inf = std::numeric_limits<double>::infinity();
+  NDArray i64(DataType::Int(64), {1}), u64(DataType::UInt(64), {1}), f32(DataType::Float(32), {1});
+  const auto set = [](const NDArray& array, double value) {
+    array.Set(0, value);
+    return array.GetInt(0);
+  };
+  EXPECT_EQ(set(i64, 1e30), INT64_MAX);
+  EXPECT_EQ(set(i64, -inf), INT64_MIN);
+  EXPECT_EQ(set(i64, std::nan("")), 0);
+  EXPECT_EQ(static_cast<uint64_t>(set(u64, 0x1.8p63)), uint64_t{3} << 62);
+  EXPECT_EQ(static_cast<uint64_t>(set(u64, inf)), UINT64_MAX);
+  EXPECT_EQ(set(f32, 1e30), INT64_MAX);
+  EXPECT_EQ(set(f32, -1e30), INT64_MIN);
+}
+
+TEST(NDArray, AnExtentOfZeroMakesItEmpty) {
+  const NDArray array(DataType::Int(8), {int64_t{1} << 40, int64_t{1} << 40, 0});
+  EXPECT_EQ(array.size(), 0);
+  EXPECT_EQ(array.Clone().size(), 0);
+}
+
 TEST(NDArray, FillsTheSameNumbersForASeed) {
   for (const char* name : {"float32", "float16", "bfloat16", "float8_e4m3fn", "int8", "uint8", "bool", "int64"}) {
     NDArray a(*DataType::Parse(name), {100}), b(*DataType::Parse(name), {100});
@@ -79,6 +102,15 @@ TEST(Npy, RefusesWhatItCannotRead) {
   ASSERT_TRUE(WriteNpy(a, path).ok());
   ASSERT_EQ(truncate(path.c_str(), 130), 0);
   EXPECT_EQ(ReadNpy(path).status().message(), path + ": elements are missing");
+  // 2^33 x 2^33 elements are 2^66, which is 0 in 64 bits.
+  std::string header = "{'descr': '|u1', 'fortran_order': False, 'shape': (8589934592, 8589934592), }";
+  header.resize(118, ' ');
+  file = std::fopen(path.c_str(), "wb");
+  std::fputs("\x93NUMPY", file);
+  for (const int byte : {1, 0, 118, 0}) std::fputc(byte, file);
+  std::fputs(header.c_str(), file);
+  std::fclose(file);
+  EXPECT_EQ(ReadNpy(path).status().message(), path + ": bad shape");
 }
 
 }  // namespace

@@ -91,8 +91,7 @@ bool ParseShape(std::string_view text, std::vector<int64_t>* shape) {
       extent = extent * 10 + (text[i] - '0');
       if (extent > kMaxElements) return false;
     }
-    elements *= extent;
-    if (elements > kMaxElements) return false;
+    if (__builtin_mul_overflow(elements, extent, &elements) || elements > kMaxElements) return false;
     shape->push_back(extent);
   }
   return true;
