@@ -30,6 +30,12 @@ inline std::byte* Element(const Scalar* slot, int64_t offset, int64_t bytes) {
   return static_cast<std::byte*>(slot[0].p) + at;
 }
 
+// Whether `value` is one of the `extent` numbers from `first` on. Distances of more than 63 bits are exact.
+inline bool IsWithin(int64_t value, int64_t first, int64_t extent) {
+  return value >= first && extent > 0 &&
+         static_cast<uint64_t>(value) - static_cast<uint64_t>(first) < static_cast<uint64_t>(extent);
+}
+
 inline bool Overflows32(int64_t value) { return value != static_cast<int32_t>(value); }
 
 absl::Status Overflow() { return absl::OutOfRangeError("signed overflow"); }
@@ -323,13 +329,13 @@ Machine::Stop Machine::Execute(Context& context) {
       case Op::kCheckIndex:
         if (U(A) >= U(B)) return FailIndex(context, *ip);
         NEXT;
-        INT(CheckRange, DST.i & static_cast<int64_t>(A.i >= B.i && A.i - B.i < C.i));
+        INT(CheckRange, DST.i & static_cast<int64_t>(IsWithin(A.i, B.i, C.i)));
       case Op::kCheckDomain:
-        if (A.i < B.i || A.i - B.i >= C.i) {
+        if (!IsWithin(A.i, B.i, C.i)) {
           const BlockIterator& iterator = code_.iterators[static_cast<size_t>(ip->imm)];
           FAIL(absl::OutOfRangeError("iterator " + iterator.iterator + " of block \"" + iterator.block + "\" is " +
                                      std::to_string(A.i) + ", outside of its domain [" + std::to_string(B.i) + ", " +
-                                     std::to_string(B.i + C.i) + ")"));
+                                     std::to_string(S(U(B) + U(C))) + ")"));
         }
         NEXT;
       case Op::kCheckRegion:

@@ -226,5 +226,21 @@ def main(A: T.Buffer((3, 6), "float32", strides=(8, 1)), O: T.Buffer((6, 3), "fl
   }
 }
 
+// The distance from the domain's begin takes more than 63 bits.
+TEST(Script, IteratorsFarFromTheirDomain) {
+  const Function f = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(n: T.int64, C: T.Buffer((8,), "float32")):
+    with T.block("C"):
+        v = T.axis.spatial((T.int64(-2), T.int64(6)), n)
+        T.writes(C[v + T.int64(2)])
+        C[v + T.int64(2)] = T.float32(1)
+)");
+  const NDArray c(kF32, {8});
+  EXPECT_EQ(Text(RunOnce(f, {INT64_MAX, c})),
+            "OUT_OF_RANGE: iterator v of block \"C\" is 9223372036854775807, outside of its domain [-2, 6)");
+  EXPECT_TRUE(RunOnce(f, {int64_t{5}, c}).ok());
+}
+
 }  // namespace
 }  // namespace tilewright::interp
