@@ -1,6 +1,7 @@
 #include "ir/shared_memory.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "ir/mentions.h"
@@ -74,13 +75,17 @@ bool MayOverlapItself(const Buffer& buffer) {
     const auto stride = AsInt(buffer->strides[d]), extent = AsInt(buffer->shape[d]);
     if (extent && *extent <= 1) continue;
     if (!stride || !extent) return stride == 0;
+    if (*stride == std::numeric_limits<int64_t>::min()) return true;
     dimensions.emplace_back(*stride < 0 ? -*stride : *stride, *extent);
   }
   std::ranges::sort(dimensions);
   int64_t span = 1;  // elements from the first to the last of the dimensions so far
   for (const auto& [stride, extent] : dimensions) {
-    if (stride < span) return true;
-    span += stride * (extent - 1);
+    int64_t reach = 0;
+    if (stride < span || __builtin_mul_overflow(stride, extent - 1, &reach) ||
+        __builtin_add_overflow(span, reach, &span)) {
+      return true;
+    }
   }
   return false;
 }

@@ -66,7 +66,7 @@ int64_t KnownDivisor(const Expr& e, Analyzer* analyzer) {
 }
 
 int64_t WrittenDivisor(const Expr& e) {
-  if (const std::optional<int64_t> value = AsInt(e)) return std::abs(*value);
+  if (const std::optional<int64_t> value = AsInt(e)) return *value > kNegInf ? std::abs(*value) : 1;
   const auto* op = dyn_cast<BinaryNode>(e);
   if (op == nullptr) return 1;
   const int64_t a = WrittenDivisor(op->a), b = WrittenDivisor(op->b);

@@ -38,6 +38,8 @@ TEST(LinearTest, KnowsDivisorsOfWhatIsWritten) {
   EXPECT_EQ(WrittenDivisor(FloorDiv(i * 3 + 1, 8) * 16 + j * 128 + 528), 16);
   EXPECT_EQ(WrittenDivisor(FloorMod(i * 12, 8) - 6), 2);
   EXPECT_EQ(WrittenDivisor(FloorDiv(i * 16, 8)), 1);
+  EXPECT_EQ(WrittenDivisor(Const(DataType::Int(64), -6)), 6);
+  EXPECT_EQ(WrittenDivisor(Const(DataType::Int(64), INT64_MIN)), 1);  // its size is not a number of the type
   EXPECT_EQ(WrittenDivisor(Expr(0)), 0);
 }
 
