@@ -116,6 +116,10 @@ void ForMembers(Part& part, const F& f)
 
 std::string TextOf(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
+// Leaves out what nests deeper than any description. Copying a value, as a growing object does, and printing it take
+// stack for each level.
+bool IsShallow(int depth, Json::parse_event_t /*event*/, Json& /*parsed*/) { return depth < 10; }
+
 template <class Part>
 Json ToJson(const Part& part) {
   Json json = Json::object();
@@ -273,7 +277,7 @@ std::string TargetToJson(const Target& target) {
 }
 
 absl::StatusOr<Target> TargetFromJson(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = Json::parse(text, IsShallow, /*allow_exceptions=*/false);
   if (!json.is_object()) return absl::InvalidArgumentError("target description: the text is not a JSON object");
   Target target;
   Reader reader;

@@ -67,6 +67,10 @@ TEST(TargetJson, MistakesAreNamed) {
             "target description: \"gpu_part.warpgroup_size\" must be a multiple of warp_size");
   EXPECT_EQ(MessageOf("[2147483647,65535,65535]", "[2147483647,0,65535]", "cuda-sm90"),
             "target description: \"gpu_part.max_grid_dims\" must be positive");
+  // Copying or printing the value would take stack for each level.
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  EXPECT_EQ(MessageOf("\"cores\": 2", "\"cores\": " + deep),
+            "target description: \"cores\" has a wrong value: [[[[[[[[[]]]]]]]]]");
 }
 
 // What rules read of the nearest level and of the farthest one.

@@ -307,6 +307,10 @@ TEST(Trace, JsonErrorsSayWhere) {
   EXPECT_EQ(error(R"({"trace": [{"primitive": "get_block", "args": {"nam": "C"}}]})"),
             "instruction 0: get_block has no argument nam");
   EXPECT_EQ(error(R"({"trace": [{"primitive": "get_block"}]})"), "instruction 0: get_block wants the argument name");
+  // Copying a value takes stack for each level.
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  EXPECT_EQ(error(R"({"trace": [{"primitive": "get_block", "args": {"name": )" + deep + "}}]}"),
+            "instruction 0: values are nested too deeply");
 }
 
 TEST(Primitives, NamesAreUniqueAndArgumentsWithDefaultsComeLast) {

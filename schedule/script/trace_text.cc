@@ -208,7 +208,9 @@ class JsonReader {
     instruction.primitive = FindPrimitive(name);
     if (instruction.primitive == nullptr)
       return Fail("there is no primitive " + name + DidYouMean(name, PrimitiveNames()));
-    const Json args = entry.value("args", Json::object());
+    // Nothing is copied, which takes stack for each level of what may nest a million deep.
+    static const Json* const none = new Json(Json::object());
+    const Json& args = entry.contains("args") ? entry["args"] : *none;
     if (!args.is_object()) return Fail("\"args\" is not an object");
     for (const auto& [key, value] : args.items()) {
       bool known = false;
@@ -227,7 +229,7 @@ class JsonReader {
       instruction.args.push_back(std::move(value));
     }
     if (entry.contains("decision") && !ReadValue(entry["decision"], &instruction.decision, 0)) return false;
-    for (const Json& result : entry.value("results", Json::array())) {
+    for (const Json& result : entry.contains("results") ? entry["results"] : *none) {
       if (!result.is_string()) return Fail("a result is not a name");
       const Rv rv{static_cast<int>(names_.size())};
       if (!names_.emplace(result.get<std::string>(), rv).second) return Fail("a result is defined twice");

@@ -115,12 +115,14 @@ absl::Status Fields::Wholes(const char* name, int64_t least, int64_t most, size_
                             std::vector<int64_t>* to) {
   const Json* value = Take(name);
   if (value == nullptr) return absl::OkStatus();
-  const Json list = value->is_array() ? *value : Json::array({*value});
-  if (list.size() > most_count) return Refuse(name, absl::StrCat("has more than ", most_count, " numbers"));
-  for (size_t i = 0; i < list.size(); ++i) {
-    const auto number = WholeOf(list[i]);
+  // Nothing is copied, which takes stack for each level of what may nest a million deep.
+  const bool is_list = value->is_array();
+  const size_t count = is_list ? value->size() : 1;
+  if (count > most_count) return Refuse(name, absl::StrCat("has more than ", most_count, " numbers"));
+  for (size_t i = 0; i < count; ++i) {
+    const auto number = WholeOf(is_list ? (*value)[i] : *value);
     if (!number || *number < least || *number > most) {
-      const std::string at = value->is_array() ? absl::StrCat(name, "[", i, "]") : std::string(name);
+      const std::string at = is_list ? absl::StrCat(name, "[", i, "]") : std::string(name);
       return Refuse(at, RangeText(least, most));
     }
     to->push_back(*number);

@@ -41,6 +41,8 @@ TEST(LaunchFileTest, ErrorsNameTheField) {
             "the text is not JSON: parse error at line 1, column 2: syntax error while parsing object key "
             "- unexpected end of input; expected string literal");
   EXPECT_EQ(ErrorOf("[]"), "the text is not a JSON object");
+  EXPECT_EQ(ErrorOf("{\"grid\": " + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}"),
+            "grid[0] is not a whole number from 1 to 4294967295");
   EXPECT_EQ(ErrorOf(R"({"block": 1})"), "grid is missing: one to three extents, [8, 8]");
   EXPECT_EQ(ErrorOf(R"({"grid": [1, 0], "block": 1})"), "grid[1] is not a whole number from 1 to 4294967295");
   EXPECT_EQ(ErrorOf(R"({"grid": 1.5, "block": 1})"), "grid is not a whole number from 1 to 4294967295");
