@@ -268,10 +268,9 @@ absl::StatusOr<Arrays> RunCompress(const Attrs& attrs, const Arrays& args, const
 
 absl::StatusOr<Arrays> RunNonMaxSuppression(const Attrs& attrs, const Arrays& args, const TwParallelHook*) {
   const NDArray &boxes = args[0], &scores = args[1];
-  const auto number = [&](size_t i, double otherwise) {
-    return i < args.size() && args[i].data() != nullptr && args[i].size() > 0 ? args[i].Get(0) : otherwise;
-  };
-  const auto most = static_cast<int64_t>(number(2, 0));
+  const auto given = [&](size_t i) { return i < args.size() && args[i].data() != nullptr && args[i].size() > 0; };
+  const auto number = [&](size_t i, double otherwise) { return given(i) ? args[i].Get(0) : otherwise; };
+  const int64_t most = given(2) ? args[2].GetInt(0) : 0;
   const double iou = number(3, 0), threshold = number(4, -INFINITY);
   const bool center = Get<int64_t>(attrs, "center") != 0;
   const int64_t batches = scores.shape()[0], classes = scores.shape()[1], count = scores.shape()[2];

@@ -83,8 +83,12 @@ absl::Status ImportBinarizer(OnnxNode& n) {
   const double threshold = n.Float("threshold", 0);
   return n.Map("binarizer", [&](const Exprs& e) {
     const DataType type = e[0].dtype();
-    const Expr limit = type.is_float() ? ConstFloat(type, threshold) : Const(type, static_cast<int64_t>(threshold));
-    return Select(e[0] > limit, Const(type, 1), Const(type, 0));
+    if (type.is_float()) return Select(e[0] > ConstFloat(type, threshold), Const(type, 1), Const(type, 0));
+    // An integer is above a number where it is above the integer below it; none is above NaN.
+    const double below = std::floor(threshold);
+    if (below < static_cast<double>(MinValue(type))) return Const(type, 1);
+    if (!(below < static_cast<double>(MaxValue(type)))) return Const(type, 0);
+    return Select(e[0] > Const(type, static_cast<int64_t>(below)), Const(type, 1), Const(type, 0));
   });
 }
 

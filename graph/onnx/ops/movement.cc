@@ -66,10 +66,11 @@ absl::StatusOr<ops::SliceRange> CutDimension(OnnxNode& n, const Expr& extent, co
   if (step == 0) return n.Error("a step of zero");
   Emitter& emit = n.emit();
   const Expr zero = Extent(0), one = Extent(1);
-  // Bounds far outside are limited first: adding the extent to them must not overflow.
+  // Bounds and steps far outside are limited first: adding the extent to them must not overflow.
+  constexpr int64_t kFar = int64_t{1} << 60;
+  step = std::clamp(step, -kFar, kFar);
   const auto wrap = [&](const Expr& bound) -> Expr {
     if (const auto number = AsInt(bound)) {
-      constexpr int64_t kFar = int64_t{1} << 60;
       const Expr limited = Extent(std::clamp(*number, -kFar, kFar));
       return *number < 0 ? limited + extent : limited;
     }
@@ -278,6 +279,7 @@ absl::Status ImportCenterCropPad(OnnxNode& n) {
     const size_t a = static_cast<size_t>(axis);
     const auto extent = AsInt(x.shape[a]);
     if (!extent) return n.Unsupported("a symbolic extent");
+    if (wanted[i] < 0) return n.Error("an extent of ", wanted[i]);
     // What is cut off before is rounded down, and so is what is added before.
     const int64_t missing = wanted[i] - *extent;
     const int64_t first = missing >= 0 ? missing / 2 : -((-missing) / 2);

@@ -66,11 +66,12 @@ std::function<Expr(const Expr&)> NearestOf(const std::string& mode) {
 // How often each element is repeated where an image is enlarged by a whole number and the nearest element is wanted:
 // position p reads element p / scale, rounded down. 0: otherwise.
 int64_t RepeatsOf(const Transformation& t, const std::string& nearest, const Expr& in, const Expr& out) {
-  const auto scale = static_cast<int64_t>(t.scale);
   const auto from = AsInt(in), to = AsInt(out);
-  if (scale < 2 || static_cast<double>(scale) != t.scale || !from || !to || *to != *from * scale) return 0;
   // Positions are exact in f32, and quotients are rounded to no other whole number.
-  if (*to >= int64_t{1} << 20) return 0;
+  constexpr int64_t kMost = int64_t{1} << 20;
+  if (!from || !to || *to >= kMost || *from > *to || !(t.scale >= 2 && t.scale <= kMost)) return 0;
+  const auto scale = static_cast<int64_t>(t.scale);
+  if (static_cast<double>(scale) != t.scale || *to != *from * scale) return 0;
   const bool rounds = nearest == "round_prefer_floor" || nearest == "round_prefer_ceil";
   const bool repeats = t.mode == "asymmetric" || t.mode == "tf_half_pixel_for_nn" ? nearest == "floor"
                        : t.mode == "half_pixel" || t.mode == "pytorch_half_pixel" ? rounds
@@ -95,6 +96,12 @@ std::optional<std::pair<int64_t, int64_t>> RatioOf(double scale) {
     }
   }
   return std::nullopt;
+}
+
+// The extent that a number of elements is rounded down to.
+absl::StatusOr<Expr> SizeOf(OnnxNode& n, double elements) {
+  if (!(elements >= 0 && elements < 0x1p62)) return n.Error("a size of ", elements);
+  return Extent(static_cast<int64_t>(elements));
 }
 
 absl::StatusOr<ResizeTarget> TargetOf(OnnxNode& n, const std::vector<int>& axes, std::optional<size_t> sizes_input,
@@ -133,7 +140,7 @@ absl::StatusOr<ResizeTarget> TargetOf(OnnxNode& n, const std::vector<int>& axes,
       const size_t a = static_cast<size_t>(axis);
       const auto in = AsInt(x.shape[a]);
       if (!in) return n.Unsupported("a size of a symbolic extent");
-      target.shape[a] = Extent(static_cast<int64_t>(std::floor(ratio * static_cast<double>(*in) + 0.5)));
+      TW_ASSIGN_OR_RETURN(target.shape[a], SizeOf(n, ratio * static_cast<double>(*in) + 0.5));
       target.scales[a] = ratio;
       target.changes[a] = true;
     }
@@ -151,8 +158,8 @@ absl::StatusOr<ResizeTarget> TargetOf(OnnxNode& n, const std::vector<int>& axes,
     target.changes[a] = scales[i] != 1;
     if (!target.changes[a]) continue;
     if (const auto in = AsInt(x.shape[a])) {
-      target.shape[a] =
-          Extent(static_cast<int64_t>(std::floor(static_cast<float>(*in) * static_cast<float>(scales[i]))));
+      const float size = static_cast<float>(*in) * static_cast<float>(scales[i]);
+      TW_ASSIGN_OR_RETURN(target.shape[a], SizeOf(n, static_cast<double>(size)));
     } else if (const auto ratio = RatioOf(scales[i])) {
       target.shape[a] = n.emit().Simplify(FloorDiv(x.shape[a] * Extent(ratio->first), Extent(ratio->second)));
     } else {

@@ -1,5 +1,6 @@
 // Operators about shapes, and those that make tensors of numbers.
 #include <cmath>
+#include <limits>
 
 #include "base/status_macros.h"
 #include "graph/onnx/graph_importer.h"
@@ -249,6 +250,7 @@ absl::Status ImportRange(OnnxNode& n) {
     TW_ASSIGN_OR_RETURN(const Exprs limit, n.Values(1));
     TW_ASSIGN_OR_RETURN(const int64_t delta, n.Number(2));
     if (delta == 0 || start.size() != 1 || limit.size() != 1) return n.Error("a step of zero");
+    if (delta == std::numeric_limits<int64_t>::min()) return n.Error("a step of ", delta);
     const Expr span = delta > 0 ? limit[0] - start[0] : start[0] - limit[0];
     const int64_t step = delta > 0 ? delta : -delta;
     count = n.emit().Simplify(Max(FloorDiv(span + Extent(step - 1), Extent(step)), Extent(0)));

@@ -147,7 +147,9 @@ absl::Status ImportStft(OnnxNode& n) {
   }));
 }
 
-// Triangular filters on the mel scale; all operands are numbers.
+// Triangular filters on the mel scale; all operands are numbers. Larger numbers are mistakes.
+constexpr int64_t kMostWeights = 1 << 26;
+constexpr double kMostEdge = 0x1p40;
 absl::Status ImportMelWeightMatrix(OnnxNode& n) {
   std::vector<double> given;
   for (size_t i = 0; i < 5; ++i) {
@@ -156,31 +158,36 @@ absl::Status ImportMelWeightMatrix(OnnxNode& n) {
     given.push_back(one[0]);
   }
   TW_ASSIGN_OR_RETURN(const DataType type, ElementType(static_cast<int32_t>(n.Int("output_datatype", 1))));
+  if (!(given[0] >= 1 && given[0] <= 1 << 16 && given[1] >= 1 && given[1] <= 1 << 20)) {
+    return n.Error("a matrix of ", given[0], " filters of ", given[1], " elements");
+  }
   const auto bins = static_cast<int64_t>(given[0]), length = static_cast<int64_t>(given[1]);
   const int64_t spectrum = length / 2 + 1;
-  if (bins < 1 || bins > 1 << 16 || length < 1 || length > 1 << 20) return n.Error("a matrix of ", bins, " filters");
+  if (spectrum * bins > kMostWeights) return n.Error("a matrix of ", spectrum, " x ", bins, " weights");
   const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
   std::vector<int64_t> edges;
   const double low = mel(given[3]), step = (mel(given[4]) - low) / static_cast<double>(bins + 2);
   for (int64_t i = 0; i < bins + 2; ++i) {
     const double hertz = 700 * (std::pow(10, (low + static_cast<double>(i) * step) / 2595) - 1);
-    edges.push_back(static_cast<int64_t>(std::floor(static_cast<double>(length + 1) * hertz / given[2])));
+    const double edge = std::floor(static_cast<double>(length + 1) * hertz / given[2]);
+    if (!(std::abs(edge) < kMostEdge)) return n.Error("a filter that begins at element ", edge, " of the spectrum");
+    edges.push_back(static_cast<int64_t>(edge));
   }
   NDArray matrix(type, {spectrum, bins});
   for (int64_t b = 0; b < bins; ++b) {
     const int64_t first = edges[static_cast<size_t>(b)], center = edges[static_cast<size_t>(b + 1)];
     const int64_t end = edges[static_cast<size_t>(b + 2)];
-    const auto set = [&](int64_t at, double value) {
-      if (at >= 0 && at < spectrum) matrix.Set(at * bins + b, value);
-    };
+    const auto set = [&](int64_t at, double value) { matrix.Set(at * bins + b, value); };
     if (center == first) {
-      set(center, 1);
+      if (center >= 0 && center < spectrum) set(center, 1);
     } else {
-      for (int64_t i = first; i <= center; ++i) {
+      for (int64_t i = std::max<int64_t>(first, 0); i <= std::min(center, spectrum - 1); ++i) {
         set(i, static_cast<double>(i - first) / static_cast<double>(center - first));
       }
     }
-    for (int64_t i = center; i < end; ++i) set(i, static_cast<double>(end - i) / static_cast<double>(end - center));
+    for (int64_t i = std::max<int64_t>(center, 0); i < std::min(end, spectrum); ++i) {
+      set(i, static_cast<double>(end - i) / static_cast<double>(end - center));
+    }
   }
   return n.Out(n.emit().FromArray(matrix));
 }
