@@ -8,7 +8,7 @@ def tw_fuzz_test(name, srcs, deps, corpus = [], size = "small", **kwargs):
     `name` is a test that runs it on every file of the corpus: inputs that once found a bug stay fixed.
     `name`_fuzzer searches for new inputs:
 
-        bazel run --config=fuzz //ir/script:parse_fuzz_fuzzer -- -max_total_time=60 $PWD/ir/script/fuzz_corpus
+        bazel run --config=fuzz //target:target_json_fuzz_fuzzer -- -max_total_time=60 $PWD/target/fuzz_corpus
 
     Args:
       name: of the test.
