@@ -226,7 +226,10 @@ void FunctionEmitter::EmitAllocate(const AllocateNode* op) {
   const uint64_t align = std::max(static_cast<uint64_t>(buffer->alignment), kTemporaryAlignment);
   llvm::Value*& data = values_[buffer->data.get()];
   const int64_t known_bytes = extent ? std::max<int64_t>(*extent, 1) * element_bytes : 0;
-  if (extent && known_bytes <= kMaxStackBytes && stack_bytes_ + known_bytes <= kMaxStackBytesOfFunction) {
+  // What stays in registers takes nothing of the stack.
+  const bool has_room =
+      buffer->scope.kind() == MemoryKind::kRegister || stack_bytes_ + known_bytes <= kMaxStackBytesOfFunction;
+  if (extent && known_bytes <= kMaxStackBytes && has_room) {
     stack_bytes_ += known_bytes;
     const auto size = static_cast<uint64_t>(std::max<int64_t>(*extent, 1));
     data = EntryAlloca(llvm::ArrayType::get(element, size), nullptr, align, buffer->name);

@@ -165,7 +165,13 @@ class FunctionEmitter {
   // A list that is long, as functions for its statements (emit_parts.cc).
   bool IsEmittedInParts(const SeqNode* op) const;
   void EmitInParts(const SeqNode* op);
-  void EmitPart(const Stmt& part, const std::string& name);
+  struct Part;
+  struct SharedPart;
+  void EmitShared(const Stmt& stmt, const std::string& name, std::vector<SharedPart>& known);
+  // What a part is given: the values of its free variables.
+  std::vector<llvm::Value*> ValuesFor(const Stmt& part);
+  Part MakePart(const Stmt& part, const std::string& name, const std::vector<llvm::Value*>& given);
+  void CallPart(const Part& part, const std::vector<llvm::Value*>& given);
   // This function's parameters from number `first` on are the variables; outside of it they are `captured`. `distinct`:
   // pointers among them lead to different memory.
   void BindCaptures(const std::vector<const VarNode*>& variables, llvm::ArrayRef<llvm::Value*> captured, size_t first,

@@ -1,9 +1,11 @@
 #include "codegen/llvm/free_variables.h"
 
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include "ir/functor.h"
+#include "ir/structural.h"
 
 namespace tilewright::codegen {
 namespace {
@@ -48,12 +50,38 @@ class UseCollector : public Visitor {
   std::unordered_set<const VarNode*> defined_, seen_;
 };
 
+// Whether a call is little beside the statement: it has a loop. The message of an assertion, and that about memory
+// which cannot be had, are about what one statement is given.
+bool IsWorthACall(const Stmt& stmt) {
+  bool has_loop = false, says_names = false;
+  PreOrder(stmt, [&](const Stmt& s) {
+    has_loop |= isa<ForNode>(s);
+    const auto* allocate = dyn_cast<AllocateNode>(s);
+    says_names |= isa<AssertNode>(s) || (allocate != nullptr && !AsInt(allocate->buffer->shape[0]));
+    return !says_names;
+  });
+  return has_loop && !says_names;
+}
+
 }  // namespace
 
 std::vector<const VarNode*> FreeVariables(const Stmt& s) {
   UseCollector collector;
   collector.Visit(s);
   return std::move(collector.found);
+}
+
+std::vector<uint64_t> AlikeStatements(const std::vector<Stmt>& stmts) {
+  std::vector<uint64_t> numbers;
+  std::unordered_map<uint64_t, int> counts;
+  for (const Stmt& stmt : stmts) {
+    numbers.push_back(IsWorthACall(stmt) ? StructuralHash(stmt, /*map_free=*/true) : 0);
+    ++counts[numbers.back()];
+  }
+  for (uint64_t& number : numbers) {
+    if (counts[number] == 1) number = 0;
+  }
+  return numbers;
 }
 
 }  // namespace tilewright::codegen

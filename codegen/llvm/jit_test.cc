@@ -6,14 +6,17 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/llvm/object.h"
 #include "codegen/runtime/perf_map.h"
 #include "codegen/runtime/tensor.h"
 #include "codegen/runtime/thread_pool.h"
+#include "codegen/testing/equivalence.h"
 #include "codegen/testing/programs.h"
 #include "ir/annotations.h"
 #include "ir/builder.h"
@@ -108,6 +111,69 @@ TEST(Jit, LongListsAreEmittedInParts) {
   x.data<float>()[7] = 2000;
   const absl::Status failed = compiled->Run("main", args);
   EXPECT_NE(failed.message().find("too much"), std::string_view::npos) << failed;
+}
+
+// n blocks, each of what the one before it made; `block` gives the lines of a block by its number and the names of what
+// it writes and reads.
+std::string ChainOf(int n, int64_t length, const std::function<std::string(int, std::string, std::string)>& block) {
+  const auto name = [&](int k) { return k < 0 ? "A" : k == n - 1 ? "C" : absl::StrCat("T", k); };
+  std::string text = absl::StrCat("@T.prim_func\ndef main(A: T.Buffer((", length, ",), \"float32\"), W: T.Buffer((",
+                                  length, ",), \"float32\"), V: T.Buffer((", length, ",), \"float32\"), C: T.Buffer((",
+                                  length, ",), \"float32\")):\n");
+  for (int k = 0; k + 1 < n; ++k) absl::StrAppend(&text, "    ", name(k), " = T.alloc_buffer((", length, ",))\n");
+  for (int k = 0; k < n; ++k) absl::StrAppend(&text, block(k, name(k), name(k - 1)));
+  return text;
+}
+
+size_t CountOf(std::string_view text, std::string_view part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+// 100 statements of three kinds, which differ in the buffers that they are given alone; a tenth of them stands for
+// itself.
+TEST(Jit, AlikeStatementsOfLongListsShareAFunction) {
+  const std::string program = ChainOf(100, 20000, [](int k, const std::string& to, const std::string& from) {
+    const std::string value = k % 10 == 9  ? absl::StrCat("[v] + T.float32(", k, ")")
+                              : k % 3 == 0 ? absl::StrCat("[v] + ", from, "[v]")
+                                           : absl::StrCat("[v] * T.float32(0.5) + ", k % 2 == 0 ? "W" : "V", "[v]");
+    return absl::StrCat("    for i in T.", k % 4 == 0 ? "parallel" : "serial", "(20000):\n        with T.block(\"b", k,
+                        "\"):\n            v = T.axis.spatial(20000, i)\n            ", to, "[v] = ", from, value,
+                        "\n");
+  });
+  const auto text = EmitLlvmIr(Module(ParseFunctionOrDie(program)), HostTarget(), {.format = "ll"});
+  ASSERT_TRUE(text.ok()) << text.status();
+  // The temporaries that are on the stack are aligned, those in the workspace lie where it does.
+  const size_t functions = CountOf(*text, "define internal i32 @main.shared");
+  EXPECT_GE(functions, 4U);
+  EXPECT_LE(functions, 24U);
+  EXPECT_GE(CountOf(*text, "call i32 @main.shared"), 80U);
+  for (const bool parallel : {false, true}) {
+    EXPECT_EQ(testing::CompareWithInterpreter(program, {.target = HostTarget(), .parallel = parallel}), "");
+  }
+}
+
+// Sums in registers stay there, however much of the stack is taken.
+TEST(Jit, RegistersOfLongListsAreNotInTheWorkspace) {
+  const auto program = [](int64_t length) {
+    return ChainOf(70, length, [&](int k, const std::string& to, const std::string& from) {
+      return absl::StrCat("    for i in range(", length / 8, "):\n        with T.block(\"b", k,
+                          "\"):\n            w = T.axis.spatial(", length / 8,
+                          ", i)\n            R = T.alloc_buffer((8,), scope=\"register\")\n",
+                          "            for j in T.vectorized(8):\n                R[j] = ", from,
+                          "[w * 8 + j]\n            for j in T.vectorized(8):\n                ", to,
+                          "[w * 8 + j] = R[j] + W[w * 8 + j]\n");
+    });
+  };
+  // 64 KiB each: eight temporaries take what functions may take of the stack, the others lie in the workspace.
+  const auto text = EmitLlvmIr(Module(ParseFunctionOrDie(program(16384))), HostTarget(), {.format = "ll"});
+  ASSERT_TRUE(text.ok()) << text.status();
+  const size_t body = text->find("define internal i32 @main.shared");
+  ASSERT_NE(body, std::string::npos);
+  const std::string shared = text->substr(body, text->find("\n}", body) - body);
+  EXPECT_EQ(CountOf(shared, "store <8 x float>"), 1U) << shared;
+  EXPECT_EQ(testing::CompareWithInterpreter(program(4096), {.target = HostTarget()}), "");
 }
 
 // Callers that have checked what they pass do not wait for functions that check it again.
