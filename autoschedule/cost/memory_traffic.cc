@@ -158,16 +158,17 @@ class Traffic {
         target_(target),
         iterations_(iterations),
         kept_(KeptBuffers(facts)),
-        loops_(facts.loops.size()),
-        buffers_(2 * facts.buffers.size()) {
-    once_.assign((loops_ + 1) * buffers_, 0);
-    body_ = direct_ = once_;
-    conflict_.assign((loops_ + 1) * buffers_, 0);
+        buffers_(2 * facts.buffers.size()),
+        rows_(facts.loops.size() + 1) {
+    std::vector<const AccessFacts*> accesses;
     for (const AccessFacts& access : facts.accesses) {
-      const auto b = static_cast<size_t>(access.buffer);
-      if (facts.buffers[b].in_registers) continue;
-      Add(access, b);
-      if (access.write) Add(access, facts.buffers.size() + b);
+      if (!facts.buffers[static_cast<size_t>(access.buffer)].in_registers) accesses.push_back(&access);
+    }
+    // Rows are filled in the order of their buffers.
+    std::ranges::sort(accesses, {}, &AccessFacts::buffer);
+    for (const AccessFacts* access : accesses) Add(*access, static_cast<size_t>(access->buffer));
+    for (const AccessFacts* access : accesses) {
+      if (access->write) Add(*access, facts.buffers.size() + static_cast<size_t>(access->buffer));
     }
   }
 
@@ -176,32 +177,53 @@ class Traffic {
   std::vector<double> Misses(size_t cache, int cores) const {
     const MemoryLevel& level = target_.levels[cache];
     const double capacity = static_cast<double>(level.bytes) / std::min(level.shared_by, cores);
-    std::vector<double> sum = direct_;  // of what is below an iteration, buffer by buffer
-    for (size_t l = loops_ + 1; l-- > 0;) {
-      const double working_set = std::accumulate(&body_[At(l, 0)], &body_[At(l, 0)] + buffers_ / 2, 0.0);
+    std::vector<double> misses(buffers_);
+    std::vector<std::vector<double>> sums(rows_.size());  // of what is below an iteration, buffer by buffer
+    for (size_t l = 0; l < rows_.size(); ++l) {
+      for (const Touched& touched : rows_[l]) sums[l].push_back(touched.direct);
+    }
+    for (size_t l = rows_.size(); l-- > 0;) {
+      double working_set = 0;
+      for (const Touched& touched : rows_[l]) working_set += touched.buffer < buffers_ / 2 ? touched.body : 0;
       const double kept = KeptPart(working_set, capacity, CpuCostsOf(target_));
-      for (size_t b = 0; b < buffers_; ++b) {
-        const size_t i = At(l, b);
-        if (body_[i] == 0) continue;
-        const double part = cache == 0 && conflict_[i] ? 0 : kept;
-        const double iteration = part * body_[i] + (1 - part) * std::max(sum[i], body_[i]);
+      for (size_t i = 0; i < rows_[l].size(); ++i) {
+        const Touched& touched = rows_[l][i];
+        if (touched.body == 0) continue;
+        const double part = cache == 0 && touched.conflicts ? 0 : kept;
+        const double iteration = part * touched.body + (1 - part) * std::max(sums[l][i], touched.body);
         // Outside of all loops: the program runs again and again, and finds what it left.
-        const double again = l == 0 ? 0 : std::min(once_[i], iterations_[l - 1] * iteration);
+        const double again = l == 0 ? 0 : std::min(touched.once, iterations_[l - 1] * iteration);
         const double total = part * again + (1 - part) * (l == 0 ? 1 : iterations_[l - 1]) * iteration;
         if (l == 0) {
-          sum[i] = total;
+          misses[touched.buffer] = total;
         } else {
-          sum[At(static_cast<size_t>(facts_.loops[l - 1].parent + 1), b)] += total;
+          const auto around = static_cast<size_t>(facts_.loops[l - 1].parent + 1);
+          sums[around][PlaceOf(touched.buffer, rows_[around])] += total;
         }
       }
     }
-    sum.resize(buffers_);
-    return sum;
+    return misses;
   }
 
  private:
-  // Row 0 is the place outside of all loops, row l + 1 loop l. The second half of a row is for writes only.
-  size_t At(size_t row, size_t buffer) const { return row * buffers_ + buffer; }
+  // Footprints in bytes of one buffer, or of what is written to it: of a loop that runs once, of one of its iterations,
+  // of the accesses directly in its body.
+  struct Touched {
+    size_t buffer;  // or the number of buffers and the buffer's number: writes only
+    double once = 0, body = 0, direct = 0;
+    bool conflicts = false;  // in one iteration of the loop
+  };
+  using Row = std::vector<Touched>;  // by their buffers
+
+  static size_t PlaceOf(size_t buffer, const Row& row) {
+    return static_cast<size_t>(std::ranges::lower_bound(row, buffer, {}, &Touched::buffer) - row.begin());
+  }
+
+  // The buffer is the last one of the row, or comes behind all that are there.
+  Touched& At(size_t row, size_t buffer) {
+    if (rows_[row].empty() || rows_[row].back().buffer != buffer) rows_[row].push_back({buffer});
+    return rows_[row].back();
+  }
 
   void Add(const AccessFacts& access, size_t b) {
     const int line = target_.Nearest().line_bytes;
@@ -212,16 +234,16 @@ class Traffic {
     };
     double inner = bytes_from(depth);
     auto raise = [](double& value, double to) { value = std::max(value, to); };
-    raise(direct_[At(static_cast<size_t>(access.loop + 1), b)], inner);
+    raise(At(static_cast<size_t>(access.loop + 1), b).direct, inner);
     bool conflicts = false;
     for (int loop = access.loop;; loop = facts_.loops[static_cast<size_t>(loop)].parent, --depth) {
-      const auto row = static_cast<size_t>(loop + 1);
-      raise(body_[At(row, b)], inner);
+      Touched& touched = At(static_cast<size_t>(loop + 1), b);
+      raise(touched.body, inner);
       conflicts = conflicts || Conflicts(facts_, kept, access, depth, target_.Nearest(), iterations_);
-      if (conflicts) conflict_[At(row, b)] = 1;
+      touched.conflicts |= conflicts;
       if (loop < 0) break;
       inner = bytes_from(depth - 1);
-      raise(once_[At(row, b)], inner);
+      raise(touched.once, inner);
     }
   }
 
@@ -229,10 +251,9 @@ class Traffic {
   const Target& target_;
   const std::vector<double>& iterations_;
   const std::vector<KeptBuffer> kept_;
-  const size_t loops_, buffers_;
-  // Footprints in bytes of: a loop that runs once, one of its iterations, the accesses directly in its body.
-  std::vector<double> once_, body_, direct_;
-  std::vector<char> conflict_;  // in one iteration of a loop
+  const size_t buffers_;
+  // Row 0 is the place outside of all loops, row l + 1 loop l. A loop touches few of the buffers of a long program.
+  std::vector<Row> rows_;
 };
 
 }  // namespace
