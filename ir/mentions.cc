@@ -1,11 +1,10 @@
 #include "ir/mentions.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <cstdint>
 #include <iterator>
 #include <numeric>
+#include <unordered_map>
 #include <variant>
 
 #include "base/list_change.h"
@@ -82,20 +81,6 @@ class Collector : public Visitor {
 
 using Vars = std::vector<const VarNode*>;
 
-// A set of variables that may hold more: most lookups need no more than this.
-class VarBits {
- public:
-  explicit VarBits(const Vars& vars) {
-    for (const VarNode* var : vars) words_[Bit(var) / 64] |= uint64_t{1} << Bit(var) % 64;
-  }
-  bool MayHold(const VarNode* var) const { return (words_[Bit(var) / 64] >> Bit(var) % 64 & 1) != 0; }
-
- private:
-  // By the address: the upper bits of a product depend on all bits of its factors.
-  static uint64_t Bit(const VarNode* var) { return reinterpret_cast<uintptr_t>(var) * 0x9e3779b97f4a7c15U >> 56; }
-  std::array<uint64_t, 4> words_ = {};
-};
-
 // Sorted, each once.
 Vars VarsOf(const Stmt& stmt) {
   Collector collector;
@@ -112,27 +97,53 @@ constinit thread_local KeepMentions* keeping = nullptr;
 struct KeepMentions::Kept {
   Ref<SeqNode> list;
   std::vector<Vars> mentioned;  // by its entries
-  std::vector<VarBits> bits;    // of those
+  // The entries that mention a variable, in no order.
+  std::unordered_map<const VarNode*, std::vector<const StmtNode*>> entries;
 
   // Whether it is the other list then, which may be a shorter one that has nothing in common with it.
   bool Become(const SeqNode& other) {
     if (list.get() == &other) return true;
     const auto is_same = [](const Stmt& a, const Stmt& b) { return a.same_as(b); };
     const std::vector<Stmt> none;
-    const ListChange change = ListChange::Between(list ? list->stmts : none, other.stmts, is_same);
+    const std::vector<Stmt>& before = list ? list->stmts : none;
+    const ListChange change = ListChange::Between(before, other.stmts, is_same);
     const bool is_apart = change.end_before - change.begin == mentioned.size();
     if (is_apart && other.stmts.size() < mentioned.size()) return false;
-    const auto place = [&](size_t i) { return mentioned.begin() + static_cast<std::ptrdiff_t>(i); };
     std::vector<Vars> changed;
-    for (size_t i = change.begin; i < change.end_after; ++i) changed.push_back(VarsOf(other.stmts[i]));
-    const auto bit_place = [&](size_t i) { return bits.begin() + static_cast<std::ptrdiff_t>(i); };
-    bits.erase(bit_place(change.begin), bit_place(change.end_before));
-    const std::vector<VarBits> changed_bits(changed.begin(), changed.end());
-    bits.insert(bit_place(change.begin), changed_bits.begin(), changed_bits.end());
+    for (size_t i = change.begin; i < change.end_before; ++i) Forget(before[i].get(), mentioned[i]);
+    for (size_t i = change.begin; i < change.end_after; ++i) {
+      changed.push_back(VarsOf(other.stmts[i]));
+      for (const VarNode* var : changed.back()) entries[var].push_back(other.stmts[i].get());
+    }
+    const auto place = [&](size_t i) { return mentioned.begin() + static_cast<std::ptrdiff_t>(i); };
     mentioned.erase(place(change.begin), place(change.end_before));
     mentioned.insert(place(change.begin), std::move_iterator(changed.begin()), std::move_iterator(changed.end()));
     list = Ref<SeqNode>(&other);
     return true;
+  }
+
+  void Forget(const StmtNode* entry, const Vars& vars) {
+    for (const VarNode* var : vars) {
+      const auto found = entries.find(var);
+      std::vector<const StmtNode*>& mentioning = found->second;
+      mentioning.erase(std::ranges::find(mentioning, entry));
+      if (mentioning.empty()) entries.erase(found);
+    }
+  }
+
+  // The places of those that mention one of the variables.
+  std::vector<size_t> PlacesOf(const Vars& vars) const {
+    std::vector<const StmtNode*> mentioning;
+    for (const VarNode* var : vars) {
+      const auto found = entries.find(var);
+      if (found != entries.end()) mentioning.insert(mentioning.end(), found->second.begin(), found->second.end());
+    }
+    std::ranges::sort(mentioning);
+    std::vector<size_t> places;
+    for (size_t i = 0; i < list->stmts.size() && !mentioning.empty(); ++i) {
+      if (std::ranges::binary_search(mentioning, list->stmts[i].get())) places.push_back(i);
+    }
+    return places;
   }
 };
 
@@ -140,20 +151,12 @@ KeepMentions::KeepMentions() : kept_(std::make_unique<Kept>()), outer_(std::exch
 KeepMentions::~KeepMentions() { keeping = outer_; }
 
 std::vector<size_t> EntriesThatMention(const SeqNode& list, const std::vector<const VarNode*>& vars) {
-  std::vector<size_t> places;
   if (keeping == nullptr || !keeping->kept_->Become(list)) {
-    places.resize(list.stmts.size());
+    std::vector<size_t> places(list.stmts.size());
     std::iota(places.begin(), places.end(), size_t{0});
     return places;
   }
-  const KeepMentions::Kept& kept = *keeping->kept_;
-  for (size_t i = 0; i < kept.bits.size(); ++i) {
-    const auto is_there = [&](const VarNode* var) {
-      return kept.bits[i].MayHold(var) && std::ranges::binary_search(kept.mentioned[i], var);
-    };
-    if (std::ranges::any_of(vars, is_there)) places.push_back(i);
-  }
-  return places;
+  return keeping->kept_->PlacesOf(vars);
 }
 
 Stmt MutatorOfMentions::MutateSeq(const SeqNode* op, const Stmt& self) {

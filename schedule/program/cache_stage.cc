@@ -64,11 +64,16 @@ class CacheUser : public Mutator {
 };
 
 bool ContainsAnyBlock(const Stmt& s, const std::vector<uint32_t>& ids) {
+  // What nearly all programs consist of.
+  if (const auto* loop = dyn_cast<ForNode>(s)) return ContainsAnyBlock(loop->body, ids);
+  if (const auto* realize = dyn_cast<BlockRealizeNode>(s)) {
+    return std::ranges::find(ids, realize->block->id) != ids.end();
+  }
   bool found = false;
   PreOrder(s, [&](const Stmt& part) {
-    const auto* realize = dyn_cast<BlockRealizeNode>(part);
-    found |= realize != nullptr && std::ranges::find(ids, realize->block->id) != ids.end();
-    return realize == nullptr && !found;
+    const bool is_known = isa<ForNode>(part) || isa<BlockRealizeNode>(part);
+    found = found || (is_known && ContainsAnyBlock(part, ids));
+    return !is_known && !found;
   });
   return found;
 }
