@@ -265,21 +265,22 @@ constexpr MachineInstruction Dp4a(std::string_view types, DataType a, DataType b
           .ptx = ptx};
 }
 
-// Takes a table in a register and numbers in it.
-constexpr MachineInstruction Lookup(std::string_view name, std::string_view suffix, int lanes, int registers,
-                                    std::string_view feature, std::string_view llvm) {
+// Takes a table in a register, or in two, and numbers in it (intrin/lookup.h).
+constexpr MachineInstruction Lookup(std::string_view name, std::string_view types, std::string_view suffix,
+                                    DataType type, DataType number, int lanes, int entries, std::string_view feature,
+                                    std::string_view llvm) {
   return {.name = name,
-          .types = "f32",
+          .types = types,
           .family = "lookup",
           .suffix = suffix,
           .m = 1,
           .n = lanes,
-          .k = 1,
-          .a = {kF32},
-          .b = {kS32, "register"},
-          .c = {kF32},
+          .k = entries,
+          .a = {type},
+          .b = {number, "register"},
+          .c = {type},
           .features = {{feature}},
-          .registers = registers,
+          .registers = lanes * type.bits() == 512 ? 32 : 16,
           .llvm = llvm};
 }
 
@@ -290,8 +291,11 @@ constexpr MachineInstruction kRows[] = {
     Fma("vfmadd231ps", "f32", kF32, "avx2", 8, 16, {{"avx2", "fma"}}),
     Fma("fmla", "f32", kF32, "neon", 4, 32, {{"neon"}}, "register"),
     Fma("fmla", "f16", kF16, "fullfp16", 8, 32, {{"neon", "fullfp16"}}, "register"),
-    Lookup("vpermps", "avx512", 16, 32, "avx512f", "llvm.x86.avx512.permvar.sf.512"),
-    Lookup("vpermps", "avx2", 8, 16, "avx2", "llvm.x86.avx2.permps"),
+    Lookup("vpermps", "f32", "avx512", kF32, kS32, 16, 16, "avx512f", "llvm.x86.avx512.permvar.sf.512"),
+    Lookup("vpermps", "f32", "avx2", kF32, kS32, 8, 8, "avx2", "llvm.x86.avx2.permps"),
+    Lookup("vpermi2b", "u8", "avx512vbmi", kU8, kU8, 64, 128, "avx512vbmi", "llvm.x86.avx512.vpermi2var.qi.512"),
+    Lookup("vpshufb", "u8", "avx512", kU8, kU8, 64, 16, "avx512bw", "llvm.x86.avx512.pshuf.b.512"),
+    Lookup("vpshufb", "u8", "avx2", kU8, kU8, 32, 16, "avx2", "llvm.x86.avx2.pshuf.b"),
     Dot("vdpbf16ps", "bf16", kBF16, kBF16, kF32, 16, "avx512bf16", "llvm.x86.avx512bf16.dpbf16ps.512"),
     Dot("vpdpbusd", "u8s8", kU8, kS8, kS32, 16, "avx512vnni", "llvm.x86.avx512.vpdpbusd.512"),
     Dot("vpdpbusd", "u8s8", kU8, kS8, kS32, 8, "avxvnni", "llvm.x86.avx512.vpdpbusd.256"),

@@ -68,6 +68,11 @@ TEST(Instructions, TheBestOfATargetIsFound) {
   EXPECT_EQ(Found("arm-cortex-a72", "dot", kS8, kS8, kS32), "none");
   EXPECT_EQ(Found("arm-cortex-a72", "widening", kS16, kS16, kS32), "smlal 4");
   EXPECT_EQ(Found("x86-znver4", "widening", kS16, kS16, kS32), "none");
+  EXPECT_EQ(Found("x86-znver4", "lookup", kF32, kS32, kF32), "vpermps 16");
+  EXPECT_EQ(Found("x86-znver4", "lookup", kU8, kU8, kU8), "vpermi2b 64");
+  EXPECT_EQ(Found("x86-skylake-avx512", "lookup", kU8, kU8, kU8), "vpshufb 64");
+  EXPECT_EQ(Found("x86-znver3", "lookup", kU8, kU8, kU8), "vpshufb 32");
+  EXPECT_EQ(Found("arm-neoverse-v1", "lookup", kU8, kU8, kU8), "none");
   EXPECT_EQ(Found("cuda-sm90", "fma", kF32, kF32, kF32), "none");
   EXPECT_EQ(Found("cuda-sm80", "mma", kF16, kF16, kF32), "mma.sync 8");
   EXPECT_EQ(Found("cuda-sm75", "mma", kF16, kF16, kF32), "none");

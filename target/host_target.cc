@@ -188,6 +188,7 @@ void FillCpu(Target& t) {
   TW_FEATURE("avx512cd", "avx512cd");
   TW_FEATURE("avx512dq", "avx512dq");
   TW_FEATURE("avx512vl", "avx512vl");
+  TW_FEATURE("avx512vbmi", "avx512vbmi");
   TW_FEATURE("avx512vnni", "avx512vnni");
   TW_FEATURE("avx512bf16", "avx512bf16");
   TW_FEATURE("avx512fp16", "avx512fp16");

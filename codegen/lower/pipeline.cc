@@ -39,6 +39,7 @@
 #include "codegen/lower/cpu/skip_padding.h"
 #include "codegen/lower/cpu/symbolic_edges.h"
 #include "codegen/lower/cpu/tabulate.h"
+#include "codegen/lower/cpu/tabulate_bytes.h"
 #include "codegen/lower/cpu/threads_from.h"
 #include "codegen/lower/cpu/transpose_loads.h"
 #include "codegen/lower/cpu/trim_windows.h"
@@ -99,8 +100,9 @@ constexpr Pass kCommonBefore[] = {
 };
 
 // Whether loops meet in memory is seen while buffers have their shapes, and what they have to do before they are cut.
-// Loops are cut before they are written out, so that each part folds its own conditions. Vectors are made of flat
-// indices, where adjacent elements can be seen, and of loops that say where they lie in cache lines. Runs of vectors
+// Loops are cut before they are written out, so that each part folds its own conditions. Functions become tables before
+// vectors are as short as what functions compute with. Vectors are made of flat indices, where adjacent elements can be
+// seen, and of loops that say where they lie in cache lines. Runs of vectors
 // are found once loops over vectors are written out, and overlaps of vectors once all stand side by side.
 constexpr Pass kCpu[] = {
     {"run_beside", [](const Function& f, const Context& c) -> Result { return RunBeside(f, c.target); }},
@@ -109,6 +111,7 @@ constexpr Pass kCpu[] = {
     {"symbolic_edges", [](const Function& f, const Context&) -> Result { return CutSymbolicEdges(f); }},
     {"loop_partition", [](const Function& f, const Context&) -> Result { return PartitionLoops(f); }},
     {"flatten_buffers", [](const Function& f, const Context&) { return FlattenBuffers(f); }},
+    {"tabulate_bytes", [](const Function& f, const Context& c) -> Result { return TabulateBytes(f, c.target); }},
     {"align_stores", [](const Function& f, const Context& c) -> Result { return AlignStores(f, c.target); }},
     {"vectorize",
      [](const Function& f, const Context& c) -> Result { return VectorizeLoops(f, c.target.cpu_part().vector_bits); }},

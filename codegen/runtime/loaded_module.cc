@@ -31,6 +31,7 @@ bool HasFeature(std::string_view name) {
   TW_FEATURE("avx512cd");
   TW_FEATURE("avx512dq");
   TW_FEATURE("avx512vl");
+  TW_FEATURE("avx512vbmi");
   TW_FEATURE("avx512vnni");
   TW_FEATURE("avx512bf16");
   TW_FEATURE("avx512fp16");

@@ -14,6 +14,8 @@ namespace tilewright {
 namespace {
 
 constexpr DataType kF16 = DataType::Float(16), kF32 = DataType::Float(32), kS32 = DataType::Int(32);
+constexpr DataType kU8 = DataType::UInt(8);
+constexpr int kBytes = 256;  // different ones
 
 // The number that is in all lanes.
 std::optional<int64_t> AsNumber(const Expr& e) {
@@ -217,12 +219,46 @@ class Tabulator : public Mutator {
   std::unordered_map<const ExprNode*, Values> known_;
 };
 
+// Elements of tables of all bytes that bytes pick from memory are looked up in registers.
+class ByteTables : public Mutator {
+ public:
+  using Mutator::Mutate;
+
+ protected:
+  Expr MutateLoad(const LoadNode* op, const Expr& self) override {
+    const DataType type = op->dtype();
+    const Expr byte = op->indices.size() == 1 ? ByteOf(op->indices[0]) : Expr();
+    const bool table = op->buffer->dtype == type.element() && type.is_integer() && type.bits() == kU8.bits() &&
+                       IsInt(op->buffer->shape[0], kBytes);
+    if (!byte || !table || type.lanes() < kLeastLanes) return Mutator::MutateLoad(op, self);
+    const Expr whole = op->buffer.Load({Ramp(Expr(0), Expr(1), kBytes)});
+    const Expr found = Call(type, std::string(kLookup), {whole, Mutate(byte)});
+    // Lanes that the mask leaves out hold zeros.
+    return op->predicate ? Expr(new SelectNode(Mutate(op->predicate), found, Const(type, 0))) : found;
+  }
+
+ private:
+  // Shorter vectors are looked up in memory.
+  static constexpr int kLeastLanes = 8;
+
+  // The vector of unsigned bytes that an index is; null for others.
+  static Expr ByteOf(const Expr& index) {
+    if (index.dtype().element() == kU8) return index;
+    const auto* conversion = dyn_cast<CastNode>(index);
+    const bool keeps = conversion != nullptr && index.dtype().is_integer() && index.dtype().bits() > kU8.bits();
+    return keeps ? ByteOf(conversion->value) : Expr();
+  }
+};
+
 }  // namespace
 
 Function Tabulate(const Function& function, const Target& target) {
-  const MachineInstruction* row = FindInstruction(target, "lookup", kF32, kS32, kF32);
-  if (row == nullptr) return function;
-  return function.WithBody(Tabulator(row->n).Mutate(function->body), function->next_id);
+  Stmt body = function->body;
+  if (FindInstruction(target, "lookup", kU8, kU8, kU8) != nullptr) body = ByteTables().Mutate(body);
+  if (const MachineInstruction* row = FindInstruction(target, "lookup", kF32, kS32, kF32)) {
+    body = Tabulator(row->n).Mutate(body);
+  }
+  return function.WithBody(std::move(body), function->next_id);
 }
 
 }  // namespace tilewright

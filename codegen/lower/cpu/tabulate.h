@@ -11,7 +11,11 @@
 // shared by all vectors that meet the same scale. Each lane is what it was: the same operations on the same number.
 // Elements that a number of few bits picks from memory, a codebook, are looked up in the same way.
 //
-// For floating-point vectors, on targets with a register that is a table (`lookup` of the instruction table).
+// A table of 256 elements of eight bits is looked up in registers by whole bytes:
+//
+//   L[T.Cast("int32x64", A[0:64])]      =>      T.lookup("uint8x64", L[0:256], A[0:64])
+//
+// For vectors of floats and of bytes, on targets with registers that are tables (`lookup` of the instruction table).
 #pragma once
 
 #include "ir/function.h"

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "codegen/lower/common/pass_testing.h"
 
@@ -120,6 +121,38 @@ TEST(Tabulate, Codebooks) {
   // Entries that a digit does not name may lie outside of the buffer.
   const Function odd = OfDigit(R"(L[T.Cast("int32x16", {D}) + T.Broadcast(40, 16)] * X[0:16])");
   EXPECT_EQ(Body(Tabulated(odd)), Body(odd));
+}
+
+// Tables of all bytes, whatever is in them; shorter and longer ones, and vectors of few lanes, stay in memory.
+TEST(Tabulate, TablesOfBytes) {
+  constexpr char kLookup[] = R"(
+@T.prim_func
+def main(A: T.Buffer((64,), "{NUMBER}"), L: T.Buffer(({ENTRIES},), "{TYPE}"), C: T.Buffer((64,), "{TYPE}")):
+    with T.block("root"):
+        C[0:{LANES}] = L[T.Cast("int32x{LANES}", T.Cast("uint8x{LANES}", A[0:{LANES}]))]
+)";
+  const auto program = [&](const char* number, const char* type, int entries, int lanes) {
+    return Opaque(absl::StrReplaceAll(kLookup, {{"{NUMBER}", number},
+                                                {"{TYPE}", type},
+                                                {"{ENTRIES}", std::to_string(entries)},
+                                                {"{LANES}", std::to_string(lanes)}}));
+  };
+  for (const char* target : {"x86-znver4", "x86-haswell"}) {
+    for (const char* type : {"uint8", "int8"}) {
+      for (const int lanes : {8, 32, 64}) {
+        const Function before = program(type, type, 256, lanes);
+        const Function after = Tabulated(before, target);
+        EXPECT_THAT(Body(after), HasSubstr(absl::StrCat("T.lookup(\"", type, "x", lanes, "\", L[0:256], ")));
+        ExpectSameAtAllSizes(before, after);
+      }
+    }
+    for (const Function& other : {program("uint8", "uint8", 255, 64), program("uint8", "float32", 256, 64),
+                                  program("uint8", "int16", 256, 64), program("uint8", "uint8", 256, 4)}) {
+      EXPECT_EQ(Body(Tabulated(other, target)), Body(other));
+    }
+  }
+  const Function before = program("uint8", "uint8", 256, 64);
+  EXPECT_EQ(Body(Tabulated(before, "arm-neoverse-n1")), Body(before));
 }
 
 }  // namespace

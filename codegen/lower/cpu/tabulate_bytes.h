@@ -1,0 +1,27 @@
+// Functions of one byte become tables of their 256 values.
+//
+//   for i in T.parallel(196):                         for k in range(4):
+//       for v in T.vectorized(64):                        for v in T.vectorized(64):
+//           C[i * 64 + v] = f(A[i * 64 + v])    =>            t[k * 64 + v] = f(T.Cast("uint8", k * 64 + v))
+//                                                     for i in T.parallel(196):
+//                                                         for v in T.vectorized(64):
+//                                                             C[i * 64 + v] = t[T.Cast("int32", A[i * 64 + v])]
+//
+// To dequantize bytes, apply a function and quantize the results takes tens of instructions for each of the four
+// vectors of floats that a vector of bytes becomes; to look them up in registers takes a few, or tens, by the target
+// (tabulate.h, intrin/lookup.h). The table is filled by the same operations, outside of all loops that do not change
+// them. Stores in one loop that have the same function share it.
+//
+// For values of eight bits, on targets whose registers can be such tables, where the function takes longer than the
+// lookup, for more elements than it takes to fill the table. Buffers must be flat, vectorized loops still
+// loops: vectors are as long as bytes allow once there is nothing wider.
+#pragma once
+
+#include "ir/function.h"
+#include "target/target.h"
+
+namespace tilewright {
+
+Function TabulateBytes(const Function& function, const Target& target);
+
+}  // namespace tilewright
