@@ -30,7 +30,8 @@ class Hasher : public Visitor {
       if (param.buffer) {
         Define(param.buffer);
         // A handle that is the buffer's data pointer and one beside it are the same to StructuralEqual.
-        numbers_.try_emplace(param.var.get(), numbers_[param.buffer->data.get()]);
+        const uint64_t number = numbers_[param.buffer->data.get()];  // no reference: the map may grow
+        numbers_.try_emplace(param.var.get(), number);
       } else {
         Mix(3);
         Define(param.var.get());

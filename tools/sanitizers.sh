@@ -20,7 +20,7 @@ cd "$(dirname "$(readlink -f "$0")")/.."
 
 readers=(//ir:ndarray_test //ir:shared_memory_test //ir/arith:analyzer_test //ir/arith:exact_test
   //ir/arith:int_set_test //ir/arith:iter_map_test //ir/interp:robustness_test //ir/interp:script_test
-  //ir/script:parser_fuzz //target:target_json_test //target:target_json_fuzz //tools/foreign:launch_file_test
+  //ir/script/... //target:target_json_test //target:target_json_fuzz //tools/foreign:launch_file_test
   //tools/foreign:launch_file_fuzz //autoschedule/database:database_fuzz)
 models=(//graph/fuzz:onnx_fuzz //graph/onnx:damaged_test //graph/onnx:model_file_test //schedule/script:schedule_fuzz)
 threads=(//codegen/runtime/... //codegen/cuda/emulator:fibers_test)
