@@ -11,8 +11,9 @@
 # search     libFuzzer, FUZZ_SECONDS (60) for each target of `memory`, in its build. Inputs that it learns are kept in
 #            ~/.cache/tilewright/fuzz; one that breaks a reader is named, and belongs into the corpus of its target.
 #
-# Run on 2026-11-30 on two cores, beside four other builds (load 10 to 16). Compiled already, `memory` took 2 min 10 s and
-# `threads` 1 min; from an empty cache, `memory` compiled 5 to 8 files a minute. `models` has not been compiled yet.
+# Run on 2026-11-30 on two cores, beside four other builds (load 10 to 16). Compiled already, `memory` took 2 min 10 s
+# without //ir/script/..., which took a minute, and `threads` less than 2; from an empty cache, `memory` compiled 5 to 8
+# files a minute. Of `models`, model_file_test alone has been run.
 # `search` ran two minutes for each target and five for programs: 246,000 targets, 297,000 launch files, 25,000 databases
 # and 95,000 programs, without a finding.
 set -uo pipefail
