@@ -4,8 +4,8 @@
 #
 #   tools/sanitizers.sh [memory] [models] [threads] [search] [BAZEL FLAGS...]     memory and threads if none is named
 #
-# memory     addresses and undefined behaviour, in one build (--config=fuzz): readers of programs, targets, databases and
-#            launch files, the interpreter, the prover, the run time; 125 files are compiled
+# memory     addresses and undefined behaviour, in one build (--config=fuzz): readers of programs, targets, databases
+#            and launch files, the interpreter, the prover, the run time; 125 files are compiled
 # models     the same for ONNX models and schedules; 250 files more, and slower ones
 # threads    data races (--config=tsan); 10 files
 # search     libFuzzer, FUZZ_SECONDS (60) for each target of `memory`, in its build. Inputs that it learns are kept in
@@ -14,8 +14,8 @@
 # Run on 2026-11-30 on two cores, beside four other builds (load 10 to 16). Compiled already, `memory` took 2 min 10 s
 # without //ir/script/..., which took a minute, and `threads` less than 2; from an empty cache, `memory` compiled 5 to 8
 # files a minute. Of `models`, model_file_test alone has been run.
-# `search` ran two minutes for each target and five for programs: 246,000 targets, 297,000 launch files, 25,000 databases
-# and 95,000 programs, without a finding.
+# `search` ran two minutes for each target and five for programs: 246,000 targets, 297,000 launch files, 25,000
+# databases and 95,000 programs, without a finding.
 set -uo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 
