@@ -12,7 +12,8 @@ constexpr double kTrustInThePast = 0.2;
 
 double ExpectedGain(const TaskProgress& task, double slice) {
   if (task.ended) return 0;
-  const double left = std::max(task.best_seconds - task.bound_seconds, 0.0);
+  const double bound_seconds = task.spent > 0 ? task.bound_seconds : 0;
+  const double left = std::max(task.best_seconds - bound_seconds, 0.0);
   const double allowed = left / std::max(task.spent, slice);
   const double lately = task.last_spent > 0 ? std::min(task.last_gain / task.last_spent, left / slice) : allowed;
   return task.weight * (kTrustInThePast * std::max(lately, 0.0) + (1 - kTrustInThePast) * allowed);

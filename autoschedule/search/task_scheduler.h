@@ -5,7 +5,8 @@
 //
 // The gradient of the objective, the sum of weight x time over all tasks, as in Ansor's task scheduler (section 6):
 // what a second brought lately, and what the bound still allows, which is less likely to be found the longer it was
-// searched for. A task that was not searched yet is expected to come to its bound in one slice.
+// searched for. The time of a task that was not searched yet is a projection, which may be wrong: all of it is expected
+// to be gained in one slice, so that a projection near the bound does not leave a task unmeasured.
 #pragma once
 
 #include <optional>

@@ -11,10 +11,19 @@ namespace {
 constexpr double kSlice = 2;
 
 TEST(TaskScheduler, TakesWhatIsCalledOftenAndFarFromItsBound) {
-  const std::vector<TaskProgress> tasks = {{.weight = 1, .best_seconds = 2e-3, .bound_seconds = 1e-3},
-                                           {.weight = 10, .best_seconds = 1e-3, .bound_seconds = 5e-4},
-                                           {.weight = 100, .best_seconds = 1e-3, .bound_seconds = 1e-3}};
+  const std::vector<TaskProgress> tasks = {
+      {.weight = 1, .best_seconds = 2e-3, .bound_seconds = 1e-3, .spent = kSlice},
+      {.weight = 10, .best_seconds = 1e-3, .bound_seconds = 5e-4, .spent = kSlice},
+      {.weight = 100, .best_seconds = 1e-3, .bound_seconds = 1e-3, .spent = kSlice}};
   EXPECT_EQ(NextTask(tasks, kSlice), 1u);
+}
+
+TEST(TaskScheduler, MeasuresWhatIsProjectedAtItsBound) {
+  std::vector<TaskProgress> tasks = {{.best_seconds = 2e-3, .bound_seconds = 1e-3, .spent = 3 * kSlice},
+                                     {.best_seconds = 1e-3, .bound_seconds = 1e-3}};
+  EXPECT_EQ(NextTask(tasks, kSlice), 1u);
+  tasks[1].spent = kSlice;
+  EXPECT_EQ(NextTask(tasks, kSlice), 0u);
 }
 
 TEST(TaskScheduler, LeavesWhatBringsNothing) {
@@ -43,7 +52,7 @@ TEST(TaskScheduler, GoesOnWhereTheLastSliceBroughtMuch) {
 TEST(TaskScheduler, EndsWhereNothingIsLeft) {
   EXPECT_EQ(NextTask({}, kSlice), std::nullopt);
   const std::vector<TaskProgress> tasks = {{.best_seconds = 1e-3, .ended = true},
-                                           {.best_seconds = 1e-3, .bound_seconds = 2e-3}};
+                                           {.best_seconds = 1e-3, .bound_seconds = 2e-3, .spent = kSlice}};
   EXPECT_EQ(NextTask(tasks, kSlice), std::nullopt);
 }
 
