@@ -220,6 +220,28 @@ TEST(Reorder, Refuses) {
             "reorder: the iterator vi of block A is opaque, neither spatial nor reduce");
 }
 
+// Each step updates elements that another instance updated in the step before, and the updates do not commute.
+TEST(Reorder, KeepsTheStepsThatMoveElements) {
+  const Function before = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((3, 4, 4), "float32"), C: T.Buffer((3, 4), "float32")):
+          for r, k, i, j in T.grid(3, 4, 2, 2):
+              with T.block("C"):
+                  vr = T.axis.spatial(3, r)
+                  vi = T.axis.spatial(4, i * 2 + j)
+                  vk = T.axis.reduce(4, k)
+                  C[vr, (vi + vk) % 4] = C[vr, (vi + vk) % 4] * T.float32(0.5) + A[vr, vi, vk])");
+  const std::vector<uint32_t> loops = LoopsOf(before, "C");
+  EXPECT_EQ(Line(Reorder(before, {loops[2], loops[1]}), before),
+            "reorder: block C would combine into C in another order, and its updates do not commute");
+  // Within one step, and of rows, any order is right.
+  for (const auto& [first, second] : {std::pair(3, 2), std::pair(1, 0)}) {
+    const auto reordered = Reorder(before, {loops[first], loops[second]});
+    ASSERT_TRUE(reordered.ok()) << Line(reordered, before);
+    EXPECT_TRUE(SameResults(before, reordered->function));
+  }
+}
+
 TEST(Reorder, RefusesWhereAnInitWouldComeTooLate) {
   const Function matmul = testing::Matmul(5, 7, 9);
   const std::vector<uint32_t> loops = LoopsOf(matmul, "C");
@@ -249,6 +271,23 @@ TEST(LoopKinds, SpatialLoopsRunAtOnce) {
   EXPECT_EQ(FindLoop(*unrolled, loops[1])->kind, ForKind::kVectorized);
   EXPECT_EQ(FindLoop(*unrolled, loops[2])->kind, ForKind::kUnrolled);
   EXPECT_TRUE(SameResults(before, *unrolled, {.check_races = true}));
+}
+
+TEST(LoopKinds, RefuseElementsThatStepsMove) {
+  const Function before = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((4, 4), "float32"), C: T.Buffer((4,), "float32")):
+          for i, k in T.grid(4, 4):
+              with T.block("C"):
+                  vi, vk = T.axis.remap("SR", [i, k])
+                  C[(vi + vk) % 4] = C[(vi + vk) % 4] + A[vi, vk])");
+  EXPECT_EQ(Line(Parallel(before, LoopsOf(before, "C")[0]), before),
+            "parallel: instances of block C in different iterations of loop i may write the same elements of C");
+  const auto reordered = Reorder(before, {LoopsOf(before, "C")[1], LoopsOf(before, "C")[0]});
+  ASSERT_TRUE(reordered.ok()) << Line(reordered, before);
+  const auto steps = Parallel(reordered->function, LoopsOf(before, "C")[0]);
+  ASSERT_TRUE(steps.ok()) << Line(steps, reordered->function);
+  EXPECT_TRUE(SameResults(before, *steps, {.check_races = true}));
 }
 
 // Steps of a sweep: each reads what the one before wrote, and what one writes nobody else in it reads.

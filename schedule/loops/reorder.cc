@@ -106,7 +106,8 @@ std::optional<Refusal> WhyInitIsNotFirst(const Function& function, const std::ve
 std::optional<Refusal> WhyInstancesChangeOrder(const std::vector<const ForNode*>& nest,
                                                const std::vector<const ForNode*>& order) {
   for (const BlockRealizeNode* realize : BlocksBelow(nest.back()->body)) {
-    const OrderedInstances ordered = FindOrderedInstances(*realize->block);
+    const OrderedInstances ordered =
+        FindOrderedInstances(*realize->block, InstancesAtOnce(*realize, VarsAtOnce(*nest.front(), {})));
     if (ordered.none()) continue;
     const auto telling_apart = [&](const std::vector<const ForNode*>& loops) {
       std::vector<const ForNode*> found;

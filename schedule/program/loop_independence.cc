@@ -289,34 +289,21 @@ Expr InLoops(const Expr& binding, const BlockBelow& block, const std::vector<con
   return analyzer.Simplify(binding);
 }
 
-// What runs at once when a loop does: the instances of one execution of it. In them, iterators agree that neither the
-// loop nor those inside of it have a part in. Threads meet at barriers only, so that those of a kernel may be in
-// different iterations of loops that the kernel holds.
-ComparedInstances InstancesAtOnce(const BlockBelow& block, const ForNode& loop,
-                                  const std::vector<const ForNode*>& above) {
-  std::unordered_set<const VarNode*> varying;
-  bool in_kernel = false;
-  for (const ForNode* outer : above) {
-    in_kernel |= outer->kind == ForKind::kThreadBound;
-    if (in_kernel && outer->kind != ForKind::kThreadBound) varying.insert(outer->var.get());
-  }
-  PreOrder(Stmt(&loop), [&](const Stmt& s) {
-    if (const auto* inner = dyn_cast<ForNode>(s)) varying.insert(inner->var.get());
-    if (const auto* let = dyn_cast<LetStmtNode>(s)) varying.insert(let->var.get());
-    return !isa<BlockRealizeNode>(s);
-  });
-  const auto varies = [&](const Expr& e) {
-    return arith::ReadsMemory(e) || UsesVar(e, [&](const VarNode* var) { return varying.contains(var); });
-  };
+// The instances of the block that run at once when the loop does, with what holds in each of them.
+ComparedInstances ComparedAtOnce(const BlockBelow& block, const ForNode& loop,
+                                 const std::vector<const ForNode*>& above) {
+  const LoopVars varying = VarsAtOnce(loop, above);
   ComparedInstances compared;
-  for (const Expr& binding : block.realize->bindings) compared.fixed.push_back(!varies(InLoops(binding, block, above)));
+  for (const Expr& binding : block.realize->bindings) {
+    compared.fixed.push_back(!Varies(InLoops(binding, block, above), varying));
+  }
   arith::Analyzer analyzer;
   BindLoops(analyzer, above);
   BindLoops(analyzer, block.loops);
   // A condition on loops around the block says nothing of the other instance: they differ from one to the next.
   if (const Expr predicate = PredicateOfIterators(*block.realize, &analyzer)) {
     for (const Expr& part : Conjuncts(predicate)) {
-      if (varies(part)) continue;
+      if (Varies(part, varying)) continue;
       compared.condition = compared.condition ? And(compared.condition, part) : part;
     }
   }
@@ -453,7 +440,8 @@ std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const 
                      {node.iter_vars[i].var.name(), IterKindName(iter),
                       iter == IterKind::kReduce ? "; rfactor makes partial sums whose loop is" : ""}};
     }
-    const OrderedInstances ordered = FindOrderedInstances(node, InstancesAtOnce(block, loop, above));
+    const ComparedInstances at_once = ComparedAtOnce(block, loop, above);
+    const OrderedInstances ordered = FindOrderedInstances(node, at_once);
     if (ordered.DependsOn(*block.realize, loop.var)) {
       return Refusal{
           primitive,
@@ -464,6 +452,16 @@ std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const 
     }
     // What an iteration alone sees may be written in any way, also by tiles that overlap those of other iterations.
     if (std::ranges::all_of(node.writes, is_own)) continue;
+    for (const BufferRegion& write : node.writes) {
+      const auto of_loop = [&](size_t i) { return UsesVar(block.realize->bindings[i], loop.var); };
+      if (is_own(write)) continue;
+      if (std::ranges::none_of(DifferingInSharedElements(node, write, write, at_once), of_loop)) continue;
+      return Refusal{primitive,
+                     "instances of {block1} in different iterations of {loop0} may write the same elements of {text0}",
+                     {loop.id, node.id},
+                     {},
+                     {write.buffer->name}};
+    }
     bool injective = false;
     if (auto refusal = WhyNotAffine(primitive, loop, block, above, &injective)) return refusal;
     if (depends) {

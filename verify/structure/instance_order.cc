@@ -201,17 +201,33 @@ class Finder {
     return std::move(found_);
   }
 
-  bool DifferentOnesMeet(const BufferRegion& a, const BufferRegion& b) {
-    if (NeverTouchTheSame(a, b)) return false;
+  std::vector<size_t> Differing(const BufferRegion& a, const BufferRegion& b) {
+    if (a.buffer.same_as(b.buffer) && SameRegion(a.region, b.region) && SpatialOnesAreApart(a.region)) return {};
+    if (NeverTouchTheSame(a, b)) return {};
     const std::vector<bool> agree = Agreeing(a, b);
+    std::vector<size_t> differing;
     for (size_t i = 0; i < agree.size(); ++i) {
-      const IterVar& iter = block_.iter_vars[i];
-      if (iter.kind == IterKind::kSpatial && !IsInt(iter.domain.extent, 1) && !agree[i]) return true;
+      if (block_.iter_vars[i].kind == IterKind::kSpatial && !same_[i] && !agree[i]) differing.push_back(i);
     }
-    return false;
+    return differing;
   }
 
  private:
+  // Whether instances that differ in a spatial iterator touch other elements of the region, in whatever they differ
+  // besides. It is taken for granted of those that differ in spatial iterators alone, and then holds for all where no
+  // dimension mixes spatial iterators with others: C[t, v], and not C[(v + t) % 4].
+  bool SpatialOnesAreApart(const std::vector<Range>& region) const {
+    return std::ranges::none_of(region, [&](const Range& range) {
+      bool spatial = false, other = false;
+      for (size_t i = 0; i < same_.size(); ++i) {
+        const IterVar& iter = block_.iter_vars[i];
+        if (same_[i] || !(UsesVar(range.min, iter.var) || UsesVar(range.extent, iter.var))) continue;
+        (iter.kind == IterKind::kSpatial ? spatial : other) = true;
+      }
+      return spatial && other;
+    });
+  }
+
   bool NeverTouchTheSame(const BufferRegion& a, const BufferRegion& b) {
     if (!a.buffer.same_as(b.buffer)) return false;
     return NeverMeet(a.region, b.region, iterators_, fixed_, condition_, &analyzer_);
@@ -220,10 +236,12 @@ class Finder {
   void Compare(const BufferRegion& write, const BufferRegion& other) {
     if (!write.buffer->data.same_as(other.buffer->data)) return;
     const bool same = write.buffer.same_as(other.buffer) && SameRegion(write.region, other.region);
+    const bool apart = same && SpatialOnesAreApart(write.region);
     std::vector<bool> any_order = same_;
     for (size_t i = 0; i < any_order.size(); ++i) {
       const IterKind kind = block_.iter_vars[i].kind;
-      if (!any_order[i] && same) any_order[i] = kind == IterKind::kSpatial || (kind == IterKind::kReduce && Commute());
+      if (any_order[i] || !same || kind == IterKind::kOpaque) continue;
+      any_order[i] = (kind == IterKind::kSpatial && apart) || Commute();
     }
     if (std::ranges::count(any_order, false) == 0) return;
     if (!same && NeverTouchTheSame(write, other)) return;
@@ -331,8 +349,34 @@ bool OrderedInstances::DependsOn(const BlockRealizeNode& realize, const Var& loo
   return std::ranges::any_of(iterators, [&](size_t i) { return UsesVar(realize.bindings[i], loop); });
 }
 
-bool DifferentInstancesMeet(const BlockNode& block, const BufferRegion& a, const BufferRegion& b) {
-  return Finder(block).DifferentOnesMeet(a, b);
+std::vector<size_t> DifferingInSharedElements(const BlockNode& block, const BufferRegion& a, const BufferRegion& b,
+                                              const ComparedInstances& compared) {
+  return Finder(block, compared).Differing(a, b);
+}
+
+LoopVars VarsAtOnce(const ForNode& loop, std::span<const ForNode* const> above) {
+  LoopVars vars;
+  bool in_kernel = false;
+  for (const ForNode* outer : above) {
+    in_kernel |= outer->kind == ForKind::kThreadBound;
+    if (in_kernel && outer->kind != ForKind::kThreadBound) vars.insert(outer->var.get());
+  }
+  PreOrder(Stmt(&loop), [&](const Stmt& s) {
+    if (const auto* inner = dyn_cast<ForNode>(s)) vars.insert(inner->var.get());
+    if (const auto* let = dyn_cast<LetStmtNode>(s)) vars.insert(let->var.get());
+    return !isa<BlockRealizeNode>(s);
+  });
+  return vars;
+}
+
+bool Varies(const Expr& e, const LoopVars& vars) {
+  return arith::ReadsMemory(e) || UsesVar(e, [&](const VarNode* var) { return vars.contains(var); });
+}
+
+ComparedInstances InstancesAtOnce(const BlockRealizeNode& realize, const LoopVars& vars) {
+  ComparedInstances compared;
+  for (const Expr& binding : realize.bindings) compared.fixed.push_back(!Varies(binding, vars));
+  return compared;
 }
 
 Expr PredicateOfIterators(const BlockRealizeNode& realize, arith::Analyzer* analyzer) {

@@ -7,10 +7,15 @@
 //                                              (verify/structure/commuting_updates.h)
 //   Y[2 * v + 1] = Y[2 * v]                    not ordered: instances write odd elements and read even ones
 //
-// What a block touches is what it declares. Of two spatial instances it is taken for granted that they do not write the
-// same element by the same region; verify/structure/spatial_iterators.h shows it.
+//   C[(v + k) % 4] = C[(v + k) % 4] * 2        ordered along v and k, though v is spatial: in another k, another v
+//                                              writes the element
+//
+// What a block touches is what it declares. Of two instances that differ in spatial iterators alone it is taken for
+// granted that they do not write the same element by the same region; verify/structure/spatial_iterators.h shows it.
 #pragma once
 
+#include <span>
+#include <unordered_set>
 #include <vector>
 
 #include "ir/arith/analyzer.h"
@@ -47,8 +52,21 @@ OrderedInstances FindOrderedInstances(const BlockNode& block, const ComparedInst
 // as they are. Null where it says nothing.
 Expr PredicateOfIterators(const BlockRealizeNode& realize, arith::Analyzer* analyzer);
 
-// Whether instances that differ in a spatial iterator may touch the same element by these two regions.
-bool DifferentInstancesMeet(const BlockNode& block, const BufferRegion& a, const BufferRegion& b);
+// Variables that have several values in what runs at once when the loop does, which is one execution of it: its own,
+// and those of loops and lets inside of it and outside of blocks. Threads meet at barriers only, so that those of a
+// kernel may be in different iterations of loops that the kernel holds around the loop. `above`: outermost first.
+using LoopVars = std::unordered_set<const VarNode*>;
+LoopVars VarsAtOnce(const ForNode& loop, std::span<const ForNode* const> above);
+// Whether the value may depend on the variables, or on memory.
+bool Varies(const Expr& e, const LoopVars& vars);
+
+// Those instances of a block below the loop in which iterators agree that vary with none of the variables.
+ComparedInstances InstancesAtOnce(const BlockRealizeNode& realize, const LoopVars& vars);
+
+// Positions of the spatial iterators in which instances, of those compared, may differ that touch the same element by
+// these two regions.
+std::vector<size_t> DifferingInSharedElements(const BlockNode& block, const BufferRegion& a, const BufferRegion& b,
+                                              const ComparedInstances& compared = {});
 
 // Whether the values of the indices tell what those of the iterators are. `iterators` have been bound in the analyzer.
 //

@@ -138,6 +138,22 @@ TEST(InstanceOrder, OfReductions) {
   EXPECT_THAT(Ordered("SR", "R[vi] = R[vi] + A[vi, vj]"), IsEmpty());
 }
 
+// A spatial iterator does not tell apart by itself what another one moves.
+TEST(InstanceOrder, OfElementsThatReductionsMove) {
+  EXPECT_THAT(Ordered("SR", "R[(vi + vj) % 16] = R[(vi + vj) % 16] * 2 + A[vi, vj]"), ElementsAre("vi", "vj"));
+  EXPECT_THAT(Ordered("SO", "R[(vi + vj) % 16] = A[vi, vj]"), ElementsAre("vi", "vj"));
+  EXPECT_THAT(Ordered("SR", "R[(vi + vj) % 16] = R[(vi + vj) % 16] + A[vi, vj]"), IsEmpty());
+  EXPECT_THAT(Ordered("SR", "R[vi * 16 + vj] = R[vi * 16 + vj] * 2 + A[vi, vj]"), IsEmpty());
+  EXPECT_THAT(Ordered("SR", "C[vi, vj % 2] = C[vi, vj % 2] * 2 + A[vi, vj]"), ElementsAre("vj"));
+  EXPECT_THAT(Ordered("SR", "C[vi, (vi + vj) % 16] = C[vi, (vi + vj) % 16] * 2 + A[vi, vj]"), ElementsAre("vj"));
+}
+
+TEST(InstanceOrder, OfElementsThatFixedIteratorsMove) {
+  const Function function = Program("SO", "R[(vi + vj) % 16] = R[(vi + vj) % 16] * 2 + A[vi, vj]", "");
+  EXPECT_THAT(FindOrderedInstances(OnlyBlock(function), {.fixed = {false, true}}).iterators, IsEmpty());
+  EXPECT_THAT(FindOrderedInstances(OnlyBlock(function), {.fixed = {true, false}}).iterators, ElementsAre(1u));
+}
+
 bool Commute(const std::string& statements, const std::string& init = "R[vi] = 0") {
   const Function function = Program("SR", statements, init);
   return UpdatesCommute(OnlyBlock(function));

@@ -51,7 +51,7 @@ class Checker : public BlockChecker {
       const BufferRegion& write = block->writes[w];
       if (!Check(block, write)) continue;
       const auto meets = [&](const BufferRegion& other) {
-        return other.buffer.same_as(write.buffer) && DifferentInstancesMeet(*block, write, other);
+        return other.buffer.same_as(write.buffer) && !DifferingInSharedElements(*block, write, other).empty();
       };
       const auto other =
           std::find_if(block->writes.begin() + static_cast<ptrdiff_t>(w) + 1, block->writes.end(), meets);

@@ -7,11 +7,13 @@
 // A block in which the threads that run it meet says nothing: each of its instances does a part of what it declares.
 #pragma once
 
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "ir/functor.h"
+#include "verify/structure/instance_order.h"
 #include "verify/threads/touches.h"
 
 namespace tilewright {
@@ -26,21 +28,23 @@ bool SameRegion(const std::vector<Range>& a, const std::vector<Range>& b);
 
 class BlocksOfLoop : public StmtVisitor {
  public:
-  BlocksOfLoop(const ForNode& loop, const RaceFacts& facts) : facts_(facts) { Visit(loop.body); }
+  BlocksOfLoop(const ForNode& loop, const RaceFacts& facts) : loop_(loop), facts_(facts) { Visit(loop.body); }
 
   // Whether both touches are of one block below the loop, each iteration runs instances of its own of it, and instances
   // do not meet in the buffer.
-  bool Decide(const Touch& a, const Touch& b) const;
+  bool Decide(const Touch& a, const Touch& b);
 
  protected:
   void VisitFor(const ForNode* op) override;
   void VisitBlockRealize(const BlockRealizeNode* op) override;
 
  private:
+  const ForNode& loop_;
   const RaceFacts& facts_;
-  const BlockNode* current_ = nullptr;
-  std::vector<const ForNode*> threads_;                         // bound loops between the loop and here
-  std::unordered_map<const BlockNode*, const BlockNode*> top_;  // of each block below, the one directly below the loop
+  std::optional<LoopVars> vars_;  // VarsAtOnce of the loop, once it is asked for
+  const BlockRealizeNode* current_ = nullptr;
+  std::vector<const ForNode*> threads_;                                // bound loops between the loop and here
+  std::unordered_map<const BlockNode*, const BlockRealizeNode*> top_;  // of each block: the one directly below the loop
 };
 
 }  // namespace tilewright

@@ -132,6 +132,30 @@ def main(A: T.Buffer((64,), "float32"), P: T.Buffer((1,), "int32"), C: T.Buffer(
               ElementsAre(HasSubstr("threadIdx.x loop t may touch the same element")));
 }
 
+// Iterations that write elements of their own in each step, and those of others in the next one.
+TEST(LoopRaces, ElementsThatStepsMove) {
+  const auto races = [](const std::string& outer, const std::string& inner, const std::string& place) {
+    return Races(R"(
+@T.prim_func
+def main(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8,), "float32"), D: T.Buffer((8, 8), "float32")):
+    for )" + outer +
+                 R"(:
+        for )" + inner +
+                 R"(:
+            with T.block("C"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                )" +
+                 place + " = " + place + " * T.float32(0.5) + A[vi, vk]\n");
+  };
+  const std::string step = "k in range(8)", at_once = "i in T.parallel(8)";
+  EXPECT_THAT(races(step, at_once, "C[(vi + vk) % 8]"), IsEmpty());
+  EXPECT_THAT(races(at_once, step, "C[(vi + vk) % 8]"), ElementsAre(HasSubstr("parallel loop i may touch the same")));
+  EXPECT_THAT(races(at_once, step, "C[T.max(vi - vk, 0)]"),
+              ElementsAre(HasSubstr("parallel loop i may touch the same")));
+  EXPECT_THAT(races(at_once, step, "D[vi, (vi + vk) % 8]"), IsEmpty());
+  EXPECT_THAT(races(at_once, step, "D[vk % 2, vi]"), IsEmpty());
+}
+
 // Pages of one buffer, which may be the same one.
 TEST(LoopRaces, DimensionsInWhichThreadsAgree) {
   const std::string pages = R"(
