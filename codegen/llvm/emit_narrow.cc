@@ -5,7 +5,7 @@
 //                                                                   is rounded
 #include "codegen/llvm/emitter.h"
 #include "ir/builtin.h"
-#include "ir/whole_numbers.h"
+#include "ir/arith/whole_numbers.h"
 #include "target/native_types.h"
 
 namespace tilewright::codegen {

@@ -1,4 +1,4 @@
-#include "ir/whole_numbers.h"
+#include "ir/arith/whole_numbers.h"
 
 #include <algorithm>
 #include <cmath>
