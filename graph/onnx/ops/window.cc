@@ -73,6 +73,13 @@ absl::Status CheckConv(OnnxNode& n, const Item& x, const Item& weight) {
   return absl::OkStatus();
 }
 
+absl::Status CheckFloatConv(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
+  TW_RETURN_IF_ERROR(n.RequireFloat());
+  TW_RETURN_IF_ERROR(n.RequireSameType(0, 3));
+  return CheckConv(n, n.In(0), n.In(1));
+}
+
 // Input channels next to what the weight reads of them, in all groups.
 absl::Status CheckChannels(OnnxNode& n, const Expr& channels, const Expr& of_group, int64_t groups) {
   const auto all = AsInt(channels), part = AsInt(of_group);
@@ -102,11 +109,8 @@ bool Fits(const Exprs& in, const std::vector<Span>& spans) {
 }
 
 absl::Status ImportConv(OnnxNode& n) {
-  TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
-  TW_RETURN_IF_ERROR(n.RequireFloat());
-  TW_RETURN_IF_ERROR(n.RequireSameType(0, 3));
+  TW_RETURN_IF_ERROR(CheckFloatConv(n));
   const Item &x = n.In(0), &weight = n.In(1);
-  TW_RETURN_IF_ERROR(CheckConv(n, x, weight));
   const int64_t groups = n.Int("group", 1);
   TW_RETURN_IF_ERROR(CheckChannels(n, x.shape[1], weight.shape[1], groups));
   const auto filters = AsInt(weight.shape[0]);
@@ -229,11 +233,8 @@ absl::StatusOr<TransposedForm> TransposedFormOf(OnnxNode& n, const Item& x, cons
 }
 
 absl::Status ImportConvTranspose(OnnxNode& n) {
-  TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
-  TW_RETURN_IF_ERROR(n.RequireFloat());
-  TW_RETURN_IF_ERROR(n.RequireSameType(0, 3));
+  TW_RETURN_IF_ERROR(CheckFloatConv(n));
   const Item &x = n.In(0), &weight = n.In(1);
-  TW_RETURN_IF_ERROR(CheckConv(n, x, weight));
   const int64_t groups = n.Int("group", 1);
   TW_RETURN_IF_ERROR(CheckChannels(n, x.shape[1], weight.shape[0], 1));
   if (const auto channels = AsInt(x.shape[1]); channels && *channels % groups != 0) {
