@@ -4,8 +4,8 @@
 //   (T.Cast("float16", w & T.uint32(15)) - T.float16(7)) * scale    the difference is a whole number: the product alone
 //                                                                   is rounded
 #include "codegen/llvm/emitter.h"
-#include "ir/builtin.h"
 #include "ir/arith/whole_numbers.h"
+#include "ir/builtin.h"
 #include "target/native_types.h"
 
 namespace tilewright::codegen {

@@ -1,7 +1,7 @@
 #include "schedule/reduction/wide_value.h"
 
-#include "ir/builtin.h"
 #include "ir/arith/whole_numbers.h"
+#include "ir/builtin.h"
 
 namespace tilewright {
 namespace {
