@@ -20,6 +20,7 @@
 #include "schedule/program/own_loops.h"
 #include "schedule/program/simplify_block.h"
 #include "verify/structure/block_scope.h"
+#include "verify/structure/instance_order.h"
 
 namespace tilewright {
 namespace {
@@ -120,6 +121,27 @@ Outcome<Function> StoreRowsAtPitch(const Function& function, const BlockNode& bl
                       {buffer, Buffer(std::move(fields)), IndexMap(std::move(inputs), std::move(outputs))});
 }
 
+// Why instances that depend on each other would change their order: loops become those of the iterators, in which the
+// inner one follows the outer one.
+std::optional<Refusal> WhyOrderChanges(const Path& path, const BlockRealizeNode& realize, size_t outer, size_t inner) {
+  const OrderedInstances ordered = FindOrderedInstances(*realize.block);
+  const std::vector<const ForNode*> loops = LoopsAbove(path);
+  const auto loop_of = [&](size_t iterator) {
+    const auto feeds = [&](const ForNode* loop) { return UsesVar(realize.bindings[iterator], loop->var); };
+    return std::ranges::find_if(loops, feeds) - loops.begin();
+  };
+  std::vector<size_t> after;
+  for (size_t i = 0; i < realize.bindings.size(); ++i) {
+    for (const size_t iterator : i == inner   ? std::vector<size_t>{}
+                                 : i == outer ? std::vector{i, inner}
+                                              : std::vector{i}) {
+      if (std::ranges::find(ordered.iterators, iterator) != ordered.iterators.end()) after.push_back(iterator);
+    }
+  }
+  if (std::ranges::is_sorted(after, {}, loop_of)) return std::nullopt;
+  return WhyInstancesDepend(kName, *realize.block);
+}
+
 // Why the block may not run in gaps. `now`: the block with its new iterator; `child` as it was.
 std::optional<Refusal> WhyNotInGaps(const Function& function, const BlockScope& scope, const ScopeChild& child,
                                     const BlockNode& now) {
@@ -170,6 +192,9 @@ Outcome<FuseWithGapsResult> FuseWithGaps(const Function& function, uint32_t bloc
         kName, "rows of {num0} values do not follow each other at the pitch {num1}", {block_id}, {}, {}, {*row, pitch}};
   }
   if (auto refusal = WhyNotInOwnLoops(kName, *path, LoopLoss::kKinds)) return *refusal;
+  if (auto refusal = WhyOrderChanges(*path, *realize, static_cast<size_t>(outer), static_cast<size_t>(inner))) {
+    return *refusal;
+  }
   for (const IterVar& iter : iters) {
     for (const ForNode* loop : LoopsAbove(*path)) {
       if (!UsesVar(iter.domain.min, loop->var) && !UsesVar(iter.domain.extent, loop->var)) continue;

@@ -94,6 +94,26 @@ TEST(FuseWithGaps, Refuses) {
             "fuse_with_gaps: rows of 5 values do not follow each other at the pitch 1073741824");
 }
 
+// Updates of elements that steps move stay in the order of the steps, as they do not commute.
+TEST(FuseWithGaps, KeepsTheOrderOfUpdates) {
+  const auto steps = [](const std::string& loops, const std::string& iterators, const std::string& kinds) {
+    return R"(
+@T.prim_func
+def main(A: T.Buffer((3, 4, 6), "float32"), C: T.Buffer((3, 6), "float32")):
+    for )" +
+           loops + R"(:
+        with T.block("C"):
+            )" +
+           iterators + " = T.axis.remap(\"" + kinds + R"(", [r, k, i])
+            C[vr, (vi + vk) % 6] = C[vr, (vi + vk) % 6] * T.float32(2) + A[vr, vk, vi]
+)";
+  };
+  const std::string changed = "fuse_with_gaps: the updates of C by block C do not commute";
+  EXPECT_EQ(Fuse(steps("r, k, i in T.grid(3, 4, 6)", "vr, vk, vi", "SRS"), "C", 0, 2, 8, false), changed);
+  EXPECT_EQ(Fuse(steps("r, k, i in T.grid(3, 4, 6)", "vr, vk, vi", "SRS"), "C", 2, 0, 3, false), "");
+  EXPECT_EQ(Fuse(steps("k, r, i in T.grid(4, 3, 6)", "vr, vk, vi", "SRS"), "C", 2, 0, 5, false), "");
+}
+
 TEST(FuseWithGaps, RefusesRangesOfLoops) {
   EXPECT_EQ(Fuse(R"(
 @T.prim_func

@@ -77,7 +77,7 @@ std::vector<Family> Families() {
        false,
        10},
       {"ordered reduction",
-       {script(kHorner), script(kAlternating), script(kLastIndex), script(kFirstOfGreatest)},
+       {script(kHorner), script(kAlternating), script(kLastIndex), script(kFirstOfGreatest), script(kMovingElements)},
        false,
        5},
       {"guarded", {script(kGuardedQuotients), script(kGuardedPlaces), script(kPartsOfAll), script(kRaggedSums)}},

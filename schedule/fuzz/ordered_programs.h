@@ -171,6 +171,25 @@ def main(A: T.Buffer((4, 12), "int32"), J: T.Buffer((4,), "int32"), V: T.Buffer(
             V[vi] = x
 )";
 
+// Updates of elements that move from step to step, so that other instances wrote them before: in an order that counts,
+// in one that does not, and in steps that are outside and inside of the elements' loop.
+inline constexpr const char* kMovingElements = R"(
+@T.prim_func
+def main(A: T.Buffer((3, 4, 6), "float32"), C: T.Buffer((3, 6), "float32"), D: T.Buffer((6,), "float32"), S: T.Buffer((9,), "float32")):
+    for r, k, i in T.grid(3, 4, 6):
+        with T.block("C"):
+            vr, vk, vi = T.axis.remap("SRS", [r, k, i])
+            C[vr, (vi + vk) % 6] = C[vr, (vi + vk) % 6] * T.float32(2) + A[vr, vk, vi]
+    for i, k in T.grid(6, 4):
+        with T.block("D"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            D[(vi + vk * 2) % 6] = A[0, vk, vi] - D[(vi + vk * 2) % 6]
+    for i, k in T.grid(6, 4):
+        with T.block("S"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            S[vi + vk] = S[vi + vk] + A[1, vk, vi]
+)";
+
 // Divisions and loads that conditions on values guard.
 inline constexpr const char* kGuardedQuotients = R"(
 @T.prim_func
