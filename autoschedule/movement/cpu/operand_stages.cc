@@ -160,40 +160,6 @@ bool PackComputedPlaces(Schedule& sch, BlockRv stage, const std::vector<LoopRv>&
   });
 }
 
-// Lets the nested loops of a stage bring a panel into its layout: by tiles, groups or vectors, whichever there are.
-Outcome<std::monostate> PackPanel(Schedule& sch, BlockRv stage, const std::vector<LoopRv>& loops,
-                                  const Target& target) {
-  // The loop along which the operand lies in memory.
-  const Block block = RealizeOf(sch, stage).block;
-  const std::vector<Access> accesses = AccessesOf(*block);
-  const Buffer& panels = block->writes[0].buffer;
-  const auto* store = dyn_cast<StoreNode>(block->body);
-  if (PackComputedPlaces(sch, stage, loops)) return std::monostate();
-  const bool whole_vectors = HoldsVectors(panels, target);
-  for (const LoopRv& loop : loops) {
-    for (size_t i = 0; i < block->iter_vars.size(); ++i) {
-      if (!UsesVar(RealizeOf(sch, stage).bindings[i], LoopOf(sch, loop).var)) continue;
-      const bool along = std::ranges::all_of(accesses, [&](const Access& access) {
-        return access.store || access.strides[i] == 1 || access.strides[i] == 0;
-      });
-      if (!along) continue;
-      if (store != nullptr && whole_vectors && UsesVar(store->indices.back(), block->iter_vars[i].var)) {
-        std::vector<LoopRv> order = loops;
-        std::erase_if(order, [&](const LoopRv& other) { return other.index == loop.index; });
-        order.push_back(loop);
-        if (order.size() > 1) TW_RETURN_IF_ERROR(sch.Reorder(order));
-        return sch.Vectorize(loop);
-      }
-      if (TransposeByTiles(sch, loops, loop, TransposeTiles(target, panels->dtype)) ||
-          InterleaveGroups(sch, stage, loops, loop, target)) {
-        return std::monostate();
-      }
-      if (loop.index == loops.back().index) return sch.Vectorize(loop);
-    }
-  }
-  return std::monostate();
-}
-
 // How many elements a stage reads, one after the other.
 int64_t ReadsOf(const Schedule& sch, BlockRv stage) {
   const BlockNode& block = *RealizeOf(sch, stage).block;
@@ -334,6 +300,39 @@ void SplitIntoPieces(Schedule& sch, BlockRv copy) {
     };
     if (Attempt(sch, split)) return;
   }
+}
+
+Outcome<std::monostate> PackPanel(Schedule& sch, BlockRv stage, const std::vector<LoopRv>& loops,
+                                  const Target& target) {
+  // The loop along which the operand lies in memory.
+  const Block block = RealizeOf(sch, stage).block;
+  const std::vector<Access> accesses = AccessesOf(*block);
+  const Buffer& panels = block->writes[0].buffer;
+  const auto* store = dyn_cast<StoreNode>(block->body);
+  if (PackComputedPlaces(sch, stage, loops)) return std::monostate();
+  const bool whole_vectors = HoldsVectors(panels, target);
+  for (const LoopRv& loop : loops) {
+    for (size_t i = 0; i < block->iter_vars.size(); ++i) {
+      if (!UsesVar(RealizeOf(sch, stage).bindings[i], LoopOf(sch, loop).var)) continue;
+      const bool along = std::ranges::all_of(accesses, [&](const Access& access) {
+        return access.store || access.strides[i] == 1 || access.strides[i] == 0;
+      });
+      if (!along) continue;
+      if (store != nullptr && whole_vectors && UsesVar(store->indices.back(), block->iter_vars[i].var)) {
+        std::vector<LoopRv> order = loops;
+        std::erase_if(order, [&](const LoopRv& other) { return other.index == loop.index; });
+        order.push_back(loop);
+        if (order.size() > 1) TW_RETURN_IF_ERROR(sch.Reorder(order));
+        return sch.Vectorize(loop);
+      }
+      if (TransposeByTiles(sch, loops, loop, TransposeTiles(target, panels->dtype)) ||
+          InterleaveGroups(sch, stage, loops, loop, target)) {
+        return std::monostate();
+      }
+      if (loop.index == loops.back().index) return sch.Vectorize(loop);
+    }
+  }
+  return std::monostate();
 }
 
 Outcome<std::monostate> PackInLoop(Schedule& sch, BlockRv stage, LoopRv panel_loop, const Target& target) {

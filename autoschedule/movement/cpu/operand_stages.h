@@ -43,6 +43,9 @@ void SplitIntoPieces(Schedule& sch, BlockRv copy);
 // groups lie across it (codegen/lower/cpu/load_runs.h), else by vectors where it is read along them.
 Outcome<std::monostate> PackInLoop(Schedule& sch, BlockRv stage, LoopRv panel_loop, const Target& target);
 
+// Lets the nested loops of a stage that is in its place bring a panel into its layout as PackInLoop does.
+Outcome<std::monostate> PackPanel(Schedule& sch, BlockRv stage, const std::vector<LoopRv>& loops, const Target& target);
+
 // Whether a stage can run ahead of time.
 bool ReadsConstants(const Schedule& sch, BlockRv stage);
 

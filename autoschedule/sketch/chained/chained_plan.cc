@@ -35,6 +35,7 @@ class Planner {
       if (ReadsChain(*child) && !Add(*child)) return std::nullopt;
     }
     if (plan_.rows.empty() || !TakesRow() || !KeepsScores()) return std::nullopt;
+    plan_.narrow = IsNarrow();
     plan_.masked = std::ranges::any_of(
         compared_, [&](const std::set<int>& all) { return all.contains(plan_.row()) && all.contains(plan_.key); });
     return std::move(plan_);
@@ -204,7 +205,6 @@ class Planner {
     if (plan_.key_extent <= 1) return false;
     const auto last = std::find_if(plan_.rows.rbegin(), plan_.rows.rend(), is_row);
     if (last == plan_.rows.rend() || extent(*last) < limits_.least_rows) return limits_.few_rows && TakesFewRows();
-    if (!limits_.narrow && IsNarrow()) return false;
     plan_.row_extent = extent(*last);
     std::rotate(last.base() - 1, last.base(), plan_.rows.end());
     plan_.row_operand = factors_[0]->buffer;

@@ -51,6 +51,7 @@ struct ChainedPlan {
   std::optional<size_t> second;            // of them, the second product
   int64_t row_extent = 0, key_extent = 0;  // of the tiled row, 0 where there are few; likely ones if they are symbolic
   int score_buffers = 0;                   // internal ones along rows and keys, the product's included
+  bool narrow = false;                     // factors or weights have fewer than 32 bits
   bool masked = false;  // a comparison of rows and keys decides about scores: blocks of keys may be left out
 
   int row() const { return rows.back(); }
@@ -61,7 +62,6 @@ struct ChainedPlan {
 struct ChainLimits {
   int64_t least_rows = 1;   // of the tiled iterator
   bool few_rows = false;    // fewer rows too, by their own kind of tiles
-  bool narrow = false;      // factors and weights of fewer than 32 bits, where there are not few rows
   int64_t score_bytes = 0;  // of `least_rows` with all their keys, where what is computed of scores is a result
 };
 

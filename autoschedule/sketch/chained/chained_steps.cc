@@ -211,8 +211,8 @@ bool ChainedSteps::IsTile(BlockRv block) const {
 
 BlockRv ChainedSteps::SecondSum() const { return product_part_ ? *product_part_ : chain_[*second_].block; }
 
-Var ChainedSteps::SecondColumn() const {
-  return Node(SecondSum()).iter_vars[static_cast<size_t>(SecondIterator(kAlongOther)) + (product_part_ ? 1 : 0)].var;
+Var ChainedSteps::SecondVar(int along) const {
+  return Node(SecondSum()).iter_vars[static_cast<size_t>(SecondIterator(along)) + (product_part_ ? 1 : 0)].var;
 }
 
 int ChainedSteps::SecondIterator(int along) const {

@@ -60,9 +60,10 @@ class ChainedSteps {
   bool IsCombining(BlockRv block) const;
   // Whether the block computes, copies or combines sums of the second product.
   bool IsTile(BlockRv block) const;
-  // The sum of a tile of the second product, and the iterator of its columns.
+  // The sum of a tile of the second product, and its iterators: the one along that, and that of its columns.
   BlockRv SecondSum() const;
-  Var SecondColumn() const;
+  Var SecondVar(int along) const;
+  Var SecondColumn() const { return SecondVar(kAlongOther); }
   // The iterator of the block that copies or combines its sums: the spatial ones in their order, at last.
   size_t ResultIterator(int along) const;
 

@@ -189,6 +189,9 @@ Met MeetContraction(Schedule& sch, BlockRv block, const SketchContext& context) 
 Met MeetChained(Schedule& sch, BlockRv block, const SketchContext& context) {
   const std::optional<PreparedChain> chain = PrepareChain(sch, block, context, LimitsOfChains(context.target));
   if (!chain) return std::nullopt;
+  Schedule prepared = sch;
+  chain->prepare(prepared);
+  if (!HasTiles(prepared, chain->plan, context.target)) return std::nullopt;
   const Target* target = &context.target;
   return Structure{Fit::kBest, [chain = *chain, target](Schedule& s, Choices& choices) {
                      chain.prepare(s);

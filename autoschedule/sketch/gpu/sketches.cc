@@ -109,7 +109,7 @@ std::optional<PreparedChain> ChainOf(Schedule& sch, BlockRv block, const SketchC
   const BlockNode& node = *context.child.realize->block;
   const bool constant = std::ranges::all_of(node.iter_vars, [](const IterVar& i) { return ExtentOf(i).has_value(); });
   if (!node.init || !constant || !HasGlobalMemoryAlone(node)) return std::nullopt;
-  return PrepareChain(sch, block, context, {.narrow = true});
+  return PrepareChain(sch, block, context, {});
 }
 
 Met MeetChainedFragments(Schedule& sch, BlockRv block, const SketchContext& context) {

@@ -13,6 +13,7 @@
 #include "autoschedule/sketch/cpu/chained/chained_tiles.h"
 #include "autoschedule/sketch/cpu/chained/cpu_steps.h"
 #include "autoschedule/sketch/cpu/chained/few_rows_rule.h"
+#include "autoschedule/sketch/cpu/chained/tensor_tiles.h"
 #include "base/math.h"
 #include "base/status_macros.h"
 #include "ir/analysis.h"
@@ -25,21 +26,35 @@ class ChainedSchedule : private CpuChainedSteps {
  public:
   // `all_keys`: at once.
   ChainedSchedule(Schedule& sch, const ChainedPlan& plan, const Target& target, Choices& choices, bool all_keys)
-      : CpuChainedSteps(sch, plan, target, choices), all_keys_(all_keys), gives_scores_(GivesScores()) {}
+      : CpuChainedSteps(sch, plan, target, choices),
+        all_keys_(all_keys),
+        gives_scores_(GivesScores()),
+        instructions_(InstructionsOf(sch, plan, target)) {
+    if (instructions_ && instructions_->scores.amx()) sum_scope_ = "global";
+  }
 
   Outcome<Done> Apply() {
     TW_RETURN_IF_ERROR(ChooseBlocks());
     DivideLate();
+    if (instructions_) {
+      TW_ASSIGN_OR_RETURN(weights_, StageWeights());
+      if (!weights_) weights_ = WriterOfWeights();
+    }
     TW_RETURN_IF_ERROR(StageProduct());
     TW_RETURN_IF_ERROR(LayOutScores());
+    std::optional<IndexMap> groups;
+    if (instructions_) {
+      TW_ASSIGN_OR_RETURN(groups, GroupWeights());
+    }
     if (key_block_ > 0) {
       TW_RETURN_IF_ERROR(FollowRunningValues());
       TW_RETURN_IF_ERROR(LayOutParts(plan_.rows.size()));
     } else {
       TW_RETURN_IF_ERROR(KeepAllKeys());
     }
+    if (groups) TW_RETURN_IF_ERROR(LayOutProducts(*groups));
     TW_RETURN_IF_ERROR(WriteBlocks());
-    TW_RETURN_IF_ERROR(WriteFirstTiles());
+    TW_RETURN_IF_ERROR(instructions_ ? MultiplyScores() : WriteFirstTiles());
     return RunInParallel();
   }
 
@@ -50,6 +65,7 @@ class ChainedSchedule : private CpuChainedSteps {
   // whole.
   std::vector<int64_t> RowBlocks() const {
     std::vector<int64_t> all = {4 * lanes_, 2 * lanes_, 8 * lanes_, lanes_};
+    if (instructions_) all = {8 * lanes_, 4 * lanes_, 2 * lanes_, lanes_};
     std::erase_if(all, [&](int64_t size) { return gives_scores_ && BytesOfScores(size) > target_.Near().bytes / 2; });
     std::vector<int64_t> blocks = Dividing(plan_.row_extent, all);
     if (!blocks.empty()) return blocks;
@@ -105,14 +121,26 @@ class ChainedSchedule : private CpuChainedSteps {
     std::erase(keys, plan_.key_extent);
     if (all_keys_ || gives_scores_ || !HasConstant(plan_.key)) keys.clear();
     keys.push_back(0);
+    // Packing what the second product reads pays where a block of keys stays near.
+    const bool at_once = fits && !plan_.masked && !instructions_;
     TW_ASSIGN_OR_RETURN(const Choices::Pick key_block,
-                        choices_.Take(sch_, name_ + ".key_block", keys, fits && !plan_.masked ? keys.size() - 1 : 0));
+                        choices_.Take(sch_, name_ + ".key_block", keys, at_once ? keys.size() - 1 : 0));
     key_block_ = key_block.value;
     TW_ASSIGN_OR_RETURN(const Choices::Pick tile, choices_.Take(sch_, name_ + ".tile_vectors", {2, 1, 4}, 0));
     tile_vectors_ = tile.value;
     TW_ASSIGN_OR_RETURN(const Choices::Pick pass, choices_.Take(sch_, name_ + ".row_vectors", {4, 2, 1, 8}, 0));
     pass_vectors_ = pass.value;
     return Done();
+  }
+
+  // The block of the chain that the second product reads.
+  std::optional<BlockRv> WriterOfWeights() const {
+    for (const ChainedBlock& block : chain_) {
+      const Buffer& written = Node(block.block).writes[0].buffer;
+      const auto reads = [&](const BufferRegion& read) { return read.buffer.same_as(written); };
+      if (!block.reduces && std::ranges::any_of(Node(*Second()).reads, reads)) return block.block;
+    }
+    return std::nullopt;
   }
 
   // ---- Layouts
@@ -140,6 +168,47 @@ class ChainedSchedule : private CpuChainedSteps {
     return Done();
   }
 
+  // The place of a weight in groups of neighbours along keys. What is found of the weights' iterators holds before
+  // blocks of keys are theirs.
+  Outcome<IndexMap> GroupWeights() const {
+    if (!weights_) return Refusal{kName, "{block0} reads no weights", {Node(SecondSum()).id}};
+    const ChainedBlock& weights =
+        *std::ranges::find_if(chain_, [&](const ChainedBlock& block) { return block.block.index == weights_->index; });
+    const auto uses = [&](const Range& range, int along) {
+      const int iterator = weights.IteratorAlong(along);
+      return iterator >= 0 && UsesVar(range.min, Node(*weights_).iter_vars[static_cast<size_t>(iterator)].var);
+    };
+    std::vector<Var> inputs;
+    std::vector<Expr> outputs;
+    Expr row, key;
+    for (const Range& range : Node(*weights_).writes[0].region) {
+      const Var& input = inputs.emplace_back("i" + std::to_string(inputs.size()));
+      if (uses(range, plan_.row())) {
+        row = input;
+      } else if (uses(range, plan_.key)) {
+        key = input;
+      } else {
+        outputs.push_back(input);
+      }
+    }
+    if (!row || !key) return Refusal{kName, "{block0} does not have rows and keys", {Node(*weights_).id}};
+    const int group = instructions_->result.group;
+    outputs.insert(outputs.end(), {FloorDiv(key, group), row, FloorMod(key, group)});
+    return IndexMap(std::move(inputs), std::move(outputs));
+  }
+
+  // Weights in groups, and sums of the second product with rows next to each other.
+  Outcome<Done> LayOutProducts(const IndexMap& groups) {
+    const Value::List selected = {Value("write"), Value(0)};
+    TW_RETURN_IF_ERROR(sch_.Apply("transform_layout", {*weights_, Value(selected), Value(groups)}));
+    TW_RETURN_IF_ERROR(PutLast(SecondSum(), SecondColumn()));
+    TW_RETURN_IF_ERROR(PutLast(SecondSum(), SecondVar(plan_.row())));
+    if (!product_part_) return Done();
+    TW_RETURN_IF_ERROR(PutLast(*result_, ResultVar(kAlongOther)));
+    return PutLast(*result_, ResultVar(plan_.row()));
+  }
+  Var ResultVar(int along) const { return Node(*result_).iter_vars[ResultIterator(along)].var; }
+
   // What the running values and the parts of reductions are kept in: as the reduced values, of an iteration each.
   Outcome<Done> LayOutParts(size_t dimensions) {
     TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> blocks, sch_.GetChildBlocks(shared_));
@@ -162,6 +231,14 @@ class ChainedSchedule : private CpuChainedSteps {
     return false;
   }
 
+  // The dimension of what the block writes at the variable.
+  Outcome<Done> PutLast(BlockRv block, const Var& var) {
+    const std::vector<Range>& region = Node(block).writes[0].region;
+    for (size_t d = 0; d < region.size(); ++d) {
+      if (UsesVar(region[d].min, var)) return PutLast(block, 0, d);
+    }
+    return Done();
+  }
   Outcome<Done> PutLast(BlockRv block, size_t write, size_t dimension) {
     const BufferRegion& written = Node(block).writes[write];
     if (IsParam(written.buffer, block) || dimension + 1 == written.region.size()) return Done();
@@ -184,8 +261,10 @@ class ChainedSchedule : private CpuChainedSteps {
     TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> blocks, sch_.GetChildBlocks(outer_.back()));
     for (const BlockRv& block : blocks) {
       if (Node(block).id == Node(*scores_).id || Node(block).id == Node(plan_.product).id || IsTile(block)) continue;
-      TW_RETURN_IF_ERROR(WriteByVectors(block));
+      const bool weights = weights_ && Node(block).id == Node(*weights_).id;
+      TW_RETURN_IF_ERROR(weights ? WriteGroups(block) : WriteByVectors(block));
     }
+    if (instructions_) return MultiplyWeights();
     return second_ ? WriteSecondTiles() : Outcome<Done>(Done());
   }
 
@@ -194,8 +273,9 @@ class ChainedSchedule : private CpuChainedSteps {
     const std::optional<size_t> last = LoopAlongLast(sch_, block, loops);
     if (!last) return Done();
     if (const std::optional<size_t> row = RowsAcross(block, loops); row && *row != *last) {
-      return WriteTransposed(loops, *row, *last);
+      return WriteTransposed(loops, *row, *last, lanes_);
     }
+    if (ReadsResult(block) && loops.size() == 2) return WriteTransposed(loops, 1 - *last, *last, lanes_);
     const int64_t width = pass_vectors_ * lanes_, extent = ExtentOf(sch_, loops[*last]).value_or(0);
     std::vector<LoopRv> parts = {loops[*last]};
     if (extent > width) {
@@ -208,7 +288,7 @@ class ChainedSchedule : private CpuChainedSteps {
     }
     const size_t first_inner = parts.size() > 1 ? 1 : 0;
     order.push_back(parts.back());
-    if (order.size() > 1) TW_RETURN_IF_ERROR(sch_.Reorder(order));
+    if (loops.size() > 1) TW_RETURN_IF_ERROR(sch_.Reorder(order));
     const bool takes_apart = Node(block).init && order.size() > first_inner + 1 && !IsCombining(block);
     if (takes_apart) {
       TW_ASSIGN_OR_RETURN(const BlockRv init, sch_.DecomposeReduction(block, order[first_inner]));
@@ -228,11 +308,24 @@ class ChainedSchedule : private CpuChainedSteps {
     return LoopOfIterator(sch_, block, loops, static_cast<size_t>(row));
   }
 
-  // Tiles of a cache line of rows, which lowering transposes in registers.
-  Outcome<Done> WriteTransposed(const std::vector<LoopRv>& loops, size_t row, size_t key) {
+  // Vectors of groups of keys, whose rows lie next to each other in what they are made of.
+  Outcome<Done> WriteGroups(BlockRv block) {
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, OwnLoops(block));
+    return PackPanel(sch_, block, loops, target_);
+  }
+
+  // Whether the block reads sums of the second product that lie with rows next to each other.
+  bool ReadsResult(BlockRv block) const {
+    return instructions_ && product_part_ && std::ranges::any_of(Node(block).reads, [&](const BufferRegion& read) {
+             return read.buffer.same_as(Node(*result_).writes[0].buffer);
+           });
+  }
+
+  // Tiles of a cache line of rows, by vectors of keys, which lowering transposes in registers.
+  Outcome<Done> WriteTransposed(const std::vector<LoopRv>& loops, size_t row, size_t key, int64_t width) {
     const int64_t line = target_.Nearest().line_bytes / 4;
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> rows, sch_.Split(loops[row], {Value(), Value(line)}));
-    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> keys, sch_.Split(loops[key], {Value(), Value(lanes_)}));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> keys, sch_.Split(loops[key], {Value(), Value(width)}));
     TW_RETURN_IF_ERROR(sch_.Reorder({rows[0], keys[0], rows[1], keys[1]}));
     TW_RETURN_IF_ERROR(sch_.Unroll(rows[1]));
     return sch_.Vectorize(keys[1]);
@@ -279,8 +372,83 @@ class ChainedSchedule : private CpuChainedSteps {
     return WriteSum(sch_, sum, tile.place, column);
   }
 
+  // ---- Tiles of instructions that multiply groups
+
+  // Keys by rows, which are packed in groups.
+  Outcome<Done> MultiplyScores() {
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, OwnLoops(*scores_));
+    const std::optional<size_t> last = LoopAlongLast(sch_, *scores_, loops);
+    if (!last || loops.size() != 2) return Refusal{kName, "scores are not those of rows and keys"};
+    const LoopRv keys = loops[1 - *last], rows = loops[*last];
+    const BlockNode& product = Node(plan_.product);
+    const auto reduced = std::ranges::find(product.iter_vars, IterKind::kReduce, &IterVar::kind);
+    const int depth = static_cast<int>(reduced - product.iter_vars.begin());
+    TW_ASSIGN_OR_RETURN(const ProductTile tile, TileFor(instructions_->scores, ExtentOf(sch_, keys).value_or(0),
+                                                        ExtentOf(*reduced).value_or(0)));
+    TW_ASSIGN_OR_RETURN(const SumTile sums, MakeSumTile(sch_, keys, rows, tile.rows, tile.columns));
+    TW_ASSIGN_OR_RETURN(const BlockRv packed, ReindexRead(sch_, plan_.product, plan_.row_operand));
+    TW_RETURN_IF_ERROR(ReorderStage(sch_, packed, plan_.operand_iterators, {depth, plan_.row()},
+                                    static_cast<int>(tile.columns), tile.instruction.group));
+    TW_RETURN_IF_ERROR(sch_.ComputeAt(plan_.product, sums.place));
+    TW_RETURN_IF_ERROR(sch_.Vectorize(sums.loaded));
+    const auto var = [&](int iterator) { return Node(plan_.product).iter_vars[static_cast<size_t>(iterator)].var; };
+    TW_RETURN_IF_ERROR(MultiplyTile(sch_, plan_.product, sums.place, var(plan_.key), tile));
+    return PackInLoop(sch_, packed, outer_.back(), target_);
+  }
+
+  Outcome<ProductTile> TileFor(const TileInstruction& instruction, int64_t rows, int64_t depth) const {
+    const std::optional<ProductTile> tile = DividingTile(instruction, rows, row_block_, depth, target_);
+    if (!tile) return Refusal{kName, "no tiles divide a block of {block0}", {Node(plan_.product).id}};
+    return *tile;
+  }
+
+  // Columns of the second product by weights. Columns are packed with keys next to each other.
+  Outcome<Done> MultiplyWeights() {
+    const BlockRv sum = SecondSum();
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, OwnLoops(*result_));
+    const auto loop_of = [&](int along) { return LoopOfIterator(sch_, *result_, loops, ResultIterator(along)); };
+    const std::optional<size_t> row = loop_of(plan_.row()), column = loop_of(kAlongOther);
+    if (loops.size() != 2 || !row || !column || *row == *column) {
+      return Refusal{kName, "{block0} does not have rows and columns", {Node(*result_).id}};
+    }
+    const int64_t keys = key_block_ > 0 ? key_block_ : plan_.key_extent;
+    TW_ASSIGN_OR_RETURN(const ProductTile tile,
+                        TileFor(instructions_->result, ExtentOf(sch_, loops[*column]).value_or(0), keys));
+    TW_ASSIGN_OR_RETURN(const SumTile sums, MakeSumTile(sch_, loops[*column], loops[*row], tile.rows, tile.columns));
+    if (product_part_ && sum_scope_ == "register") TW_RETURN_IF_ERROR(sch_.SetScope(sum, 0, sum_scope_));
+    TW_ASSIGN_OR_RETURN(const BlockRv packed, StageColumns(sum));
+    TW_RETURN_IF_ERROR(sch_.ComputeAt(sum, sums.place));
+    const bool by_rows = LoopAlongLast(sch_, *result_, {sums.loaded}).has_value();
+    TW_RETURN_IF_ERROR(by_rows ? sch_.Vectorize(sums.loaded)
+                               : WriteTransposed({sums.broadcast, sums.loaded}, 1, 0, lanes_));
+    TW_RETURN_IF_ERROR(MultiplyTile(sch_, sum, sums.place, SecondColumn(), tile));
+    TW_RETURN_IF_ERROR(sch_.ComputeAt(packed, shared_));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> packing, LoopsInside(sch_, packed, shared_));
+    const std::optional<size_t> key = LoopAlongLast(sch_, packed, packing);
+    if (packing.size() != 2 || !key) return Refusal{kName, "{block0} is not a matrix", {Node(packed).id}};
+    return WriteTransposed(packing, 1 - *key, *key, target_.lanes(Node(packed).writes[0].buffer->dtype.bits()));
+  }
+
+  // A copy of the columns that the second product reads, keys last.
+  Outcome<BlockRv> StageColumns(BlockRv sum) {
+    const auto reads_column = [&](const BufferRegion& read) {
+      return !read.buffer.same_as(Node(sum).writes[0].buffer) &&
+             std::ranges::any_of(read.region, [&](const Range& range) { return UsesVar(range.min, SecondColumn()); });
+    };
+    const auto columns = std::ranges::find_if(Node(sum).reads, reads_column);
+    if (columns == Node(sum).reads.end()) return Refusal{kName, "{block0} has no columns", {Node(sum).id}};
+    TW_ASSIGN_OR_RETURN(const BlockRv packed, ReindexRead(sch_, sum, Buffer(columns->buffer)));
+    const std::vector<Range> region = ReadOf(Node(sum), Node(packed).writes[0].buffer).region;
+    for (size_t d = 0; d < region.size(); ++d) {
+      if (UsesVar(region[d].min, SecondVar(plan_.key))) TW_RETURN_IF_ERROR(PutLast(packed, 0, d));
+    }
+    return packed;
+  }
+
   const bool all_keys_;
   const bool gives_scores_;  // what is computed of scores is a result: all keys are one block
+  const std::optional<ChainInstructions> instructions_;  // of products of narrow types
+  std::optional<BlockRv> weights_;                       // rounds what the second product reads
   int64_t row_block_ = 0, tile_vectors_ = 1, pass_vectors_ = 1;
 };
 
@@ -288,6 +456,10 @@ class ChainedSchedule : private CpuChainedSteps {
 
 ChainLimits LimitsOfChains(const Target& target) {
   return {.least_rows = target.lanes(32), .few_rows = true, .score_bytes = target.Near().bytes / 2};
+}
+
+bool HasTiles(const Schedule& sch, const ChainedPlan& plan, const Target& target) {
+  return !plan.narrow || plan.has_few_rows() || InstructionsOf(sch, plan, target).has_value();
 }
 
 Outcome<std::monostate> ScheduleChained(Schedule& sch, const ChainedPlan& plan, const Target& target,

@@ -14,6 +14,15 @@
 // it; else, and where a block of rows with all its keys fits, all keys are one block. Divisions go behind the second
 // product (schedule/algebra/hoist_factor.h).
 //
+// Products of narrow types are computed by instructions that multiply groups of neighbours along the depth
+// (tensor_tiles.h) where their tiles divide all extents. Rows are the columns of both products' tiles:
+//
+//   Q_packed[d / group, rows, group]                          per block of rows
+//   scores[keys, rows] = tiles of K, where it lies, times Q_packed
+//   W[keys / group, rows, group] = of E, rounded
+//   V_packed[columns, keys]                                   per block of keys
+//   O[columns, rows] = O[columns, rows] * rescale[rows] + tiles of V_packed times W
+//
 // Choices:
 //   NAME.row_block, NAME.key_block     rows and keys of a block; key_block 0: all keys at once, nothing rescaled
 //   NAME.tile_vectors                  vectors of a register tile along what it loads
@@ -32,6 +41,9 @@ namespace tilewright {
 
 // A tile has a vector of rows at least; where it keeps all scores, in half of the L2 cache.
 ChainLimits LimitsOfChains(const Target& target);
+
+// Whether there are tiles for the types of the chain; those of narrow types must divide its extents.
+bool HasTiles(const Schedule& sch, const ChainedPlan& plan, const Target& target);
 
 // On a refusal of "chained_rule" or a primitive the steps before it stay applied.
 Outcome<std::monostate> ScheduleChained(Schedule& sch, const ChainedPlan& plan, const Target& target, Choices& choices);

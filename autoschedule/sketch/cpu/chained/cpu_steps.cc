@@ -23,7 +23,7 @@ int64_t PreferredTile(int64_t extent, int64_t most) {
 
 }  // namespace
 
-Outcome<BlockRv> CpuChainedSteps::KeepSums(BlockRv product) { return StageOutput(sch_, product, "register"); }
+Outcome<BlockRv> CpuChainedSteps::KeepSums(BlockRv product) { return StageOutput(sch_, product, sum_scope_); }
 
 Outcome<int64_t> CpuChainedSteps::TileOf(const std::string& name, int64_t extent, int64_t most) {
   std::vector<int64_t> sizes = {PreferredTile(extent, most)};

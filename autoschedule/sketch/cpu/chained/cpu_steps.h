@@ -21,6 +21,7 @@ class CpuChainedSteps : protected ChainedSteps {
   Outcome<Done> RunInParallel();
 
   const int64_t lanes_;
+  std::string sum_scope_ = "register";  // where sums of tiles are kept
 };
 
 }  // namespace tilewright

@@ -31,7 +31,7 @@ struct Chain {
     const BlockRv product = *sch.GetBlock("P");
     const ScopeChild* child = scope.Find(sch.Get(product).As<BlockRef>()->id);
     const std::optional<PreparedChain> prepared =
-        PrepareChain(sch, product, {target, &intrins, scope, *child, blocks}, {.narrow = true});
+        PrepareChain(sch, product, {target, &intrins, scope, *child, blocks}, {});
     EXPECT_TRUE(prepared.has_value());
     if (!prepared) return;
     prepared->prepare(sch);
