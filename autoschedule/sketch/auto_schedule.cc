@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <tuple>
+#include <unordered_set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -30,15 +31,15 @@ constexpr double kWeights[] = {16, 8, 1, 1};
 
 using Done = std::monostate;
 
-// A nest at the top: its outermost loop, its first block, and the memory of the buffers that its blocks use.
+// A nest at the top: its outermost loop, its first block, and the buffers that its blocks use.
 struct TopNest {
   Ref<ForNode> loop;
   Ref<BlockNode> block;
-  std::vector<const VarNode*> reads, writes;
+  std::vector<Buffer> reads, writes;
 };
 
-void Append(const std::vector<BufferRegion>& regions, std::vector<const VarNode*>& memory) {
-  for (const BufferRegion& region : regions) memory.push_back(region.buffer->data.get());
+void Append(const std::vector<BufferRegion>& regions, std::vector<Buffer>& buffers) {
+  for (const BufferRegion& region : regions) buffers.push_back(region.buffer);
 }
 
 std::vector<TopNest> TopNests(const Function& function) {
@@ -59,11 +60,50 @@ std::vector<TopNest> TopNests(const Function& function) {
 }
 
 bool ShareABuffer(const TopNest& earlier, const TopNest& later) {
-  return std::ranges::any_of(later.reads, [&](const VarNode* memory) {
-    return std::ranges::find(earlier.reads, memory) != earlier.reads.end() ||
-           std::ranges::find(earlier.writes, memory) != earlier.writes.end();
+  return std::ranges::any_of(later.reads, [&](const Buffer& read) {
+    const auto is_there = [&](const Buffer& buffer) { return buffer->data.same_as(read->data); };
+    return std::ranges::any_of(earlier.reads, is_there) || std::ranges::any_of(earlier.writes, is_there);
   });
 }
+
+// What a nest needs of those before it: it does not become one with a nest where those between them that it needs,
+// itself or by others, touch what that one writes, or write what it touches (schedule/loops/merge.h).
+class Needed {
+ public:
+  // The nests must outlive this; `later` is the place of one of them.
+  Needed(const std::vector<TopNest>& nests, size_t later) : nests_(nests), next_(later) { by_nest_.Add(nests[later]); }
+
+  // To be asked from the nearest nest on.
+  bool StandsBetween(size_t earlier) {
+    for (; next_ > earlier + 1; --next_) {
+      const TopNest& nest = nests_[next_ - 1];
+      if (by_nest_.Conflict(nest) || between_.Conflict(nest)) between_.Add(nest);
+    }
+    return between_.Conflict(nests_[earlier]);
+  }
+
+ private:
+  struct Uses {
+    std::unordered_set<const BufferNode*> touched, written;
+
+    void Add(const TopNest& nest) {
+      for (const Buffer& buffer : nest.reads) touched.insert(buffer.get());
+      for (const Buffer& buffer : nest.writes) {
+        touched.insert(buffer.get());
+        written.insert(buffer.get());
+      }
+    }
+    bool Conflict(const TopNest& nest) const {
+      const auto is_written = [&](const Buffer& buffer) { return written.contains(buffer.get()); };
+      const auto is_touched = [&](const Buffer& buffer) { return touched.contains(buffer.get()); };
+      return std::ranges::any_of(nest.reads, is_written) || std::ranges::any_of(nest.writes, is_touched);
+    }
+  };
+
+  const std::vector<TopNest>& nests_;
+  size_t next_;  // the nests from here on were looked at
+  Uses by_nest_, between_;
+};
 
 // The annotations of a loop as far as they are integers; nothing where others are among them.
 using Hints = std::vector<std::pair<std::string, int64_t>>;
@@ -164,8 +204,9 @@ void JoinNests(Schedule& sch, const std::string& function, const Target& target,
   for (size_t later = 1; later < nests.size();) {
     // The nearest of those before it that it can become one with.
     std::optional<bool> together;
+    Needed needed(nests, later);
     for (size_t earlier = later; earlier-- > 0 && !together;) {
-      if (!ShareABuffer(nests[earlier], nests[later])) continue;
+      if (!ShareABuffer(nests[earlier], nests[later]) || needed.StandsBetween(earlier)) continue;
       if (AreAlike(*nests[earlier].loop, *nests[later].loop)) together = joiner.Decide(nests[earlier], nests[later]);
     }
     if (together.value_or(false)) {

@@ -47,6 +47,17 @@ bool ShareABuffer(const BlockNode& a, const BlockNode& b) {
          std::ranges::any_of(b.reads, [&](const BufferRegion& read) { return touches(a, read.buffer); });
 }
 
+// Whether another block lies in the child's outermost loop: such blocks are neighbours.
+bool SharesItsLoops(const BlockScope& scope, const ScopeChild& child) {
+  const auto lies_beside = [&](std::ptrdiff_t step) {
+    const std::ptrdiff_t place = &child - scope.children().data() + step;
+    if (place < 0 || place >= std::ssize(scope.children()) || child.loops.empty()) return false;
+    const ScopeChild& other = scope.children()[static_cast<size_t>(place)];
+    return !other.loops.empty() && other.loops[0] == child.loops[0];
+  };
+  return lies_beside(-1) || lies_beside(1);
+}
+
 class Siblings {
  public:
   Siblings(Schedule& sch, BlockRv block, const Target& target) : sch_(sch), block_(block), target_(target) {}
@@ -95,18 +106,16 @@ class Siblings {
     const BlockScope scope = BlockScope::Around(FunctionOf(sch_, other), id);
     const ScopeChild* child = scope.Find(id);
     if (child == nullptr || scope.Find(IdOf(sch_, block_)) == nullptr || !IsSerial(*child)) return false;
-    const bool shares = std::ranges::any_of(scope.children(), [&](const ScopeChild& c) {
-      return c.id() != id && !c.loops.empty() && !child->loops.empty() && c.loops[0] == child->loops[0];
-    });
-    if (shares || child->loops.empty()) return false;
-    const auto same = MakePlainPlan(sch_, other, target_);
+    if (SharesItsLoops(scope, *child) || child->loops.empty()) return false;
     const Block node = RealizeOf(sch_, other).block, mine = RealizeOf(sch_, block_).block;
-    if (!same.ok() || !Fits(other, *same) || same->vector != plan.vector || same->lanes != plan.lanes ||
-        node->iter_vars.size() != mine->iter_vars.size() || IsFlat(*same, *node) != IsFlat(plan, *mine)) {
-      return false;
-    }
+    if (node->iter_vars.size() != mine->iter_vars.size()) return false;
     for (size_t i = 0; i < node->iter_vars.size(); ++i) {
       if (!StructuralEqual(node->iter_vars[i].domain.extent, mine->iter_vars[i].domain.extent)) return false;
+    }
+    const auto same = MakePlainPlan(sch_, other, target_);
+    if (!same.ok() || !Fits(other, *same) || same->vector != plan.vector || same->lanes != plan.lanes ||
+        IsFlat(*same, *node) != IsFlat(plan, *mine)) {
+      return false;
     }
     Schedule asked = sch_;
     return LoopsByIterator(asked, other, "sibling_blocks").ok();
