@@ -56,7 +56,9 @@ double CyclesOf(const Expr& e, const CpuCosts& costs) {
       here = kSimpleCycles;
     } else if (const auto* call = dyn_cast<CallNode>(part)) {
       const bool root = call->op == "sqrt" || call->op == "rsqrt";
-      here = IsOneInstruction(call->op) ? kSimpleCycles : root ? costs.divide_cycles : costs.function_cycles;
+      // Calls that compute integers are of a few instructions.
+      const bool simple = IsOneInstruction(call->op) || !type.is_float();
+      here = simple ? kSimpleCycles : root ? costs.divide_cycles : costs.function_cycles;
     } else if (isa<SelectNode>(part) || isa<NotNode>(part)) {
       here = kSimpleCycles;
     }

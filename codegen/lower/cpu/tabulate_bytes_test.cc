@@ -108,6 +108,15 @@ def main(A: T.Buffer((128,), "uint8"), S: T.Buffer((4,), "float32"), C: T.Buffer
   ExpectUnchanged(OfType(absl::StrReplaceAll(kFew, {{"{F}", Of("A[i * 64 + v]")}})));
 }
 
+// Calls that compute integers are of few instructions.
+TEST(TabulateBytes, CallsOnBitsStay) {
+  for (const char* op : {"T.flip_sign_bit", "T.popcount", "T.bitwise_not"}) {
+    for (const char* target : {"x86-haswell", "x86-skylake-avx512", "x86-znver4"}) {
+      ExpectUnchanged(Program(absl::StrCat(op, "(", kElement, ")"), "int8"), target);
+    }
+  }
+}
+
 TEST(TabulateBytes, EqualFunctionsShareATable) {
   constexpr char kTwo[] = R"(
 @T.prim_func
