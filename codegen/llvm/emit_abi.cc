@@ -1,49 +1,21 @@
 // The exported functions: they bind the variables of shapes and strides and call `compute`. One checks every argument,
 // the other (NAME_unchecked) takes the caller's word.
+#include <algorithm>
+#include <functional>
 #include <unordered_set>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/check.h"
 #include "base/status_macros.h"
-#include "codegen/abi/abi_type.h"
 #include "codegen/abi/c_symbol.h"
 #include "codegen/abi/function_abi.h"
-#include "codegen/llvm/emit_sizes.h"
+#include "codegen/llvm/emit_checks.h"
 #include "codegen/llvm/emitter.h"
-#include "codegen/llvm/pointer_facts.h"
 #include "ir/annotations.h"
-#include "ir/functor.h"
 #include "llvm/IR/InlineAsm.h"
 
 namespace tilewright::codegen {
 namespace {
-
-enum CallField : unsigned { kWorkspace = 1, kWorkspaceBytes = 2, kMessage = 3, kMessageBytes = 4 };
-enum TensorField : unsigned {
-  kData = 0,
-  kDeviceType = 1,
-  kNdim = 3,
-  kDtype = 4,
-  kShape = 5,
-  kStrides = 6,
-  kOffset = 7
-};
-
-// code | bits << 8 | lanes << 16, as TwDataType lies in memory on a little-endian machine.
-uint32_t DtypeWord(DataType type) {
-  const TwDataType word = AbiType(type);
-  return word.code | static_cast<uint32_t>(word.bits) << 8 | static_cast<uint32_t>(word.lanes) << 16;
-}
-
-// One argument of the call while it is checked.
-struct Argument {
-  std::string label;  // "argument 0 (A)"
-  const Param* param;
-  llvm::Value* tensor = nullptr;
-  llvm::Value* data = nullptr;               // byte_offset included
-  std::vector<llvm::Value*> shape, strides;  // i64; strides of null tensors are the compact ones
-  llvm::Value* bytes = nullptr;              // from `data` to behind the last element
-};
 
 class AbiEmitter {
  public:
@@ -55,41 +27,31 @@ class AbiEmitter {
         abi_(abi),
         checked_(checked),
         emitter_(context, abi, function->name, false),
-        b_(emitter_.builder()) {}
+        b_(emitter_.builder()),
+        code_{context, emitter_, abi, abi->getArg(0), abi->getArg(1)} {}
 
   absl::Status Emit() {
     llvm::Constant* zeros = llvm::Constant::getNullValue(CallType(context_.llvm));
     auto* defaults = new llvm::GlobalVariable(context_.module, zeros->getType(), true,
                                               llvm::GlobalValue::InternalLinkage, zeros, "no_call");
     llvm::Value* given = abi_->getArg(0);
-    call_ = b_.CreateSelect(b_.CreateIsNull(given), defaults, given);
-    if (checked_) CheckCount();
-    for (size_t i = 0; i < function_->params.size(); ++i) {
-      if (checked_) {
-        Load(i);
-      } else {
-        LoadUnchecked(i);
-      }
+    code_.call = b_.CreateSelect(b_.CreateIsNull(given), defaults, given);
+    if (checked_) {
+      CheckCount();
+      TW_RETURN_IF_ERROR(CheckForm(code_, function_));
     }
-    for (Argument& argument : arguments_) BindVariables(argument);
+    for (size_t i = 0; i < function_->params.size(); ++i) BindScalar(i);
+    for (size_t i = 0; i < function_->params.size(); ++i) BindVariables(i);
     AskForBytes();
-    if (checked_) CheckArguments();
+    if (checked_) TW_RETURN_IF_ERROR(CheckValues(code_, function_, variables_));
     if (UsesAmx(function_->body)) AskForAmx();
     CallCompute();
     return emitter_.status();
   }
 
  private:
-  // Returns `code` with a message from the exported function where `condition` is false.
-  void Check(llvm::Value* condition, TwError code, const std::string& format, llvm::ArrayRef<llvm::Value*> args) {
-    if (auto* constant = llvm::dyn_cast<llvm::ConstantInt>(condition); constant && constant->isOne()) return;
-    auto* failed = llvm::BasicBlock::Create(context_.llvm, "refused", abi_);
-    auto* passed = llvm::BasicBlock::Create(context_.llvm, "checked", abi_);
-    b_.CreateCondBr(condition, passed, failed);
-    b_.SetInsertPoint(failed);
-    EmitMessage(context_, b_, call_, format, args);
-    b_.CreateRet(b_.getInt32(code));
-    b_.SetInsertPoint(passed);
+  void Check(llvm::Value* condition, TwError error, const std::string& format, llvm::ArrayRef<llvm::Value*> args) {
+    code_.Check(condition, error, format, args);
   }
 
   void CheckCount() {
@@ -98,18 +60,11 @@ class AbiEmitter {
     Check(b_.CreateICmpEQ(count, b_.getInt32(expected)), kTwErrorArgumentCount,
           absl::StrCat(function_->name, " takes ", expected, " arguments, got %d"), {count});
   }
-  void CheckArguments() {
-    for (Argument& argument : arguments_) CheckShape(argument);
-    for (Argument& argument : arguments_) CheckStrides(argument);
-    for (Argument& argument : arguments_) CheckData(argument);
-    for (Argument& argument : arguments_) CheckAlignment(argument);
-    CheckAliasing();
-  }
 
   // The workspace that this call needs; null: none. A function that says it (emit_sizes.h) may refuse the extents.
   void AskForBytes() {
     if (llvm::Function* bytes = context_.module.getFunction(absl::StrCat(function_->name, ".bytes"))) {
-      std::vector<llvm::Value*> args = {call_};
+      std::vector<llvm::Value*> args = {code_.call};
       for (const Var& var : compute_.scalars) args.push_back(emitter_.Emit(Expr(var)));
       needed_ = b_.CreateCall(bytes, args);
       auto* refused = llvm::BasicBlock::Create(context_.llvm, "refused", abi_);
@@ -144,203 +99,56 @@ class AbiEmitter {
     b_.SetInsertPoint(may);
   }
 
-  llvm::Value* Field(llvm::Value* tensor, TensorField field) {
-    llvm::StructType* type = TensorType(context_.llvm);
-    return b_.CreateLoad(type->getElementType(field), b_.CreateStructGEP(type, tensor, field));
+  // The address of an argument's first element.
+  llvm::Value* Data(size_t index) {
+    if (checked_) return code_.Data(code_.Tensor(index));
+    return b_.CreateLoad(b_.getPtrTy(), b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), abi_->getArg(1), index));
   }
-
-  void Load(size_t index) {
-    const Param& param = function_->params[index];
-    const bool is_scalar = !param.buffer && !param.var.dtype().is_handle();
-    Argument argument;
-    argument.param = &param;
-    argument.label = absl::StrCat("argument ", index, " (", param.buffer ? param.buffer->name : param.var.name(), ")");
+  std::vector<llvm::Value*> Extents(size_t index) {
+    const size_t rank = function_->params[index].buffer->ndim();
+    if (checked_) return code_.Extents(code_.Tensor(index), rank);
     llvm::Type* ptr = b_.getPtrTy();
-    argument.tensor = b_.CreateLoad(ptr, b_.CreateConstInBoundsGEP1_64(ptr, abi_->getArg(1), index));
-    Check(b_.CreateIsNotNull(argument.tensor), kTwErrorNullArgument, argument.label + " is null", {});
-    llvm::Value* base = Field(argument.tensor, kData);
-    if (!param.buffer) Check(b_.CreateIsNotNull(base), kTwErrorNullArgument, argument.label + " has no data", {});
-    llvm::Value* device = Field(argument.tensor, kDeviceType);
-    Check(b_.CreateICmpEQ(device, b_.getInt32(kTwCpu)), kTwErrorDevice,
-          argument.label + " lies on a device of type %d, not on the CPU", {device});
-    argument.data = b_.CreateGEP(b_.getInt8Ty(), base, Field(argument.tensor, kOffset));
-    emitter_.Bind(param.var, argument.data);
-    if (param.buffer) emitter_.Bind(param.buffer->data, argument.data);
-    if (param.buffer || is_scalar) {
-      const DataType type = param.buffer ? param.buffer->dtype : param.var.dtype();
-      const uint64_t rank = param.buffer ? param.buffer->ndim() : 0;
-      llvm::Value* ndim = Field(argument.tensor, kNdim);
-      Check(b_.CreateICmpEQ(ndim, b_.getInt32(static_cast<uint32_t>(rank))), kTwErrorRank,
-            absl::StrCat(argument.label, " has %d dimensions, expected ", rank), {ndim});
-      llvm::Value* dtype = Field(argument.tensor, kDtype);
-      Check(b_.CreateICmpEQ(dtype, b_.getInt32(DtypeWord(type))), kTwErrorType,
-            absl::StrCat(argument.label, " is not of type ", type.ToString()), {});
-    }
-    if (is_scalar) {
-      llvm::Value* value = b_.CreateLoad(MemoryType(context_.llvm, param.var.dtype()), argument.data);
-      emitter_.Bind(param.var, FromMemory(b_, param.var.dtype(), value));
-      bound_.insert(param.var.get());
-    }
-    if (param.buffer) LoadShape(argument);
-    arguments_.push_back(std::move(argument));
+    llvm::Value* array = b_.CreateLoad(ptr, b_.CreateConstInBoundsGEP1_64(ptr, abi_->getArg(2), index));
+    return LoadNumbers(b_, array, rank);
+  }
+  // Those of unchecked functions' arguments are compact.
+  std::vector<llvm::Value*> Strides(size_t index) {
+    const std::vector<llvm::Value*> compact = code_.Compact(Extents(index));
+    return checked_ ? code_.Strides(code_.Tensor(index), compact) : compact;
   }
 
-  // From the arrays of pointers to elements and to extents.
-  void LoadUnchecked(size_t index) {
+  void BindScalar(size_t index) {
     const Param& param = function_->params[index];
-    llvm::Type *ptr = b_.getPtrTy(), *i64 = b_.getInt64Ty();
-    Argument argument{.label = "", .param = &param};
-    argument.data = b_.CreateLoad(ptr, b_.CreateConstInBoundsGEP1_64(ptr, abi_->getArg(1), index));
-    emitter_.Bind(param.var, argument.data);
-    if (param.buffer) {
-      emitter_.Bind(param.buffer->data, argument.data);
-      llvm::Value* shape = b_.CreateLoad(ptr, b_.CreateConstInBoundsGEP1_64(ptr, abi_->getArg(2), index));
-      llvm::Value* product = b_.getInt64(1);
-      argument.shape.resize(param.buffer->ndim());
-      argument.strides.resize(param.buffer->ndim());
-      for (size_t i = param.buffer->ndim(); i-- > 0;) {
-        argument.shape[i] = b_.CreateLoad(i64, b_.CreateConstInBoundsGEP1_64(i64, shape, i));
-        argument.strides[i] = product;
-        product = b_.CreateMul(product, argument.shape[i]);
-      }
-    } else if (!param.var.dtype().is_handle()) {
-      llvm::Value* value = b_.CreateLoad(MemoryType(context_.llvm, param.var.dtype()), argument.data);
-      emitter_.Bind(param.var, FromMemory(b_, param.var.dtype(), value));
-      bound_.insert(param.var.get());
-    }
-    arguments_.push_back(std::move(argument));
+    if (param.buffer || param.var.dtype().is_handle()) return;
+    const DataType type = param.var.dtype();
+    Bind(param.var, FromMemory(b_, type, b_.CreateLoad(MemoryType(context_.llvm, type), Data(index))));
   }
-
-  void LoadShape(Argument& argument) {
-    const size_t rank = argument.param->buffer->ndim();
-    llvm::Type* i64 = b_.getInt64Ty();
-    auto element = [&](llvm::Value* array, size_t i) {
-      return b_.CreateLoad(i64, b_.CreateConstInBoundsGEP1_64(i64, array, i));
-    };
-    if (rank == 0) return;
-    llvm::Value* shape = Field(argument.tensor, kShape);
-    for (size_t i = 0; i < rank; ++i) argument.shape.push_back(element(shape, i));
-    argument.strides.resize(rank);
-    std::vector<llvm::Value*> compact(rank);
-    llvm::Value* product = b_.getInt64(1);
-    for (size_t i = rank; i-- > 0;) {
-      compact[i] = product;
-      product = b_.CreateMul(product, argument.shape[i]);
-    }
-    llvm::Value* strides = Field(argument.tensor, kStrides);
-    auto* given = llvm::BasicBlock::Create(context_.llvm, "strides", abi_);
-    auto* done = llvm::BasicBlock::Create(context_.llvm, "strides.done", abi_);
-    llvm::BasicBlock* before = b_.GetInsertBlock();
-    b_.CreateCondBr(b_.CreateIsNull(strides), done, given);
-    b_.SetInsertPoint(given);
-    for (size_t i = 0; i < rank; ++i) argument.strides[i] = element(strides, i);
-    b_.CreateBr(done);
-    b_.SetInsertPoint(done);
-    for (size_t i = 0; i < rank; ++i) {
-      llvm::PHINode* phi = b_.CreatePHI(i64, 2);
-      phi->addIncoming(argument.strides[i], given);
-      phi->addIncoming(compact[i], before);
-      argument.strides[i] = phi;
-    }
+  void Bind(const Var& var, llvm::Value* value) {
+    emitter_.Bind(var, value);
+    if (bound_.insert(var.get()).second) variables_.push_back(var);
   }
 
   // A variable that stands alone as an extent or a stride gets its value where it first occurs.
-  void BindTo(const Expr& e, llvm::Value* value) {
+  bool Binds(const Expr& e) const {
     const auto* var = dyn_cast<VarNode>(e);
-    if (var == nullptr || !bound_.insert(var).second) return;
-    emitter_.Bind(Var(var), b_.CreateTrunc(value, RegisterType(context_.llvm, var->dtype())));
+    return var != nullptr && !bound_.contains(var);
   }
-  void BindVariables(const Argument& argument) {
-    const Buffer& buffer = argument.param->buffer;
+  void BindTo(const Expr& e, llvm::Value* value) {
+    if (!Binds(e)) return;
+    const Var var(cast<VarNode>(e));
+    Bind(var, b_.CreateTrunc(value, RegisterType(context_.llvm, var.dtype())));
+  }
+  void BindTo(const std::vector<Expr>& all, const std::function<std::vector<llvm::Value*>()>& values) {
+    if (std::ranges::none_of(all, [&](const Expr& e) { return Binds(e); })) return;
+    const std::vector<llvm::Value*> loaded = values();
+    for (size_t i = 0; i < all.size(); ++i) BindTo(all[i], loaded[i]);
+  }
+  void BindVariables(size_t index) {
+    const Buffer& buffer = function_->params[index].buffer;
     if (!buffer) return;
-    for (size_t i = 0; i < buffer->ndim(); ++i) BindTo(buffer->shape[i], argument.shape[i]);
-    for (size_t i = 0; i < buffer->strides.size(); ++i) BindTo(buffer->strides[i], argument.strides[i]);
+    BindTo(buffer->shape, [&] { return Extents(index); });
+    BindTo(buffer->strides, [&] { return Strides(index); });
     if (buffer->elem_offset) BindTo(buffer->elem_offset, b_.getInt64(0));
-  }
-
-  void CheckShape(const Argument& argument) {
-    const Buffer& buffer = argument.param->buffer;
-    if (!buffer) return;
-    for (size_t i = 0; i < buffer->ndim(); ++i) {
-      llvm::Value* expected = emitter_.EmitIndex(buffer->shape[i]);
-      llvm::Value* same = b_.CreateICmpEQ(argument.shape[i], expected);
-      llvm::Value* sound = b_.CreateICmpSGE(argument.shape[i], b_.getInt64(0));
-      Check(b_.CreateAnd(same, sound), kTwErrorShape,
-            absl::StrCat(argument.label, ": dimension ", i, " has extent %lld, expected %lld"),
-            {argument.shape[i], expected});
-    }
-  }
-
-  void CheckStrides(Argument& argument) {
-    const Buffer& buffer = argument.param->buffer;
-    if (!buffer) return;
-    llvm::Value* expected = b_.getInt64(1);
-    llvm::Value* last = b_.getInt64(0);  // index of the last element
-    llvm::Value* empty = b_.getFalse();
-    for (llvm::Value* extent : argument.shape) empty = b_.CreateOr(empty, b_.CreateIsNull(extent));
-    for (size_t i = buffer->ndim(); i-- > 0;) {
-      llvm::Value* extent = argument.shape[i];
-      if (!buffer->strides.empty()) expected = emitter_.EmitIndex(buffer->strides[i]);
-      // The stride of a single element is never used, and none is where there are no elements.
-      llvm::Value* same = b_.CreateICmpEQ(argument.strides[i], expected);
-      llvm::Value* unused = b_.CreateOr(b_.CreateICmpSLE(extent, b_.getInt64(1)), empty);
-      Check(b_.CreateOr(same, unused), kTwErrorStrides,
-            absl::StrCat(argument.label, ": dimension ", i, " has stride %lld, expected %lld"),
-            {argument.strides[i], expected});
-      llvm::Value* before_end = b_.CreateSub(extent, b_.getInt64(1));
-      last = b_.CreateAdd(last, b_.CreateMul(before_end, expected));
-      if (buffer->strides.empty()) expected = b_.CreateMul(expected, extent);
-    }
-    const uint64_t element = static_cast<uint64_t>(buffer->dtype.bytes() * buffer->dtype.lanes());
-    llvm::Value* bytes = b_.CreateMul(b_.CreateAdd(last, b_.getInt64(1)), b_.getInt64(element));
-    argument.bytes = b_.CreateSelect(empty, b_.getInt64(0), bytes);
-  }
-
-  // Arrays without elements may have no memory.
-  void CheckData(const Argument& argument) {
-    if (!argument.param->buffer) return;
-    llvm::Value* given = b_.CreateIsNotNull(Field(argument.tensor, kData));
-    Check(b_.CreateOr(given, b_.CreateIsNull(argument.bytes)), kTwErrorNullArgument, argument.label + " has no data",
-          {});
-  }
-
-  void CheckAlignment(const Argument& argument) {
-    const Buffer& buffer = argument.param->buffer;
-    if (!buffer || buffer->alignment <= 1) return;
-    llvm::Value* address = b_.CreatePtrToInt(argument.data, b_.getInt64Ty());
-    llvm::Value* rest = b_.CreateAnd(address, b_.getInt64(static_cast<uint64_t>(buffer->alignment) - 1));
-    Check(b_.CreateIsNull(rest), kTwErrorAlignment,
-          absl::StrCat(argument.label, " is not aligned to ", buffer->alignment, " bytes"), {});
-  }
-
-  // The same memory with the same extents.
-  llvm::Value* IsSameTensor(const Argument& a, const Argument& b) {
-    llvm::Value* same = b_.CreateICmpEQ(a.data, b.data);
-    for (size_t d = 0; d < a.shape.size(); ++d) {
-      same = b_.CreateAnd(same, b_.CreateICmpEQ(a.shape[d], b.shape[d]));
-    }
-    return same;
-  }
-
-  void CheckAliasing() {
-    const std::unordered_set<const VarNode*> written = WrittenBuffers(function_->body);
-    auto is_written = [&](const Argument& a) {
-      return a.param->buffer && (written.contains(a.param->buffer->data.get()) || written.contains(a.param->var.get()));
-    };
-    for (size_t i = 0; i < arguments_.size(); ++i) {
-      for (size_t j = i + 1; j < arguments_.size(); ++j) {
-        const Argument &a = arguments_[i], &b = arguments_[j];
-        if (!a.param->buffer || !b.param->buffer || (!is_written(a) && !is_written(b))) continue;
-        llvm::Value* a_begin = b_.CreatePtrToInt(a.data, b_.getInt64Ty());
-        llvm::Value* b_begin = b_.CreatePtrToInt(b.data, b_.getInt64Ty());
-        llvm::Value* a_first = b_.CreateICmpULE(b_.CreateAdd(a_begin, a.bytes), b_begin);
-        llvm::Value* b_first = b_.CreateICmpULE(b_.CreateAdd(b_begin, b.bytes), a_begin);
-        llvm::Value* allowed = b_.CreateOr(a_first, b_first);
-        if (MayShareMemory(context_, function_->name, i, j)) allowed = b_.CreateOr(allowed, IsSameTensor(a, b));
-        Check(allowed, kTwErrorAliasing,
-              absl::StrCat(a.label, " and ", b.label, " overlap, and one of them is written"), {});
-      }
-    }
   }
 
   void CallCompute() {
@@ -350,8 +158,8 @@ class AbiEmitter {
     if (needed_ != nullptr) {
       llvm::StructType* type = CallType(context_.llvm);
       llvm::Value* needed = needed_;
-      llvm::Value* given = b_.CreateLoad(ptr, b_.CreateStructGEP(type, call_, kWorkspace));
-      llvm::Value* room = b_.CreateLoad(b_.getInt64Ty(), b_.CreateStructGEP(type, call_, kWorkspaceBytes));
+      llvm::Value* given = b_.CreateLoad(ptr, b_.CreateStructGEP(type, code_.call, kWorkspace));
+      llvm::Value* room = b_.CreateLoad(b_.getInt64Ty(), b_.CreateStructGEP(type, code_.call, kWorkspaceBytes));
       llvm::Value* rest = b_.CreateAnd(b_.CreatePtrToInt(given, b_.getInt64Ty()), b_.getInt64(63));
       llvm::Value* usable =
           b_.CreateAnd(b_.CreateAnd(b_.CreateIsNotNull(given), b_.CreateICmpSGE(room, needed)), b_.CreateIsNull(rest));
@@ -376,9 +184,10 @@ class AbiEmitter {
       workspace = either;
       own = to_free;
     }
-    std::vector<llvm::Value*> args = {call_, workspace};
-    for (const Argument& argument : arguments_) {
-      if (argument.param->buffer || argument.param->var.dtype().is_handle()) args.push_back(argument.data);
+    std::vector<llvm::Value*> args = {code_.call, workspace};
+    for (size_t i = 0; i < function_->params.size(); ++i) {
+      const Param& param = function_->params[i];
+      if (param.buffer || param.var.dtype().is_handle()) args.push_back(Data(i));
     }
     for (const Var& var : compute_.scalars) args.push_back(emitter_.Emit(Expr(var)));
     llvm::CallInst* code = b_.CreateCall(compute_.function, args);
@@ -396,8 +205,9 @@ class AbiEmitter {
   const bool checked_;
   FunctionEmitter emitter_;
   Builder& b_;
-  llvm::Value *call_ = nullptr, *needed_ = nullptr;
-  std::vector<Argument> arguments_;
+  ArgumentCode code_;
+  llvm::Value* needed_ = nullptr;
+  std::vector<Var> variables_;  // those of bound_, in the order of the arguments
   std::unordered_set<const VarNode*> bound_;
 };
 

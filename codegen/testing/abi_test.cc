@@ -1,9 +1,11 @@
 // The checks of exported functions: every code with its exact message.
 #include <gtest/gtest.h>
 
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "codegen/llvm/jit.h"
 #include "codegen/runtime/tensor.h"
 #include "ir/script/parse_or_die.h"
@@ -154,6 +156,82 @@ TEST_F(Abi, Aliasing) {
   a_->abi()->data = storage.data<float>() + 32;
   EXPECT_EQ(Call(), kTwErrorAliasing);
   EXPECT_STREQ(message_, "argument 0 (A) and argument 1 (B) overlap, and one of them is written");
+}
+
+// More arguments than one function checks. All have as many rows as the first one; the last but one is written.
+class AbiOfMany : public ::testing::Test {
+ protected:
+  static constexpr int kInputs = 70;
+
+  void SetUp() override {
+    std::string params, buffers, sum;
+    for (int i = 0; i < kInputs; ++i) {
+      absl::StrAppend(&params, "a", i, ": T.handle, ");
+      absl::StrAppend(&buffers, "    A", i, " = T.match_buffer(a", i, ", (n, 8), \"float32\")\n");
+      absl::StrAppend(&sum, " + A", i, "[vi, vj]");
+    }
+    auto compiled =
+        CompileToJit(ParseOrDie(absl::StrCat(
+                         "@T.prim_func\ndef main(", params, "b: T.handle, s: T.float32):\n    n = T.int32()\n", buffers,
+                         "    B = T.match_buffer(b, (n + 1, 8), \"float32\")\n",
+                         "    for i, j in T.grid(n, 8):\n        with T.block(\"B\"):\n",
+                         "            vi, vj = T.axis.remap(\"SS\", [i, j])\n            B[vi, vj] = s", sum, "\n")),
+                     HostTarget());
+    ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+    compiled_ = *std::move(compiled);
+    for (int i = 0; i < kInputs; ++i) tensors_.push_back(*Tensor::Allocate(kFloat32, {2, 8}));
+    tensors_.push_back(*Tensor::Allocate(kFloat32, {3, 8}));
+    tensors_.push_back(*Tensor::Allocate(kFloat32, std::initializer_list<int64_t>{}));
+    for (Tensor& tensor : tensors_) args_.push_back(tensor.abi());
+  }
+  std::string Refusal() { return std::string(compiled_->Run("main", args_).message()); }
+
+  std::unique_ptr<CompiledModule> compiled_;
+  std::vector<Tensor> tensors_;
+  std::vector<TwTensor*> args_;
+};
+
+TEST_F(AbiOfMany, ReadsWhatEachIsGiven) {
+  for (int i = 0; i < kInputs; ++i) tensors_[static_cast<size_t>(i)].data<float>()[9] = static_cast<float>(i);
+  *tensors_.back().data<float>() = 0.5F;
+  EXPECT_EQ(Refusal(), "");
+  EXPECT_EQ(tensors_[kInputs].data<float>()[9], 0.5F + kInputs * (kInputs - 1) / 2);
+  EXPECT_EQ(tensors_[kInputs].data<float>()[8], 0.5F);
+}
+
+// One fault after the other, so that each call has all of those before it: what comes later in the order of the checks
+// does not show.
+TEST_F(AbiOfMany, AreRefusedInTheOrderOfTheChecks) {
+  Tensor storage = *Tensor::Allocate(kFloat32, {40});
+  args_[65]->data = tensors_[kInputs].data<float>() + 16;
+  EXPECT_EQ(Refusal(), "argument 65 (A65) and argument 70 (B) overlap, and one of them is written");
+  args_[3]->data = tensors_[kInputs].data<float>();
+  EXPECT_EQ(Refusal(), "argument 3 (A3) and argument 70 (B) overlap, and one of them is written");
+  args_[69]->data = storage.data<float>() + 1;
+  EXPECT_EQ(Refusal(), "argument 69 (A69) is not aligned to 64 bytes");
+  args_[2]->data = storage.data<float>() + 1;
+  EXPECT_EQ(Refusal(), "argument 2 (A2) is not aligned to 64 bytes");
+  args_[68]->data = nullptr;
+  EXPECT_EQ(Refusal(), "argument 68 (A68) has no data");
+  args_[67]->strides[0] = 9;
+  EXPECT_EQ(Refusal(), "argument 67 (A67): dimension 0 has stride 9, expected 8");
+  args_[70]->shape[0] = 2;
+  EXPECT_EQ(Refusal(), "argument 70 (B): dimension 0 has extent 2, expected 3");
+  args_[66]->shape[0] = 3;
+  EXPECT_EQ(Refusal(), "argument 66 (A66): dimension 0 has extent 3, expected 2");
+  args_[71]->dtype = runtime::kInt32;
+  EXPECT_EQ(Refusal(), "argument 71 (s) is not of type float32");
+  args_[64]->ndim = 1;
+  EXPECT_EQ(Refusal(), "argument 64 (A64) has 1 dimensions, expected 2");
+  args_[40]->device.device_type = kTwCuda;
+  EXPECT_EQ(Refusal(), "argument 40 (A40) lies on a device of type 2, not on the CPU");
+  args_[33] = nullptr;
+  EXPECT_EQ(Refusal(), "argument 33 (A33) is null");
+}
+
+TEST_F(AbiOfMany, SizesAreThoseOfTheFirst) {
+  for (int i = 0; i < kInputs; ++i) args_[static_cast<size_t>(i)]->shape[0] = 1;
+  EXPECT_EQ(Refusal(), "argument 70 (B): dimension 0 has extent 3, expected 2");
 }
 
 TEST(Assertions, StopTheCall) {
