@@ -347,5 +347,14 @@ TEST(MathEdges, InfinitiesAndNans) {
   }
 }
 
+// Near 1 and beyond, where a quotient of sums could be rounded past it.
+TEST(MathEdges, TanhIsAtMostOne) {
+  std::vector<float> inputs;
+  for (int i = 0; i < 4096; ++i) inputs.push_back(static_cast<float>(4 + i * 0x1p-9) * (i % 2 == 0 ? 1.0f : -1.0f));
+  for (const char* loop : {"vectorized", "serial"}) {
+    for (const float result : Compute("tanh", "float32", loop, inputs)) EXPECT_LE(std::abs(result), 1.0f);
+  }
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -97,17 +97,21 @@ llvm::Value* EmitLog(Builder& b, llvm::Value* x, const Target&) {
   return b.CreateSelect(b.CreateFCmpULT(x, f.Number(0.0)), f.Number(std::numeric_limits<float>::quiet_NaN()), result);
 }
 
-// A polynomial near zero, where 1 - 2 / (exp(2 |x|) + 1) would cancel.
-llvm::Value* EmitTanh(Builder& b, llvm::Value* x, const Target& target) {
+// t / (t + 2) with t = exp(2 |x|) - 1, which loses no digits near zero and none near 1. 2 |x| = n ln 2 + 2 r with
+// |r| <= ln 2 / 4, so t = 2^n (exp(2 r) - 1) + 2^n - 1. From 9.02 on the result is 1 in f32, so n is at most 26.
+llvm::Value* EmitTanh(Builder& b, llvm::Value* x, const Target&) {
   FloatCode f(b, x->getType());
-  llvm::Value* a = f.Abs(x);
-  llvm::Value* x2 = b.CreateFMul(x, x);
-  llvm::Value* p = f.Polynomial(x2, {-0.33333330802798394, 0.13333206010386503, -0.05394676327058758,
-                                     0.021700704201057446, -0.008177400367037447, 0.0021429635902475187});
-  llvm::Value* small = f.Fma(b.CreateFMul(x2, a), p, a);
-  llvm::Value* e = EmitExp(b, b.CreateFAdd(a, a), target);
-  llvm::Value* large = b.CreateFSub(f.Number(1.0), b.CreateFDiv(f.Number(2.0), b.CreateFAdd(e, f.Number(1.0))));
-  return f.CopySign(b.CreateSelect(b.CreateFCmpOLT(a, f.Number(0.625)), small, large), x);
+  llvm::Value* a = f.AtMost(f.Abs(x), 9.02);
+  llvm::Value* shifted = f.Fma(a, f.Number(2.8853900817779268), f.Number(kShift));
+  llvm::Value* n = b.CreateFSub(shifted, f.Number(kShift));
+  llvm::Value* r = f.Fma(n, f.Number(-0.3465728759765625), a);
+  r = f.Fma(n, f.Number(-7.143034101547086e-7), r);
+  llvm::Value* p = f.Polynomial(
+      r, {1.9999999263924535, 1.3333235092851147, 0.66667517999757264, 0.26772759850706544, 0.08884819157643386});
+  p = f.Fma(b.CreateFMul(r, r), p, b.CreateFAdd(r, r));
+  llvm::Value* power = f.FromBits(b.CreateAdd(b.CreateShl(f.ToBits(shifted), f.Bits(23)), f.Bits(0x3f800000)));
+  llvm::Value* t = f.Fma(power, p, b.CreateFSub(power, f.Number(1.0)));
+  return f.CopySign(b.CreateFDiv(t, b.CreateFAdd(t, f.Number(2.0))), x);
 }
 
 // x P(x^2) up to 1; then 1 - exp(Q(|x|)), Q the logarithm of erfc, until the result is 1 in f32.
