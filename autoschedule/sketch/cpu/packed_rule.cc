@@ -296,8 +296,7 @@ bool IsPackedProduct(Schedule& sch, BlockRv block, const Target& target) {
   const absl::StatusOr<Contraction> contraction = MatchContraction(realize);
   if (!contraction.ok()) return false;
   const std::optional<int64_t> rows = RowsOf(*realize.block, *contraction);
-  // Two vectors of weights at least for each element of a row.
-  if (!rows || MostVectors(*rows, target) < 2) return false;
+  if (!rows || MostVectors(*rows, target) < 1) return false;
   return UnpackerOf(sch, block, *contraction).has_value();
 }
 
