@@ -13,6 +13,9 @@ inline constexpr int64_t kLeastOfRun = 4;  // elements
 // loaded by itself, or rows that lie across them are.
 inline constexpr int64_t kLongestStride = 4;
 
+// Vectors of registers that lanes of one are picked from, by one instruction for each of them but the first.
+inline constexpr int64_t kMostPicked = 8;
+
 // The parts of registers in which rows are transposed (codegen/lower/cpu/transpose_loads.h): one instruction
 // interleaves two vectors within them on all targets.
 inline constexpr int64_t kTransposedBits = 128;

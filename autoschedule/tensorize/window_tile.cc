@@ -27,6 +27,7 @@ std::vector<WindowTile> ChooseWindowTiles(const Target& target, const WindowRedu
   std::vector<WindowTile> tiles;
   for (int64_t r = 1; r <= std::min(rows, kLongestSide); ++r) {
     for (int64_t c = 1; c <= std::min(columns, kLongestSide); ++c) {
+      if (reduction.whole_columns && c < columns) continue;
       for (int64_t v = 1; v == 1 || (v <= kLongestSide && (v - 1) * reduction.lanes < length); ++v) {
         if (r * c * v > most) break;
         const double statements = static_cast<double>(r * c * v) * steps;

@@ -25,6 +25,7 @@ struct WindowReduction {
   int row = -1, column = -1, vector = -1;  // the tiled ones; -1: there is none
   std::vector<size_t> picked;              // positions of accesses of which lanes are picked from the vectors loaded
   int lanes = 1;
+  bool whole_columns = false;  // a tile has all columns
   // With which a tile of several rows may be written out; 0: no bound.
   int64_t most_statements = 0;
 };

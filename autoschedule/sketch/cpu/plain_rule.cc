@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <vector>
 
 #include "autoschedule/cost/machine_costs.h"
@@ -84,6 +85,10 @@ Outcome<std::monostate> SchedulePlain(Schedule& sch, BlockRv block, const Target
   TW_ASSIGN_OR_RETURN(const PlainPlan plan, MakePlainPlan(sch, block, target));
   if (plan.reduce.empty()) return ScheduleElementwise(sch, block, plan, target, choices);
   if (plan.vector >= 0 && plan.lanes > 1) return ScheduleWindows(sch, block, plan, target, choices);
+  if (const std::optional<StagedPhases> phases = StagePhases(sch, block, target)) {
+    TW_ASSIGN_OR_RETURN(const PlainPlan of_phases, MakePlainPlan(sch, block, target));
+    return ScheduleWindows(sch, block, of_phases, target, choices, phases);
+  }
   return ScheduleOtherReduction(sch, block, plan, target, choices);
 }
 

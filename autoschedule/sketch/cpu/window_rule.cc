@@ -8,6 +8,8 @@
 
 #include "autoschedule/movement/auto_copy.h"
 #include "autoschedule/movement/cpu/operand_stages.h"
+#include "autoschedule/movement/cpu/stage_layouts.h"
+#include "autoschedule/movement/cpu/stored_phases.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/fuse_consumers.h"
 #include "autoschedule/program/sizes.h"
@@ -23,17 +25,19 @@ using Done = std::monostate;
 // once more.
 constexpr int64_t kMostWithBorders = 160;
 
-// What the rule does with a tile: the iterators it is cut from, and its candidates.
-WindowReduction WindowOf(const PlainPlan& plan) {
+// What the rule does with a tile: the iterators it is cut from, and its candidates. `phase`: the columns, or -1.
+WindowReduction WindowOf(const PlainPlan& plan, int phase) {
   WindowReduction window{.accesses = plan.accesses,
                          .reduce = plan.reduce,
                          .vector = plan.vector,
                          .picked = plan.picked,
-                         .lanes = plan.lanes};
+                         .lanes = plan.lanes,
+                         .whole_columns = phase >= 0};
   window.extents = plan.likely;
+  window.column = phase;
   for (size_t i = plan.spatial.size(); i-- > 0;) {
     const int iterator = plan.spatial[i];
-    if (iterator == plan.vector || plan.extents[static_cast<size_t>(iterator)] == 1) continue;
+    if (iterator == plan.vector || iterator == phase || plan.extents[static_cast<size_t>(iterator)] == 1) continue;
     (window.column < 0 ? window.column : window.row) = iterator;
     if (window.row >= 0) break;
   }
@@ -223,14 +227,47 @@ size_t LoopsNotWrittenOut(const Schedule& sch, const std::vector<LoopRv>& reduce
   return rolled;
 }
 
+// Computes consumers where results are stored, unless they take a part of these only. Whether that was so.
+bool FuseWholeConsumers(Schedule& sch, BlockRv write_back) {
+  const Schedule unfused = sch;
+  FuseConsumers(sch, write_back);
+  const bool is_cut = !IsTrue(RealizeOf(sch, write_back).predicate);
+  if (is_cut) sch = unfused;
+  return is_cut;
+}
+
 }  // namespace
 
+std::optional<StagedPhases> StagePhases(Schedule& sch, BlockRv block, const Target& target) {
+  const Block kept = RealizeOf(sch, block).block;
+  const std::optional<StoredPhases> phases = StoredPhasesOf(*kept);
+  if (!phases) return std::nullopt;
+  Schedule attempt = sch;
+  const Outcome<BlockRv> write_back = StageOutput(attempt, block, "register");
+  const auto phase = static_cast<int>(phases->phase), along = static_cast<int>(phases->along);
+  std::vector<int> dims;
+  for (size_t i = 0; i < kept->iter_vars.size(); ++i) {
+    if (kept->iter_vars[i].kind == IterKind::kSpatial) dims.push_back(static_cast<int>(i));
+  }
+  if (!write_back.ok() || !ReorderStage(attempt, block, dims, {phase, along}).ok()) return std::nullopt;
+  const Outcome<PlainPlan> plan = MakePlainPlan(attempt, block, target);
+  if (!plan.ok() || plan->vector != along || plan->lanes < 2) return std::nullopt;
+  sch = std::move(attempt);
+  return StagedPhases{phase, *write_back};
+}
+
 Outcome<Done> ScheduleWindows(Schedule& sch, BlockRv block, const PlainPlan& plan, const Target& target,
-                              Choices& choices) {
+                              Choices& choices, const std::optional<StagedPhases>& phases) {
   TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> stages, StageProducers(sch, block));
-  TW_ASSIGN_OR_RETURN(const BlockRv write_back, sch.CacheWrite(block, 0, "register"));
-  FuseConsumers(sch, write_back);
-  WindowReduction window = WindowOf(plan);
+  BlockRv write_back;
+  if (phases) {
+    write_back = phases->write_back;
+  } else {
+    TW_ASSIGN_OR_RETURN(write_back, sch.CacheWrite(block, 0, "register"));
+  }
+  const bool is_cut = FuseWholeConsumers(sch, write_back);
+  if (phases) FuseStoredPhases(sch, write_back);
+  WindowReduction window = WindowOf(plan, phases ? phases->phase : -1);
   if (!stages.empty()) window.most_statements = kMostWithBorders;
   TW_ASSIGN_OR_RETURN(const WindowTile tile, PickTile(sch, plan, window, target, choices));
   TW_ASSIGN_OR_RETURN(const TileLoops loops, MakeTileLoops(sch, block, plan, window, tile, target, choices));
@@ -245,13 +282,16 @@ Outcome<Done> ScheduleWindows(Schedule& sch, BlockRv block, const PlainPlan& pla
   }
   TW_ASSIGN_OR_RETURN(const BlockRv init, sch.DecomposeReduction(block, loops.reduce[0]));
   TW_RETURN_IF_ERROR(WriteOut(sch, init, tile_loop, true));
-  TW_RETURN_IF_ERROR(WriteVectors(sch, write_back, tile_loop, tile.vectors * plan.lanes));
+  const int64_t phase_count = phases ? *plan.extents[static_cast<size_t>(phases->phase)] : 1;
+  TW_RETURN_IF_ERROR(WriteVectors(sch, write_back, tile_loop, tile.vectors * plan.lanes * phase_count));
   for (const AutoCopy& copy : copies) {
     TW_RETURN_IF_ERROR(WriteVectors(sch, copy.block, copy.loop, tile.vectors * plan.lanes));
   }
   TW_RETURN_IF_ERROR(WriteOut(sch, block, stage_loop, true));
   for (size_t i = loops.reduce.size(); i-- > rolled;) TW_RETURN_IF_ERROR(sch.Unroll(loops.reduce[i]));
-  return RunInParallel(sch, plan, loops.outer, target, choices);
+  TW_RETURN_IF_ERROR(RunInParallel(sch, plan, loops.outer, target, choices));
+  if (is_cut) FuseConsumers(sch, write_back);
+  return Done();
 }
 
 }  // namespace tilewright

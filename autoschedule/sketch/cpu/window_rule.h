@@ -11,11 +11,15 @@
 // Windows that are padded and large have tiles of one row, and the loop over kh stays one: an iteration of it loads
 // from inside of the image or has nothing to do.
 //
+// Neighbours in the output may be phases (autoschedule/movement/cpu/stored_phases.h): a tile has vectors along each
+// of them, which are put together when it is stored.
+//
 // Choices, each after the block's name:
 //   NAME.window_tile     the tile in registers, by its rank in the estimate of autoschedule/tensorize/window_tile.h
 //   NAME.vector_loop     of tiles: between the loops over rows and columns (0), outermost (1), innermost (2)
 #pragma once
 
+#include <optional>
 #include <variant>
 
 #include "autoschedule/program/choices.h"
@@ -25,8 +29,17 @@
 
 namespace tilewright {
 
-// On a refusal the steps before it stay applied.
+// A block whose results are staged: the iterator over its phases, and the block that stores them.
+struct StagedPhases {
+  int phase = -1;
+  BlockRv write_back;
+};
+
+// Lets a reduction without a vector axis write its phases apart, where that gives it one. Nothing otherwise.
+std::optional<StagedPhases> StagePhases(Schedule& sch, BlockRv block, const Target& target);
+
+// On a refusal the steps before it stay applied. `phases`: of a block for which StagePhases was called.
 Outcome<std::monostate> ScheduleWindows(Schedule& sch, BlockRv block, const PlainPlan& plan, const Target& target,
-                                        Choices& choices);
+                                        Choices& choices, const std::optional<StagedPhases>& phases = std::nullopt);
 
 }  // namespace tilewright

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <vector>
+
 #include "autoschedule/program/block_loops.h"
 #include "base/status_macros.h"
 #include "codegen/testing/equivalence.h"
@@ -32,6 +35,12 @@ Outcome<std::monostate> ScheduleBlock(Schedule& sch, BlockRv block, const Target
   Choices choices = Choices::Preferred();
   TW_ASSIGN_OR_RETURN(const PlainPlan plan, MakePlainPlan(sch, block, target));
   return ScheduleWindows(sch, block, plan, target, choices);
+}
+
+// The positions of a block over rows, positions and windows, in so many phases.
+IndexMap PhasesApart(int phases) {
+  const std::vector<Var> inputs = {Var("i"), Var("j"), Var("r")};
+  return IndexMap(inputs, {inputs[0], FloorDiv(inputs[1], phases), FloorMod(inputs[1], phases), inputs[2]});
 }
 
 // The stage that pads is a copy of the block's operand, whatever the buffers are called.
@@ -69,6 +78,35 @@ TEST(WindowRule, LeavesWhatIsScheduledWhereItIs) {
   const Buffer read = RealizeOf(sch, blocks[1]).block->reads.back().buffer;
   EXPECT_EQ(read->scope.text(), "global") << Print(sch.module());
   EXPECT_EQ(testing::CompareWithInterpreter(sch.module(), {.original = function}), "");
+}
+
+// Windows of two for each of several phases, whose results are neighbours: vectors go along each phase.
+TEST(WindowRule, PhasesAreVectorsThatAreStoredTogether) {
+  for (const char* name : {"x86-znver4", "x86-haswell"}) {
+    const Target target = *NamedTarget(name);
+    for (const int phases : {2, 3, 4, 7, 8}) {
+      for (const int length : {37, 64, 5}) {
+        FunctionBuilder f("main");
+        const Buffer x = f.Input("X", {6, length + 1}, kF32), w = f.Input("W", {6, phases, 2}, kF32);
+        const ReduceAxis r("r", 2);
+        const Buffer y = f.Compute("Y", {6, length * phases}, [&](Var i, Var j) {
+          return Sum(x(i, FloorDiv(j, phases) + r) * w(i, FloorMod(j, phases), r), r);
+        });
+        const Function function = f.Build({y});
+        Schedule sch{Module(function)};
+        const BlockRv block = BlocksInRoot(sch, "main")[0];
+        ASSERT_TRUE(sch.TransformBlockLayout(block, PhasesApart(phases)).ok());
+        const std::optional<StagedPhases> staged = StagePhases(sch, block, target);
+        ASSERT_TRUE(staged.has_value()) << name << " " << phases;
+        const Outcome<PlainPlan> plan = MakePlainPlan(sch, block, target);
+        ASSERT_TRUE(plan.ok());
+        Choices choices = Choices::Preferred();
+        const Outcome<std::monostate> done = ScheduleWindows(sch, block, *plan, target, choices, staged);
+        ASSERT_TRUE(done.ok()) << done.refusal().reason;
+        EXPECT_EQ(testing::CompareWithInterpreter(sch.module(), {.original = function}), "") << Print(sch.module());
+      }
+    }
+  }
 }
 
 }  // namespace

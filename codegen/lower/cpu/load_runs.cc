@@ -10,6 +10,7 @@
 
 #include "codegen/lower/cpu/vector_lanes.h"
 #include "ir/arith/analyzer.h"
+#include "ir/arith/bounds.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
 #include "ir/lane_runs.h"
@@ -88,6 +89,29 @@ std::optional<Window> WindowOf(const Lanes& lanes, const Buffer& buffer) {
     return window;
   }
   return std::nullopt;
+}
+
+// The vectors of registers that the lanes lie in, whole as they were stored, and for each lane its vector and its place
+// there.
+struct Sources {
+  std::vector<int64_t> vectors;  // as multiples of a vector's lanes from `base` on
+  Expr base;
+  std::vector<std::pair<size_t, int>> lanes;
+};
+std::optional<Sources> SourcesOf(const Lanes& lanes, const Buffer& buffer) {
+  const auto width = std::ssize(lanes.offsets);
+  const std::optional<int64_t> size = AsInt(buffer->shape[0]);
+  const std::optional<int64_t> first = AsInt(arith::Simplify(FloorMod(lanes.first, width)));
+  if (!size || *size % width != 0 || !first) return std::nullopt;
+  Sources sources{{}, arith::Simplify(lanes.first - *first), {}};
+  for (const int64_t offset : lanes.offsets) {
+    const int64_t vector = arith::FloorDivInt(*first + offset, width);
+    const auto found = std::ranges::find(sources.vectors, vector);
+    sources.lanes.emplace_back(found - sources.vectors.begin(), static_cast<int>(*first + offset - vector * width));
+    if (found == sources.vectors.end()) sources.vectors.push_back(vector);
+  }
+  if (std::ssize(sources.vectors) > kMostPicked) return std::nullopt;
+  return sources;
 }
 
 // Elements from a vector's first lane on, of which each `stride`th is a lane.
@@ -205,8 +229,31 @@ class RunLoader : public Mutator {
   }
 
  private:
+  // Puts the lanes of one vector of registers after the other's in their places.
+  static Expr LoadSources(const LoadNode& op, const Sources& sources) {
+    const auto width = std::ssize(sources.lanes);
+    const auto load = [&](size_t i) {
+      const DataType type = sources.base.dtype();
+      const Expr first = arith::Simplify(sources.base + Const(type, sources.vectors[i] * width));
+      return op.buffer.Load({Ramp(first, Const(type, 1), static_cast<int>(width))});
+    };
+    Expr result = load(0);
+    for (size_t i = 1; i < sources.vectors.size(); ++i) {
+      std::vector<int> picked;
+      for (const auto& [vector, place] : sources.lanes) {
+        const auto lane = static_cast<int>(picked.size());
+        picked.push_back(vector == i ? static_cast<int>(width) + place : i == 1 && vector == 0 ? place : lane);
+      }
+      result = Expr(new ShuffleNode({result, load(i)}, std::move(picked)));
+    }
+    return result;
+  }
   static Expr LoadWindow(const LoadNode& op, const Lanes& lanes, const Expr& self) {
     std::optional<Window> window = WindowOf(lanes, op.buffer);
+    if (!window && op.buffer->scope.kind() == MemoryKind::kRegister) {
+      const std::optional<Sources> sources = SourcesOf(lanes, op.buffer);
+      return sources && sources->vectors.size() > 1 ? LoadSources(op, *sources) : self;
+    }
     if (!window) return self;
     const Expr whole =
         op.buffer.Load({Ramp(window->base, Const(window->base.dtype(), 1), static_cast<int>(window->width))});

@@ -18,6 +18,12 @@
 // and the last of them:
 //
 //   A[T.Ramp(k, 2, 16)]     =>     T.Shuffle([A[k:k + 16], A[k + 15:k + 31]], [0, 2, ..., 14, 17, 19, ..., 31])
+//
+// Lanes of a buffer of vector registers that lie in a few of its vectors are picked from these, one after the other:
+// three phases of an output that are stored as neighbours.
+//
+//   A[(T.Ramp(0, 1, 8)) % 3 * 8 + T.Ramp(0, 1, 8) // 3]     =>     T.Shuffle([T.Shuffle([A[0:8], A[8:16]],
+//                                                                      [0, 8, 2, 1, 9, 5, 2, 10]), A[16:24]], ...)
 #pragma once
 
 #include "ir/function.h"

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
 #include "codegen/lower/common/pass_testing.h"
 #include "ir/script/parse_or_die.h"
 #include "ir/script/printer.h"
@@ -110,6 +111,31 @@ TEST(LoadRuns, StridesWithinAnImage) {
   EXPECT_THAT(After("B[0:8] = A.vload([T.Ramp(i, 2, 8)], predicate=T.Ramp(0, 1, 8) % T.Broadcast(2, 8) < "
                     "T.Broadcast(1, 8))"),
               Not(HasSubstr("T.Shuffle")));
+}
+
+// Neighbours of the result lie in as many vectors of registers as there are phases. Those in memory stay as they are.
+TEST(LoadRuns, PicksLanesFromVectorsOfRegisters) {
+  for (const char* scope : {"register", "global"}) {
+    for (const int64_t phases : {3, 5, 6, 8}) {
+      for (int64_t part = 0; part < phases; ++part) {
+        const std::string lanes = absl::StrCat("T.Ramp(", part * 8, ", 1, 8)"),
+                          all = absl::StrCat("T.Broadcast(", phases, ", 8)"), size = absl::StrCat(phases * 8);
+        const Function before = ParseFunctionOrDie(absl::Substitute(R"(
+@T.prim_func
+def main(A: T.Buffer(($0,), "float32"), B: T.Buffer((8,), "float32")):
+    with T.decl_buffer(($0,), "float32", scope="$1") as C:
+        for i in range($0):
+            C[i] = A[i]
+        B[0:8] = C[$2 % $3 * T.Broadcast(8, 8) + $2 // $3]
+)",
+                                                                    size, scope, lanes, all));
+        const Function after = LoadRuns(before);
+        const bool picks = std::string(scope) == "register";
+        EXPECT_EQ(Print(after).find("T.Shuffle") != std::string::npos, picks) << Print(after);
+        testing::ExpectSameAtAllSizes(before, after);
+      }
+    }
+  }
 }
 
 TEST(LoadRuns, LeavesVectorsThatMayEndOutside) {
