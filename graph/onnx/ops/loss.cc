@@ -41,26 +41,35 @@ Buffer LabelLoss(ProgramParts& p, const Buffer& log_probabilities, const Buffer&
                  const LossForm& form) {
   const DataType type = log_probabilities->dtype, i64 = DataType::Int(64);
   const Expr classes = log_probabilities->shape[1];
-  const auto weight = [&](const ops::Indices& at) {
-    const Expr label = labels.Load(at);
-    const Expr w = weights ? weights(ops::WrapIndex(label, classes)) : Const(type, 1);
-    return form.ignored ? Select(CastTo(i64, label) == Const(i64, *form.ignored), Const(type, 0), w) : w;
+  const DataType wide = type.bits() < 32 ? DataType::Float(32) : type;
+  // What counts for an element with a label of a class that counts, else 0: a product with 0 would be NaN where the
+  // score is infinite.
+  const auto counted = [&](const ops::Indices& at, const Expr& value) {
+    if (!form.ignored) return value;
+    return Select(CastTo(i64, labels.Load(at)) == Const(i64, *form.ignored), Const(wide, 0), value);
   };
+  const auto class_weight = [&](const ops::Indices& at) {
+    return weights ? CastTo(wide, weights(ops::WrapIndex(labels.Load(at), classes))) : Const(wide, 1);
+  };
+  const auto weight = [&](const ops::Indices& at) { return counted(at, class_weight(at)); };
   const auto loss = [&](const ops::Indices& at) {
     ops::Indices place = at;
     place.insert(place.begin() + 1, ops::WrapIndex(labels.Load(at), classes));
-    return (Const(type, 0) - log_probabilities.Load(place)) * weight(at);
+    return counted(at, (Const(wide, 0) - CastTo(wide, log_probabilities.Load(place))) * class_weight(at));
   };
   if (form.reduction == "none") {
-    return p.f.Compute("loss", labels->shape,
-                       [&](const std::vector<Symbol>& v) { return loss(ops::Indices(v.begin(), v.end())); });
+    return p.f.Compute("loss", labels->shape, [&](const std::vector<Symbol>& v) {
+      return CastTo(type, loss(ops::Indices(v.begin(), v.end())));
+    });
   }
   std::vector<int> axes(labels->ndim());
   std::iota(axes.begin(), axes.end(), 0);
   Buffer sum = ops::ReduceElements(p.f, "loss_sum", ops::Reduction::kSum, labels->shape, axes, false, loss);
-  if (form.reduction == "sum") return sum;
+  if (form.reduction == "sum") {
+    return wide == type ? sum : ops::Map(p.f, "loss", {sum}, [&](const Exprs& e) { return CastTo(type, e[0]); });
+  }
   Buffer total = ops::ReduceElements(p.f, "weight_sum", ops::Reduction::kSum, labels->shape, axes, false, weight);
-  return ops::Map(p.f, "loss", {sum, total}, [](const Exprs& e) { return Div(e[0], e[1]); });
+  return ops::Map(p.f, "loss", {sum, total}, [&](const Exprs& e) { return CastTo(type, Div(e[0], e[1])); });
 }
 
 absl::Status ImportNegativeLogLikelihood(OnnxNode& n) {
