@@ -110,8 +110,11 @@ Expr Convert(DataType to, const Expr& x) {
   const Expr value = CastTo(wide, x);
   const double limit = std::ldexp(1.0, 63);
   const Expr fits = Call(wide, "abs", {value}) < ConstFloat(wide, limit);
-  const Expr cut = CastTo(i64, Select(fits, value, ConstFloat(wide, -limit)));
-  return CastTo(to, cut);
+  const Expr cut = CastTo(to, CastTo(i64, Select(fits, value, ConstFloat(wide, -limit))));
+  if (to != DataType::UInt(64)) return cut;
+  // What int64 does not hold and uint64 does.
+  const Expr upper = And(value >= ConstFloat(wide, limit), value < ConstFloat(wide, 2 * limit));
+  return Select(upper, CastTo(to, Select(upper, value, ConstFloat(wide, limit))), cut);
 }
 
 Expr Limited(DataType to, const Expr& x) {
