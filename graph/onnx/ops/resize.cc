@@ -25,7 +25,6 @@ struct Transformation {
       1;         // output extent / input extent, as given; 0: of the extents, which are not known before the model runs
   Expr in, out;  // the extents, in the program
   double roi_start = 0, roi_end = 1;
-  double out_extent = 0, in_extent = 0;  // as numbers, where they are known
 
   Expr operator()(const Expr& p) const {
     const Expr n = CastTo(kF32, in), m = CastTo(kF32, out);
@@ -47,10 +46,8 @@ struct Transformation {
                     start * (n - one) + Div(p * (end - start) * (n - one), Max(m - one, one)));
     }
     if (mode == "half_pixel_symmetric" && scale != 0) {
-      // Adjusted by how much of the output's exact extent was cut off.
-      const double adjustment = out_extent / (scale * in_extent);
-      const double center = in_extent / 2, offset = center * (1 - adjustment);
-      return Real(offset) + Div(p + half, s) - half;
+      // The center stays where it is, however much of the output's exact extent was cut off.
+      return half * (n - Div(m, s)) + Div(p + half, s) - half;
     }
     return Div(p + half, s) - half;
   }
@@ -201,8 +198,6 @@ absl::Status ResizeTo(OnnxNode& n, const ResizeTarget& target, const std::string
       t.roi_start = roi[index];
       t.roi_end = roi[axes.size() + index];
     }
-    t.in_extent = static_cast<double>(AsInt(x.shape[d]).value_or(1));
-    t.out_extent = static_cast<double>(AsInt(target.shape[d]).value_or(1));
     ops::Resampled one{.axis = static_cast<int>(d), .extent = out, .source = t, .scale = target.scales[d]};
     // Before opset 11 the specification does not say which element is the nearest; runtimes take the next one of a
     // smaller image.
