@@ -25,24 +25,48 @@ Expr ParameterAt(const Buffer& b, const ops::Indices& at, int axis, int64_t bloc
   return b.Load(place);
 }
 
+// Whether an item is one number, of rank 0 or 1.
+bool IsOneNumber(const Item& x) { return x.rank() == 0 || (x.rank() == 1 && IsInt(x.shape[0], 1)); }
+
 struct Parameters {
   int axis = 0;
   int64_t block = 0;
 };
+// An error where scales, or zero points, are not one number, one for each index of the axis, or one for each block.
 absl::StatusOr<Parameters> ParametersOf(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
+  if (n.Has(2)) TW_RETURN_IF_ERROR(n.RequireTensors(2, 1));
   Parameters result;
   result.block = n.Int("block_size", 0);
   const Item &x = n.In(0), &scale = n.In(1);
-  if (scale.rank() == 0) return result;
-  if (scale.rank() > 1 && (result.block < 1 || scale.rank() != x.rank()))
-    return n.Error("scales of rank ", scale.rank());
-  const bool one = scale.rank() == 1 && IsInt(scale.shape[0], 1);
-  if (one && x.rank() < 2) return result;
+  if (result.block < 0) return n.Error("block_size is ", result.block);
+  const bool blocked = result.block > 0 && scale.rank() == x.rank() && x.rank() > 0;
+  if (!blocked && scale.rank() > 1) return n.Error("scales of rank ", scale.rank());
+  if (!blocked && IsOneNumber(scale)) {
+    result.block = 0;
+    if (n.Has(2) && !IsOneNumber(n.In(2))) return n.Error("several zero points beside one scale");
+    return result;
+  }
   TW_ASSIGN_OR_RETURN(result.axis, n.Axis(n.Int("axis", 1), x.rank()));
-  if (scale.rank() == 1 && !one) TW_RETURN_IF_ERROR(n.RequireShape(1, {x.shape[static_cast<size_t>(result.axis)]}));
+  const auto axis = static_cast<size_t>(result.axis);
+  if (!blocked) {
+    result.block = 0;
+    TW_RETURN_IF_ERROR(n.RequireShape(1, {x.shape[axis]}));
+  } else {
+    Exprs wanted = x.shape;
+    wanted[axis] = n.emit().Simplify(FloorDiv(x.shape[axis] + Extent(result.block - 1), Extent(result.block)));
+    TW_RETURN_IF_ERROR(n.RequireShape(1, wanted));
+  }
   TW_RETURN_IF_ERROR(n.RequireShape(2, scale.shape));
   return result;
+}
+
+// The attribute output_dtype, where a node has it.
+absl::StatusOr<std::optional<int32_t>> OutputType(OnnxNode& n) {
+  const auto type = static_cast<int32_t>(n.Int("output_dtype", 0));
+  if (type == 0) return std::optional<int32_t>();
+  TW_RETURN_IF_ERROR(ElementType(type).status());
+  return std::optional<int32_t>(type);
 }
 
 // A whole float limited to the integers of a type, or of `bits` bits in its bytes.
@@ -57,17 +81,24 @@ absl::Status ImportQuantizeLinear(OnnxNode& n) {
   TW_ASSIGN_OR_RETURN(const Parameters how, ParametersOf(n));
   DataType to = n.Has(2) ? n.In(2).dtype : DataType::UInt(8);
   int bits = n.Has(2) ? n.In(2).bits : 0;
-  if (!n.Has(2) && n.Int("output_dtype", 0) != 0) {
-    const auto type = static_cast<int32_t>(n.Int("output_dtype", 0));
-    TW_ASSIGN_OR_RETURN(to, ElementType(type));
-    bits = NarrowBits(type);
+  TW_ASSIGN_OR_RETURN(const auto given, OutputType(n));
+  if (given) {
+    TW_ASSIGN_OR_RETURN(const DataType type, ElementType(*given));
+    if (n.Has(2) && (type != to || NarrowBits(*given) != bits)) return n.Error("output_dtype is not the zero point's");
+    to = type;
+    bits = NarrowBits(*given);
   }
   const bool saturates = n.Int("saturate", 1) != 0;
+  DataType precision = kF32;
+  if (const int64_t type = n.Int("precision", 0); type != 0) {
+    TW_ASSIGN_OR_RETURN(precision, ElementType(static_cast<int32_t>(type)));
+    if (!precision.is_float()) return n.Error("precision is ", precision.ToString(), ", not of floats");
+  }
   TW_ASSIGN_OR_RETURN(Items result, n.Program("quantize", n.in(), [&](ProgramParts& p) {
     return Buffers{p.f.Compute("quantize", p.in[0]->shape, [&](const std::vector<Symbol>& v) {
       const ops::Indices at(v.begin(), v.end());
-      const Expr scale = CastTo(kF32, ParameterAt(p.in[1], at, how.axis, how.block));
-      const Expr scaled = Div(CastTo(kF32, p.in[0].Load(at)), scale);
+      const Expr scale = CastTo(precision, ParameterAt(p.in[1], at, how.axis, how.block));
+      const Expr scaled = CastTo(kF32, Div(CastTo(precision, p.in[0].Load(at)), scale));
       if (to.is_float()) return CastTo(to, saturates ? ops::Limited(to, scaled) : scaled);
       const Expr rounded = ops::Unary("nearbyint", scaled);
       if (p.in.size() < 3) return Saturated(to, bits, rounded);
@@ -107,10 +138,10 @@ bool IsKeptPacked(const Item& x, const Parameters& how) {
   return extent && *extent % 2 == 0 && how.block % 2 == 0;
 }
 
-absl::Status ImportPackedDequantization(OnnxNode& n, const Parameters& how) {
+absl::Status ImportPackedDequantization(OnnxNode& n, const Parameters& how, DataType to) {
   const Item& x = n.In(0);
   const auto axis = static_cast<size_t>(how.axis);
-  const DataType to = n.In(1).dtype, i32 = DataType::Int(32);
+  const DataType i32 = DataType::Int(32);
   const std::vector<Expr> shape = x.shape;
   const int least = x.dtype.is_int() ? 8 : 0;
   Items inputs = n.in();
@@ -133,8 +164,14 @@ absl::Status ImportPackedDequantization(OnnxNode& n, const Parameters& how) {
 
 absl::Status ImportDequantizeLinear(OnnxNode& n) {
   TW_ASSIGN_OR_RETURN(const Parameters how, ParametersOf(n));
-  if (IsKeptPacked(n.In(0), how)) return ImportPackedDequantization(n, how);
-  const DataType to = n.In(1).dtype;
+  if (n.Has(2) && n.In(2).dtype != n.In(0).dtype) return n.Error("zero points of another type");
+  DataType to = n.In(1).dtype;
+  TW_ASSIGN_OR_RETURN(const auto given, OutputType(n));
+  if (given) {
+    TW_ASSIGN_OR_RETURN(to, ElementType(*given));
+    if (!to.is_float()) return n.Error("output_dtype is ", to.ToString(), ", not of floats");
+  }
+  if (IsKeptPacked(n.In(0), how)) return ImportPackedDequantization(n, how, to);
   return n.Out(n.Program("dequantize", n.in(), [&](ProgramParts& p) {
     return Buffers{p.f.Compute("dequantize", p.in[0]->shape, [&](const std::vector<Symbol>& v) {
       const ops::Indices at(v.begin(), v.end());
