@@ -173,7 +173,10 @@ Buffer Einsum(FunctionBuilder& f, const EinsumLabels& labels, const std::vector<
               const std::vector<Buffer>& operands) {
   std::vector<Expr> shape;
   for (int label : labels.output) shape.push_back(extents[static_cast<size_t>(label)]);
-  return f.Compute("einsum", shape, [&](const std::vector<Var>& v) -> ComputeBody {
+  // Products of narrow floats are summed in f32.
+  const DataType type = operands[0]->dtype;
+  const DataType wide = type.is_float() && type.bits() < 32 ? DataType::Float(32) : type;
+  Buffer sums = f.Compute("einsum", shape, [&](const std::vector<Var>& v) -> ComputeBody {
     std::vector<Expr> at(extents.size());
     for (size_t i = 0; i < v.size(); ++i) at[static_cast<size_t>(labels.output[i])] = v[i];
     std::vector<ReduceAxis> axes;
@@ -189,11 +192,13 @@ Buffer Einsum(FunctionBuilder& f, const EinsumLabels& labels, const std::vector<
         own_extents.push_back(extents[static_cast<size_t>(label)]);
         own_at.push_back(at[static_cast<size_t>(label)]);
       }
-      const Expr element = LoadBroadcast(operands[i], own_extents, own_at);
+      const Expr element = CastTo(wide, LoadBroadcast(operands[i], own_extents, own_at));
       value = value ? value * element : element;
     }
     return axes.empty() ? ComputeBody(value) : Sum(value, axes);
   });
+  if (wide == type) return sums;
+  return Map(f, "narrow", {sums}, [&](const std::vector<Expr>& e) { return CastTo(type, e[0]); });
 }
 
 }  // namespace tilewright::ops

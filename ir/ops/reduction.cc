@@ -7,6 +7,9 @@
 namespace tilewright::ops {
 namespace {
 
+// Narrow floats are summed in f32.
+DataType SumType(DataType type) { return type.is_float() && type.bits() < 32 ? DataType::Float(32) : type; }
+
 Expr AddTo(Expr a, Expr b) { return std::move(a) + std::move(b); }
 Expr MultiplyBy(Expr a, Expr b) { return std::move(a) * std::move(b); }
 Expr LargerOf(Expr a, Expr b) { return Larger(a, b); }
@@ -83,10 +86,12 @@ Expr CountOf(const std::vector<Expr>& shape, const std::vector<int>& axes, DataT
 }
 
 Buffer Mean(FunctionBuilder& f, const std::string& name, const Buffer& x, const std::vector<int>& axes, bool keep) {
-  Buffer sum = Reduce(f, name + "_sum", Reduction::kSum, x, axes, keep);
-  const Expr count = CountOf(x->shape, axes, x->dtype);
+  const DataType type = x->dtype, wide = SumType(type);
+  Buffer sum = ReduceElements(f, name + "_sum", Reduction::kSum, x->shape, axes, keep,
+                              [&](const Indices& at) { return CastTo(wide, x.Load(at)); });
+  const Expr count = CountOf(x->shape, axes, wide);
   return Map(f, name, {sum}, [&](const std::vector<Expr>& e) {
-    return x->dtype.is_float() ? Div(e[0], count) : IntegerQuotient(e[0], count);
+    return CastTo(type, type.is_float() ? Div(e[0], count) : IntegerQuotient(e[0], count));
   });
 }
 

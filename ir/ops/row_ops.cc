@@ -65,19 +65,19 @@ Normalized Normalize(FunctionBuilder& f, const Buffer& x, const std::vector<int>
 }
 
 Buffer LocalResponseNorm(FunctionBuilder& f, const Buffer& x, int64_t size, double alpha, double beta, double bias) {
-  const DataType type = x->dtype;
+  const DataType type = Computing(x->dtype);
   const int64_t before = (size - 1) / 2;
   ReduceAxis k("k", size);
   Buffer squares = f.Compute("lrn_squares", x->shape, [&](const std::vector<Var>& v) {
     Indices at(v.begin(), v.end());
     at[1] = v[1] + k - Const(k.dtype(), before);
-    const Expr value = x.Load(at);
+    const Expr value = CastTo(type, x.Load(at));
     const Expr inside = And(at[1] >= Const(at[1].dtype(), 0), at[1] < x->shape[1]);
     return Sum(IfThenElse(inside, value * value, Const(type, 0)), k);
   });
   return Map(f, "lrn", {x, squares}, [&](const std::vector<Expr>& e) {
     const Expr scale = ConstFloat(type, bias) + ConstFloat(type, alpha / static_cast<double>(size)) * e[1];
-    return Div(e[0], Call(type, "pow", {scale, ConstFloat(type, beta)}));
+    return CastTo(x->dtype, Div(CastTo(type, e[0]), Call(type, "pow", {scale, ConstFloat(type, beta)})));
   });
 }
 

@@ -279,12 +279,13 @@ Buffer AveragePoolNd(FunctionBuilder& f, const Buffer& x, const std::vector<Span
 
 Buffer LpPoolNd(FunctionBuilder& f, const Buffer& x, const std::vector<Span>& spans, const std::vector<Expr>& shape,
                 int64_t p) {
-  const DataType type = x->dtype;
-  const Expr power = ConstFloat(type, static_cast<double>(p));
-  Buffer sums = Pool(f, "pool_sum", Reduction::kSum, x, spans, shape, Const(type, 0),
-                     [&](const std::vector<Expr>& e) { return Power(Call(type, "abs", {e[0]}), power); });
+  const DataType type = x->dtype, wide = type.bits() < 32 ? DataType::Float(32) : type;
+  const Expr power = ConstFloat(wide, static_cast<double>(p));
+  Buffer sums = Pool(f, "pool_sum", Reduction::kSum, x, spans, shape, Const(wide, 0),
+                     [&](const std::vector<Expr>& e) { return Power(Call(wide, "abs", {CastTo(wide, e[0])}), power); });
   return Map(f, "lp_pool", {sums}, [&](const std::vector<Expr>& e) {
-    return p == 2 ? Unary("sqrt", e[0]) : Power(e[0], ConstFloat(type, 1.0 / static_cast<double>(p)));
+    const Expr root = p == 2 ? Unary("sqrt", e[0]) : Power(e[0], ConstFloat(wide, 1.0 / static_cast<double>(p)));
+    return CastTo(type, root);
   });
 }
 

@@ -167,23 +167,32 @@ absl::Status ImportWhere(OnnxNode& n) {
   return n.Out(n.MapMixed("where", n.in(), [](const Exprs& e) { return Select(e[0], e[1], e[2]); }));
 }
 
-absl::Status Fold(OnnxNode& n, const char* name, Expr (*combine)(const Expr&, const Expr&), bool mean = false) {
+absl::Status Fold(OnnxNode& n, const char* name, Expr (*combine)(const Expr&, const Expr&)) {
   return n.Map(name, [&](const Exprs& e) {
     Expr value = e[0];
     for (size_t i = 1; i < e.size(); ++i) value = combine(value, e[i]);
-    return mean ? Div(value, Real(value, static_cast<double>(e.size()))) : value;
+    return value;
   });
 }
-Expr AddTwo(const Expr& a, const Expr& b) { return a + b; }
+// Narrow floats are summed in f32.
+absl::Status SumOfInputs(OnnxNode& n, const char* name, bool mean) {
+  return n.Map(name, [&](const Exprs& e) {
+    const DataType type = e[0].dtype();
+    const DataType wide = type.is_float() && type.bits() < 32 ? DataType::Float(32) : type;
+    Expr value = CastTo(wide, e[0]);
+    for (size_t i = 1; i < e.size(); ++i) value = value + CastTo(wide, e[i]);
+    return CastTo(type, mean ? Div(value, Real(value, static_cast<double>(e.size()))) : value);
+  });
+}
 absl::Status ImportMax(OnnxNode& n) { return Fold(n, "maximum", ops::Larger); }
 absl::Status ImportMin(OnnxNode& n) { return Fold(n, "minimum", ops::Smaller); }
 absl::Status ImportSum(OnnxNode& n) {
   TW_RETURN_IF_ERROR(RequireNumbers(n));
-  return Fold(n, "sum", AddTwo);
+  return SumOfInputs(n, "sum", false);
 }
 absl::Status ImportMean(OnnxNode& n) {
   TW_RETURN_IF_ERROR(RequireNumbers(n));
-  return Fold(n, "mean", AddTwo, true);
+  return SumOfInputs(n, "mean", true);
 }
 
 absl::Status ImportRelu(OnnxNode& n) {

@@ -141,17 +141,18 @@ absl::Status ImportCDist(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireShape(1, {n.In(1).shape[0], n.In(0).shape[1]}));
   const std::string metric = n.String("metric", "sqeuclidean");
   if (metric != "euclidean" && metric != "sqeuclidean") return n.Unsupported("the metric \"", metric, "\"");
-  const DataType type = n.In(0).dtype;
+  const DataType type = n.In(0).dtype, wide = type.bits() < 32 ? kF32 : type;
   return n.Out(n.Program("cdist", n.in(), [&](ProgramParts& p) {
     const Buffer &a = p.in[0], &b = p.in[1];
     tilewright::ReduceAxis k("k", a->shape[1]);
     Buffer squares = p.f.Compute("distances", {a->shape[0], b->shape[0]}, [&](Symbol i, Symbol j) {
-      const Expr difference = a(i, k) - b(j, k);
+      const Expr difference = CastTo(wide, a(i, k)) - CastTo(wide, b(j, k));
       return tilewright::Sum(difference * difference, k);
     });
-    if (metric == "sqeuclidean") return Buffers{squares};
-    return Buffers{
-        ops::Map(p.f, "cdist", {squares}, [&](const Exprs& e) { return CastTo(type, ops::Unary("sqrt", e[0])); })};
+    const bool root = metric == "euclidean";
+    if (!root && wide == type) return Buffers{squares};
+    return Buffers{ops::Map(p.f, "cdist", {squares},
+                            [&](const Exprs& e) { return CastTo(type, root ? ops::Unary("sqrt", e[0]) : e[0]); })};
   }));
 }
 
@@ -188,6 +189,9 @@ absl::Status ImportEmbedLayerNormalization(OnnxNode& n) {
   const Item& words = n.In(0);
   if (words.rank() != 2) return n.Error("its words have rank ", words.rank());
   if (n.In(2).rank() != 2 || n.In(3).rank() != 2) return n.Error("a table of another rank than 2");
+  if (IsInt(n.In(3).shape[0], 0)) return n.Error("a table of positions without rows");
+  TW_RETURN_IF_ERROR(n.RequireSameType(2, 3));
+  TW_RETURN_IF_ERROR(n.RequireShape(3, {n.In(3).shape[0], n.In(2).shape[1]}));
   TW_ASSIGN_OR_RETURN(Items sum, n.Call("Gather", 13, {n.In(2), words}));
   if (n.Has(8)) {
     TW_ASSIGN_OR_RETURN(const Items rows, n.Call("Gather", 13, {n.In(3), n.In(8)}));

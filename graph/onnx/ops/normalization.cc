@@ -277,14 +277,15 @@ absl::Status ImportLpNormalization(OnnxNode& n) {
   const bool first = n.Int("p", 2) == 1;
   return n.Out(n.Program("lp_norm", n.in(), [&](ProgramParts& p) {
     const Buffer& x = p.in[0];
+    const DataType type = x->dtype, wide = Computing(type);
     Buffer sum =
         ops::ReduceElements(p.f, "sum", ops::Reduction::kSum, x->shape, {axis}, true, [&](const ops::Indices& at) {
-          const Expr value = x.Load(at);
+          const Expr value = CastTo(wide, x.Load(at));
           return first ? ops::Unary("abs", value) : value * value;
         });
     return Buffers{ops::Map(p.f, "lp_norm", {x, sum}, [&](const Exprs& e) {
       const Expr norm = first ? e[1] : ops::Unary("sqrt", e[1]);
-      return Select(norm == Const(norm.dtype(), 0), Const(norm.dtype(), 0), Div(e[0], norm));
+      return CastTo(type, Select(norm == Const(wide, 0), Const(wide, 0), Div(CastTo(wide, e[0]), norm)));
     })};
   }));
 }
