@@ -201,7 +201,9 @@ Buffer ReverseSequence(FunctionBuilder& f, const Buffer& x, const Buffer& length
   return f.Compute("reverse_sequence", x->shape, [&](const std::vector<Var>& v) {
     Indices at(v.begin(), v.end());
     const Expr t = at[static_cast<size_t>(time)];
-    const Expr length = CastTo(t.dtype(), lengths(at[static_cast<size_t>(batch)]));
+    // A length beyond the dimension, which the format does not allow, reverses all of it.
+    const Expr extent = CastTo(t.dtype(), x->shape[static_cast<size_t>(time)]);
+    const Expr length = Min(CastTo(t.dtype(), lengths(at[static_cast<size_t>(batch)])), extent);
     Indices mirrored = at;
     mirrored[static_cast<size_t>(time)] = length - One(t) - t;
     return IfThenElse(t < length, x.Load(mirrored), x.Load(at));

@@ -11,6 +11,9 @@ namespace {
 constexpr std::array kActivations = {"affine",  "elu",      "hardsigmoid", "leakyrelu", "relu",           "scaledtanh",
                                      "sigmoid", "softplus", "softsign",    "tanh",      "thresholdedrelu"};
 
+// The type that a layer computes in: narrow floats in f32.
+DataType Computing(DataType type) { return type.bits() < 32 ? DataType::Float(32) : type; }
+
 Expr Apply(const Activation& activation, const Expr& x) {
   const DataType type = x.dtype();
   const Expr alpha = ConstFloat(type, activation.alpha), beta = ConstFloat(type, activation.beta);
@@ -33,7 +36,7 @@ Expr Apply(const Activation& activation, const Expr& x) {
 class Layer {
  public:
   Layer(FunctionBuilder& f, const RecurrentOperands& operands, const RecurrentOptions& options)
-      : f_(f), in_(operands), how_(options), type_(operands.x->dtype) {
+      : f_(f), in_(operands), how_(options), given_(operands.x->dtype), type_(Computing(given_)) {
     time_ = in_.x->shape[0];
     batch_ = in_.x->shape[1];
     hidden_ = Expr(how_.hidden);
@@ -44,9 +47,9 @@ class Layer {
     const Expr directions = Expr(static_cast<int64_t>(how_.reverse.size()));
     const std::vector<Expr> state = {directions, batch_, hidden_};
     RecurrentResults out;
-    out.y = f_.Alloc("Y", {time_, directions, batch_, hidden_}, type_);
-    out.h = f_.Alloc("Y_h", state, type_);
-    if (how_.cell == Cell::kLstm) out.c = f_.Alloc("Y_c", state, type_);
+    out.y = f_.Alloc("Y", {time_, directions, batch_, hidden_}, given_);
+    out.h = f_.Alloc("Y_h", state, given_);
+    if (how_.cell == Cell::kLstm) out.c = f_.Alloc("Y_c", state, given_);
     // The loops over time follow each other: they have nothing to do with each other.
     std::vector<State> states;
     for (size_t d = 0; d < how_.reverse.size(); ++d) states.push_back(Begin(static_cast<int64_t>(d)));
@@ -67,15 +70,17 @@ class Layer {
   // Products of the inputs of all steps and the weights, with the input's bias: one matrix multiplication.
   Buffer InputProducts(int64_t d) {
     ReduceAxis k("k", in_.x->shape[2]);
-    Buffer product = f_.Compute("input_product", {time_, batch_, gates_},
-                                [&](Var t, Var b, Var g) { return Sum(in_.x(t, b, k) * in_.w(Expr(d), g, k), k); });
+    Buffer product = f_.Compute("input_product", {time_, batch_, gates_}, [&](Var t, Var b, Var g) {
+      return Sum(Wide(in_.x(t, b, k)) * Wide(in_.w(Expr(d), g, k)), k);
+    });
     if (!in_.bias) return product;
     return f_.Compute("input_gates", {time_, batch_, gates_},
-                      [&](Var t, Var b, Var g) { return product(t, b, g) + in_.bias(Expr(d), g); });
+                      [&](Var t, Var b, Var g) { return product(t, b, g) + Wide(in_.bias(Expr(d), g)); });
   }
 
+  Expr Wide(const Expr& x) const { return CastTo(type_, x); }
   Expr RecurrentBias(int64_t d, const Expr& gate) const {
-    return in_.bias ? in_.bias(Expr(d), gates_ + gate) : Const(type_, 0);
+    return in_.bias ? Wide(in_.bias(Expr(d), gates_ + gate)) : Const(type_, 0);
   }
   Expr Gate(int64_t gate, const Expr& h) const { return Expr(gate * how_.hidden) + h; }
   Expr Clip(const Expr& x) const {
@@ -110,14 +115,16 @@ class Layer {
         const Var b = block.Spatial(batch_, loops[0]), g = block.Spatial(columns, loops[1]);
         const Var k = block.Reduce(hidden_, loops[2]);
         block.Init([&] { f_.Store(to, Const(type_, 0), {b, g}); });
-        f_.Store(to, to(b, g) + state(b, k) * in_.r(Expr(d), first + g, k), {b, g});
+        f_.Store(to, to(b, g) + state(b, k) * Wide(in_.r(Expr(d), first + g, k)), {b, g});
       });
     });
   }
 
   State Begin(int64_t d) {
     State state{InputProducts(d), {}, {}};
-    const auto initial = [&](const Buffer& from, Var b, Var h) { return from ? from(Expr(d), b, h) : Const(type_, 0); };
+    const auto initial = [&](const Buffer& from, Var b, Var h) {
+      return from ? Wide(from(Expr(d), b, h)) : Const(type_, 0);
+    };
     state.h = Step("state_h", hidden_, [&](Var b, Var j) { return initial(in_.initial_h, b, j); });
     if (how_.cell != Cell::kLstm) return state;
     state.c = Step("state_c", hidden_, [&](Var b, Var j) { return initial(in_.initial_c, b, j); });
@@ -137,17 +144,19 @@ class Layer {
     f_.Grid({batch_, hidden_}, [&](const std::vector<Var>& loops) {
       f_.Block("last_state", [&](BlockBuilder& block) {
         const Var b = block.Spatial(batch_, loops[0]), j = block.Spatial(hidden_, loops[1]);
-        f_.Store(to, state(b, j), {Expr(d), b, j});
+        f_.Store(to, CastTo(given_, state(b, j)), {Expr(d), b, j});
       });
     });
   }
 
-  // The time that step `step` of a row looks at, and whether the row still runs.
+  // The time that step `step` of a row looks at. Lengths beyond the sequence count as all of it, those below zero as
+  // none: a length is data, and no data may lead outside of a buffer. (ONNX Runtime refuses such a run.)
   Expr TimeOf(int64_t d, const Expr& step, const Expr& b) const {
     if (!how_.reverse[static_cast<size_t>(d)]) return step;
-    const Expr one = Const(step.dtype(), 1);
+    const Expr one = Const(step.dtype(), 1), zero = Const(step.dtype(), 0);
     if (!in_.lengths) return time_ - one - step;
-    return Max(CastTo(step.dtype(), in_.lengths(b)) - one - step, Const(step.dtype(), 0));
+    const Expr length = Max(Min(CastTo(step.dtype(), in_.lengths(b)), CastTo(step.dtype(), time_)), zero);
+    return Max(length - one - step, zero);
   }
   static Expr Chosen(const Expr& condition, const Expr& yes, const Expr& no) {
     return IsTrue(condition) ? yes : Select(condition, yes, no);
@@ -170,7 +179,7 @@ class Layer {
     Buffer next_c, next_h;
     if (how_.cell == Cell::kLstm) {
       const auto peep = [&](const Expr& x, int64_t which, const Buffer& state, const Var& b, const Var& j) {
-        return in_.peepholes ? x + in_.peepholes(Expr(d), Gate(which, j)) * state(b, j) : x;
+        return in_.peepholes ? x + Wide(in_.peepholes(Expr(d), Gate(which, j))) * state(b, j) : x;
       };
       next_c = Step("next_c", hidden_, [&](Var b, Var j) {
         const Expr in = Activate(d, 0, peep(gate(b, 0, j), 0, c, b, j));
@@ -222,7 +231,7 @@ class Layer {
         const Var b = block.Spatial(batch_, loops[0]), j = block.Spatial(hidden_, loops[1]);
         const Expr runs = Runs(step, b);
         const Expr time = how_.reverse[static_cast<size_t>(d)] ? Chosen(runs, TimeOf(d, step, b), step) : Expr(step);
-        f_.Store(y, Chosen(runs, next(b, j), Const(type_, 0)), {time, Expr(d), b, j});
+        f_.Store(y, CastTo(given_, Chosen(runs, next(b, j), Const(type_, 0))), {time, Expr(d), b, j});
         // The row's last step is read from memory.
         if (in_.lengths) block.Writes({BufferRegion::Full(y)});
       });
@@ -233,7 +242,7 @@ class Layer {
   FunctionBuilder& f_;
   const RecurrentOperands& in_;
   const RecurrentOptions& how_;
-  const DataType type_;
+  const DataType given_, type_;  // of the operands and results; of states and sums
   Expr time_, batch_, hidden_, gates_;
 };
 
