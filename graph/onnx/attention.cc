@@ -33,6 +33,12 @@ Expr GroupHead(const Expr& head, int64_t group) {
   return group == 1 ? head : FloorDiv(head, Const(head.dtype(), group));
 }
 
+// Whether `extent` may be `least` or more: constants are, or are not; others are assumed to be, which is checked when
+// the model runs.
+bool RequireAtLeast(OnnxNode& n, const Expr& extent, int64_t least) {
+  return n.RequireEqual(n.emit().Simplify(Min(AsExtent(extent), Extent(least))), Extent(least));
+}
+
 absl::StatusOr<Items> EmitScores(OnnxNode& n, const AttentionParts& parts, int64_t group, const AttentionWants& wants) {
   Items inputs = {parts.q.x, parts.k.x};
   inputs.insert(inputs.end(), parts.edit_inputs.begin(), parts.edit_inputs.end());
@@ -150,6 +156,16 @@ absl::StatusOr<AttentionResults> EmitAttention(OnnxNode& n, const AttentionParts
 absl::StatusOr<HeadsOf> SplitHeads(OnnxNode& n, const Item& x, int64_t first, int64_t heads, int64_t head,
                                    const Item& bias) {
   if (x.rank() != 3) return n.Error("an operand that is split into heads has rank ", x.rank());
+  const int64_t columns = first + heads * head;
+  if (!RequireAtLeast(n, x.shape[2], columns))
+    return n.Error("an operand of heads has less than ", columns, " columns");
+  if (bias.present()) {
+    if (!bias.is_tensor() || bias.rank() != 1 || bias.dtype != x.dtype) {
+      return n.Error("a bias of heads that is not a row of the same type");
+    }
+    if (!RequireAtLeast(n, bias.shape[0], columns))
+      return n.Error("a bias of heads has less than ", columns, " elements");
+  }
   const Exprs shape = {x.shape[0], x.shape[1], Extent(heads), Extent(head)};
   if (!bias.present() && first == 0 && IsInt(x.shape[2], heads * head)) {
     TW_ASSIGN_OR_RETURN(Item view, n.emit().View(x, shape));
@@ -184,6 +200,10 @@ absl::StatusOr<HeadsOf> BehindPast(OnnxNode& n, const Item& past, const HeadsOf&
   TW_ASSIGN_OR_RETURN(const HeadsOf first, HeadsFirst(n, x));
   if (!past.present() || (past.rank() == 4 && IsInt(past.shape[2], 0))) return first;
   if (past.rank() != 4 || past.dtype != x.x.dtype) return n.Error("a cache of another rank or type than the new keys");
+  for (const size_t d : {0, 1, 3}) {
+    if (n.RequireEqual(past.shape[d], first.x.shape[d])) continue;
+    return n.Error("extent ", d, " of a cache is ", *AsInt(past.shape[d]), ", expected ", *AsInt(first.x.shape[d]));
+  }
   TW_ASSIGN_OR_RETURN(Items joined, n.Program("concat", {past, first.x},
                                               [](ProgramParts& p) { return Buffers{ops::Concat(p.f, p.in, 2)}; }));
   return HeadsOf{std::move(joined[0]), true};
@@ -200,7 +220,8 @@ Expr RotatedElement(const Rotation& rotation, int64_t head, const Expr& j,
                     const std::function<Expr(const Expr& j)>& element,
                     const std::function<std::pair<Expr, Expr>(const Expr& pair)>& angle) {
   const auto number = [&](int64_t value) { return Const(j.dtype(), value); };
-  const Expr half = number(rotation.pairs), zero = number(0), last = number(head - 1);
+  // Only the first elements are turned, so none behind them is read for that.
+  const Expr half = number(rotation.pairs), zero = number(0), last = number(2 * rotation.pairs - 1);
   const bool interleaved = rotation.interleaved;
   const Expr pair = FloorMod(interleaved ? FloorDiv(j, number(2)) : j, half);
   const Expr is_first = interleaved ? FloorMod(j, number(2)) == zero : j < half;

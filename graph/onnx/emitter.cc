@@ -270,6 +270,15 @@ absl::StatusOr<Item> Emitter::View(const Item& x, std::vector<Expr> shape) {
   result.shape = shape;
   const ConstantNode* constant = x.constant();
   if (const auto numbers = ConstantExtents(shape); constant != nullptr && numbers) {
+    // As real numbers: extents of a damaged file may be of any size.
+    const auto elements = [](const std::vector<int64_t>& extents) {
+      return std::accumulate(extents.begin(), extents.end(), 1.0,
+                             [](double n, int64_t extent) { return n * static_cast<double>(extent); });
+    };
+    if (elements(*numbers) != elements(constant->shape)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(elements(constant->shape), " elements in the place of ", elements(*numbers)));
+    }
     result.value = Constant(constant->dtype, *numbers, constant->bytes);
     return result;
   }

@@ -1,7 +1,11 @@
 // Models of one or a few nodes with right values that other engines gave (cases/*.txt; cases/README.md says how they
 // are written). The interpreter runs them.
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
+#include <functional>
+#include <random>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -23,8 +27,10 @@ struct ElementKind {
 };
 constexpr ElementKind kKinds[] = {{"f32", TensorProto::FLOAT},
                                   {"f16", TensorProto::FLOAT16},
+                                  {"bf16", TensorProto::BFLOAT16},
                                   {"f64", TensorProto::DOUBLE},
                                   {"i64", TensorProto::INT64},
+                                  {"u64", TensorProto::UINT64},
                                   {"i32", TensorProto::INT32},
                                   {"i8", TensorProto::INT8},
                                   {"u8", TensorProto::UINT8},
@@ -40,12 +46,6 @@ int32_t TypeOf(const std::string& name) {
   return TensorProto::FLOAT;
 }
 
-std::vector<int64_t> Numbers(const std::string& text) {
-  std::vector<int64_t> numbers;
-  for (const auto& part : Words(absl::StrSplit(text, ',', absl::SkipEmpty()))) numbers.push_back(std::stoll(part));
-  return numbers;
-}
-
 // Element i of a tensor that a seed makes: a number below 2^32.
 uint32_t Drawn(uint32_t seed, uint32_t i) {
   uint32_t x = (i + 1) * 2654435761u + seed * 97531u;
@@ -54,15 +54,22 @@ uint32_t Drawn(uint32_t seed, uint32_t i) {
   return x ^ x >> 13;
 }
 
-// NAME TYPE EXTENTS, then "= VALUES", or "seed N" with "in LOW HIGH" for integers. "[]" are the extents of a scalar.
+// NAME TYPE EXTENTS, then "= VALUES", or "seed N" with "in LOW HIGH" for integers. "[]" are the extents of a scalar. An
+// extent NAME:NUMBER is a symbol of the model that has this value in the run.
 struct Given {
   std::string name, type;
+  std::vector<std::string> symbols;  // one for each extent; empty: a constant
   std::vector<int64_t> shape;
   NDArray array;
   Words words;  // of strings
 };
 Given GivenOf(const Words& words) {
-  Given given{.name = words[1], .type = words[2], .shape = Numbers(words[3] == "[]" ? "" : words[3])};
+  Given given{.name = words[1], .type = words[2]};
+  for (const auto& part : Words(absl::StrSplit(words[3] == "[]" ? "" : words[3], ',', absl::SkipEmpty()))) {
+    const size_t colon = part.find(':');
+    given.symbols.push_back(colon == std::string::npos ? "" : part.substr(0, colon));
+    given.shape.push_back(std::stoll(colon == std::string::npos ? part : part.substr(colon + 1)));
+  }
   int64_t count = 1;
   for (int64_t extent : given.shape) count *= extent;
   if (given.type == "str") {
@@ -85,7 +92,9 @@ Given GivenOf(const Words& words) {
     if (given.array.dtype().is_float()) {
       given.array.Set(i, value);
     } else {
-      given.array.SetInt(i, static_cast<int64_t>(value));
+      // What int64 does not hold is of uint64.
+      given.array.SetInt(
+          i, value < 0x1p63 ? static_cast<int64_t>(value) : static_cast<int64_t>(static_cast<uint64_t>(value)));
     }
   }
   return given;
@@ -190,16 +199,20 @@ void ExpectNear(const NDArray& got, const Given& want, double tolerance, const s
   }
 }
 
-// The lines of one case, without its name.
-void RunCase(const std::string& name, const std::vector<Words>& lines) {
+// What the lines of one case, without its name, say.
+struct Case {
+  ModelWriter model;
+  OnnxModel::Inputs inputs;
+  std::vector<std::pair<Given, double>> expected;
+  std::string refusal;
+};
+Case CaseOf(const std::vector<Words>& lines) {
   int64_t opset = 17;
   for (const Words& words : lines) {
     if (words[0] == "opset") opset = std::stoll(words[1]);
   }
-  ModelWriter m(opset);
-  OnnxModel::Inputs inputs;
-  std::vector<std::pair<Given, double>> expected;
-  std::string refusal;
+  Case result{.model = ModelWriter(opset)};
+  ModelWriter& m = result.model;
   for (const Words& words : lines) {
     if (words[0] == "import") {
       auto* import = m.model().add_opset_import();
@@ -212,22 +225,33 @@ void RunCase(const std::string& name, const std::vector<Words>& lines) {
     } else if (words[0] == "input") {
       const Given given = GivenOf(words);
       std::vector<ModelWriter::Dim> dims;
-      for (int64_t extent : given.shape) dims.emplace_back(static_cast<int>(extent));
+      for (size_t d = 0; d < given.shape.size(); ++d) {
+        dims.emplace_back(static_cast<int>(given.shape[d]));
+        if (!given.symbols[d].empty()) dims.back() = given.symbols[d].c_str();
+      }
       m.Input(given.name, TypeOf(given.type), dims);
-      inputs[given.name] = {Item::Kind::kTensor, {given.array}};
+      result.inputs[given.name] = {Item::Kind::kTensor, {given.array}};
     } else if (words[0] == "expect") {
       // expect TOLERANCE NAME TYPE EXTENTS = VALUES
-      expected.emplace_back(GivenOf(Words(words.begin() + 1, words.end())), std::stod(words[1]));
+      result.expected.emplace_back(GivenOf(Words(words.begin() + 1, words.end())), std::stod(words[1]));
       m.Output(words[2]);
     } else if (words[0] == "refused") {
-      refusal = absl::StrJoin(words.begin() + 1, words.end(), " ");
+      result.refusal = absl::StrJoin(words.begin() + 1, words.end(), " ");
     }
   }
-  if (expected.empty()) m.Output(m.graph().node(m.graph().node_size() - 1).output(0));
+  if (result.expected.empty()) m.Output(m.graph().node(m.graph().node_size() - 1).output(0));
+  return result;
+}
+
+void RunCase(const std::string& name, const std::vector<Words>& lines) {
+  const Case given = CaseOf(lines);
+  const auto& [m, inputs, expected, refusal] = given;
   auto model = OnnxModel::Load(*m.File(), {.inputs = &inputs, .executor = {.interpret = true}});
   if (!refusal.empty()) {
-    ASSERT_FALSE(model.ok()) << name;
-    EXPECT_NE(std::string(model.status().message()).find(refusal), std::string::npos) << name << model.status();
+    // The import refuses it or, where extents are symbols, the run.
+    const absl::Status status = model.ok() ? (*model)->Run(inputs).status() : model.status();
+    ASSERT_FALSE(status.ok()) << name;
+    EXPECT_NE(std::string(status.message()).find(refusal), std::string::npos) << name << status;
     return;
   }
   ASSERT_TRUE(model.ok()) << name << ": " << model.status();
@@ -239,32 +263,95 @@ void RunCase(const std::string& name, const std::vector<Words>& lines) {
   }
 }
 
-class Cases : public testing::TestWithParam<const char*> {};
+// Another number in place of one of a tensor of integers.
+std::string Extreme(std::mt19937_64& random) {
+  static const auto* const numbers =
+      new Words{"-9223372036854775807", "-2147483648", "-129", "-1", "0", "1", "3", "200", "9223372036854775807"};
+  return (*numbers)[random() % numbers->size()];
+}
 
-TEST_P(Cases, GiveWhatOtherEnginesGive) {
-  std::ifstream file(absl::StrCat("graph/onnx/cases/", GetParam(), ".txt"));
-  ASSERT_TRUE(file) << GetParam();
-  std::string line, name;
-  std::vector<Words> lines;
-  int count = 0;
-  while (std::getline(file, line)) {
-    const Words words = absl::StrSplit(line, ' ', absl::SkipEmpty());
-    if (words.empty() || words[0][0] == '#') continue;
-    if (words[0] == "case") {
-      name = words[1];
-      lines.clear();
-    } else if (words[0] == "end") {
-      RunCase(name, lines);
-      ++count;
-    } else {
-      lines.push_back(words);
-    }
+// One tensor of a case with another extent, or with integers from the ends of their range. Extents of inputs become
+// symbols now and then, so that the run meets what the import cannot see.
+void Disturb(std::vector<Words>* lines, std::mt19937_64& random) {
+  std::vector<Words*> tensors;
+  for (Words& words : *lines) {
+    if ((words[0] == "input" || words[0] == "const") && words[2] != "str") tensors.push_back(&words);
   }
-  EXPECT_GT(count, 0);
+  if (tensors.empty()) return;
+  Words& words = *tensors[random() % tensors.size()];
+  const Given given = GivenOf(words);
+  if (!given.array.dtype().is_float() && given.array.size() > 0 && random() % 2 == 0) {
+    words.resize(4);
+    words.emplace_back("=");
+    for (int64_t i = 0; i < given.array.size(); ++i) words.push_back(absl::StrCat(given.array.GetInt(i)));
+    words[5 + random() % (words.size() - 5)] = Extreme(random);
+    return;
+  }
+  if (given.shape.empty()) return;
+  std::vector<int64_t> shape = given.shape;
+  int64_t& extent = shape[random() % shape.size()];
+  extent = std::max<int64_t>(extent + (random() % 2 == 0 ? 1 : -1), 1);
+  const bool symbolic = words[0] == "input" && random() % 2 == 0;
+  std::vector<std::string> extents;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    extents.push_back(symbolic ? absl::StrCat(given.name, "_", d, ":", shape[d]) : absl::StrCat(shape[d]));
+  }
+  words = {words[0], given.name, given.type, absl::StrJoin(extents, ","), "seed", "1", "in", "0", "1"};
+}
+
+// Whatever is accepted reads and writes inside of its tensors, which the interpreter checks.
+void RunDisturbed(const std::string& name, std::vector<Words> lines, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  Disturb(&lines, random);
+  const Case given = CaseOf(lines);
+  auto model = OnnxModel::Load(*given.model.File(), {.inputs = &given.inputs, .executor = {.interpret = true}});
+  const absl::Status status = model.ok() ? (*model)->Run(given.inputs).status() : model.status();
+  EXPECT_EQ(std::string(status.message()).find("out of bounds"), std::string::npos)
+      << name << ", seed " << seed << ": " << status;
+}
+
+class Cases : public testing::TestWithParam<const char*> {
+ protected:
+  // Calls `run` with the name and the lines of each case.
+  static void ForEach(const std::function<void(const std::string&, const std::vector<Words>&)>& run) {
+    std::ifstream file(absl::StrCat("graph/onnx/cases/", GetParam(), ".txt"));
+    ASSERT_TRUE(file) << GetParam();
+    std::string line, name;
+    std::vector<Words> lines;
+    int count = 0;
+    while (std::getline(file, line)) {
+      const Words words = absl::StrSplit(line, ' ', absl::SkipEmpty());
+      if (words.empty() || words[0][0] == '#') continue;
+      if (words[0] == "case") {
+        name = words[1];
+        lines.clear();
+      } else if (words[0] == "end") {
+        run(name, lines);
+        ++count;
+      } else {
+        lines.push_back(words);
+      }
+    }
+    EXPECT_GT(count, 0);
+  }
+};
+
+TEST_P(Cases, GiveWhatOtherEnginesGive) { ForEach(RunCase); }
+
+// DISTURBED_SEEDS and DISTURBED_FIRST widen the run.
+TEST_P(Cases, StayInsideOfTheirTensors) {
+  const char* first_text = std::getenv("DISTURBED_FIRST");
+  const char* count_text = std::getenv("DISTURBED_SEEDS");
+  const uint64_t first = first_text != nullptr ? std::strtoull(first_text, nullptr, 10) : 0;
+  const uint64_t count = count_text != nullptr ? std::strtoull(count_text, nullptr, 10) : 2;
+  ForEach([&](const std::string& name, const std::vector<Words>& lines) {
+    for (uint64_t seed = first; seed < first + count; ++seed) RunDisturbed(name, lines, seed);
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, Cases,
-                         testing::Values("attention", "fast_forms", "faults", "fused", "machine_learning", "packed"),
+                         testing::Values("attention", "bounds", "fast_forms", "faults", "fused", "machine_learning",
+                                         "packed"),
                          [](const auto& file) { return std::string(file.param); });
 
 }  // namespace

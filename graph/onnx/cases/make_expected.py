@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto as T, helper as H
 
-KINDS = dict(f32=(np.float32, T.FLOAT), f16=(np.float16, T.FLOAT16), f64=(np.float64, T.DOUBLE), i64=(np.int64, T.INT64),
+KINDS = dict(f32=(np.float32, T.FLOAT), f16=(np.float16, T.FLOAT16), bf16=(ml_dtypes.bfloat16, T.BFLOAT16), f64=(np.float64, T.DOUBLE), i64=(np.int64, T.INT64), u64=(np.uint64, T.UINT64),
              i32=(np.int32, T.INT32), i8=(np.int8, T.INT8), u8=(np.uint8, T.UINT8), bool=(np.bool_, T.BOOL), str=(object, T.STRING),
              u4=(np.uint8, T.UINT4), i4=(np.int8, T.INT4))
 NAMES = {np.dtype(dtype): name for name, (dtype, _) in KINDS.items() if name not in ("u4", "i4")}
@@ -25,14 +25,14 @@ def drawn(seed, count):
 
 
 def given(words):
-    name, kind, shape = words[1], words[2], [int(d) for d in words[3].split(",")] if words[3] != "[]" else []
+    name, kind, shape = words[1], words[2], [int(d.split(":")[-1]) for d in words[3].split(",")] if words[3] != "[]" else []
     count = int(np.prod(shape)) if shape else 1
     if kind == "str":
         return name, kind, np.array(words[5:], dtype=object).reshape(shape)
     if words[4:] and words[4] == "seed":
         low, high = (int(words[7]), int(words[8])) if len(words) > 8 else (-1000, 1000)
         values = low + drawn(int(words[5]), count) % (high - low + 1)
-        if kind.startswith("f") and len(words) <= 8:
+        if kind.startswith(("f", "bf")) and len(words) <= 8:
             values = values / 500
     else:
         values = np.array([float(v) for v in words[5:5 + count]])

@@ -41,9 +41,17 @@ absl::Status CheckMask(OnnxNode& n, size_t input, const Exprs& scores) {
   const Exprs& shape = n.In(input).shape;
   if (shape.empty() || shape.size() > 4) return n.Error("a mask of rank ", shape.size());
   for (size_t d = 0; d < shape.size(); ++d) {
-    const auto extent = AsInt(shape[d]), wanted = AsInt(scores[4 - shape.size() + d]);
-    if (!extent || !wanted || *extent == 1 || *extent == *wanted) continue;
-    if (d + 1 == shape.size() && *extent < *wanted && *extent > 0) continue;
+    const Expr& of_scores = scores[4 - shape.size() + d];
+    const auto extent = AsInt(shape[d]), wanted = AsInt(of_scores);
+    const bool last = d + 1 == shape.size();
+    if (ops::SameExtent(of_scores, shape[d])) continue;
+    if (!extent || !wanted) {
+      // Checked when the model runs: a last dimension without elements has none to read.
+      if (last) n.emit().builder().Assume(Min(AsExtent(of_scores), Extent(1)) <= AsExtent(shape[d]));
+      if (!last) TW_RETURN_IF_ERROR(n.RequireBroadcast({{of_scores}, {shape[d]}}));
+      continue;
+    }
+    if (*extent == 1 || (last && *extent < *wanted && *extent > 0)) continue;
     return n.Error("a mask's extent ", d, " is ", *extent, ", expected ", *wanted);
   }
   return absl::OkStatus();
@@ -224,7 +232,8 @@ absl::StatusOr<AttentionResults> MicrosoftAttention(OnnxNode& n, size_t mask, si
 }
 
 // Row `which` of a dimension of three or two, [batch, sequence, heads, count, head], by heads.
-absl::StatusOr<HeadsOf> Unpacked(OnnxNode& n, const Item& x, int64_t which) {
+absl::StatusOr<HeadsOf> Unpacked(OnnxNode& n, const Item& x, int64_t which, int64_t count) {
+  if (!IsInt(x.shape[3], count)) return n.Error("packed operands whose fourth extent is not ", count);
   TW_ASSIGN_OR_RETURN(Items part, n.Program("unpack", {x}, [&](ProgramParts& p) {
     const std::vector<Expr>& s = p.in[0]->shape;
     return Buffers{p.f.Compute("unpack", {s[0], s[1], s[2], s[4]}, [&](Symbol b, Symbol i, Symbol h, Symbol d) {
@@ -243,9 +252,9 @@ absl::Status ImportMultiHeadAttention(OnnxNode& n) {
   const Item &q_in = n.In(0), &k_in = n.In(1), &v_in = n.In(2), &bias = n.In(3);
   HeadsOf q, k, v;
   if (q_in.rank() == 5) {
-    TW_ASSIGN_OR_RETURN(q, Unpacked(n, q_in, 0));
-    TW_ASSIGN_OR_RETURN(k, Unpacked(n, q_in, 1));
-    TW_ASSIGN_OR_RETURN(v, Unpacked(n, q_in, 2));
+    TW_ASSIGN_OR_RETURN(q, Unpacked(n, q_in, 0, 3));
+    TW_ASSIGN_OR_RETURN(k, Unpacked(n, q_in, 1, 3));
+    TW_ASSIGN_OR_RETURN(v, Unpacked(n, q_in, 2, 3));
     if (bias.present()) return n.Unsupported("a bias of packed queries, keys and values");
   } else {
     if (q_in.rank() != 3 || !n.Has(1)) return n.Error("queries of rank ", q_in.rank());
@@ -253,6 +262,11 @@ absl::Status ImportMultiHeadAttention(OnnxNode& n) {
     // Parts of the bias lie one after the other.
     const auto part_of_bias = [&](int64_t first, int64_t width) -> absl::StatusOr<Item> {
       if (!bias.present()) return Item();
+      if (!bias.is_tensor() || bias.rank() != 1) return n.Error("its bias is not a row");
+      const Expr end = Extent(first + width);
+      if (!n.RequireEqual(n.emit().Simplify(Min(AsExtent(bias.shape[0]), end)), end)) {
+        return n.Error("its bias has less than ", first + width, " elements");
+      }
       TW_ASSIGN_OR_RETURN(Items part, n.Program("bias_part", {bias}, [&](ProgramParts& p) {
         return Buffers{p.f.Compute("bias_part", {Expr(width)}, [&](Symbol i) { return p.in[0](Expr(first) + i); })};
       }));
@@ -261,14 +275,16 @@ absl::Status ImportMultiHeadAttention(OnnxNode& n) {
     TW_ASSIGN_OR_RETURN(const Item q_bias, part_of_bias(0, heads * size));
     TW_ASSIGN_OR_RETURN(q, SplitHeads(n, q_in, 0, heads, size, q_bias));
     if (k_in.rank() == 5) {
-      TW_ASSIGN_OR_RETURN(k, Unpacked(n, k_in, 0));
-      TW_ASSIGN_OR_RETURN(v, Unpacked(n, k_in, 1));
+      TW_ASSIGN_OR_RETURN(k, Unpacked(n, k_in, 0, 2));
+      TW_ASSIGN_OR_RETURN(v, Unpacked(n, k_in, 1, 2));
     } else {
       TW_RETURN_IF_ERROR(n.RequireTensors(1, 2));
       if (k_in.rank() == 4) {
         k = HeadsOf{k_in, true};
         v = HeadsOf{v_in, true};
       } else {
+        if (k_in.rank() != 3 || v_in.rank() != 3) return n.Error("keys or values of another rank than queries");
+        TW_RETURN_IF_ERROR(n.RequireShape(1, {q_in.shape[0], k_in.shape[1], Extent(heads * size)}));
         TW_ASSIGN_OR_RETURN(const int64_t value_size, HeadSize(n, v_in.shape.back(), heads));
         TW_ASSIGN_OR_RETURN(const Item k_bias, part_of_bias(heads * size, heads * size));
         TW_ASSIGN_OR_RETURN(const Item v_bias, part_of_bias(2 * heads * size, heads * value_size));
@@ -306,6 +322,7 @@ absl::Status AttentionOfJoined(OnnxNode& n, const Item& all, const Item& bias, c
       Item old;
       if (n.Has(past)) {
         if (n.In(past).rank() != 5) return n.Error("a cache of rank ", n.In(past).rank());
+        if (!n.RequireEqual(n.In(past).shape[0], Extent(2))) return n.Error("a cache that is not of keys and values");
         TW_ASSIGN_OR_RETURN(Items taken, n.Program("past_part", {n.In(past)}, [&](ProgramParts& p) {
           const std::vector<Expr>& s = p.in[0]->shape;
           return Buffers{
@@ -334,7 +351,7 @@ absl::Status AttentionOfJoined(OnnxNode& n, const Item& all, const Item& bias, c
 }
 
 absl::StatusOr<Int64s> WidthsOf(OnnxNode& n, const Item& weights) {
-  const auto all = AsInt(weights.shape.back());
+  const auto all = weights.rank() == 2 ? AsInt(weights.shape.back()) : std::nullopt;
   if (!all) return n.Unsupported("weights of symbolic extents");
   const Int64s widths = n.Ints("qkv_hidden_sizes").value_or(Int64s{*all / 3, *all / 3, *all / 3});
   if (widths.size() != 3 || widths[0] + widths[1] + widths[2] != *all) return n.Error("qkv_hidden_sizes do not fit");

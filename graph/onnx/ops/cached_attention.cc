@@ -87,6 +87,19 @@ class GroupQuery {
       if (n_.In(i).rank() != 4 || n_.In(i).dtype != q.dtype) return n_.Unsupported("a cache of another rank or type");
       TW_RETURN_IF_ERROR(n_.RequireShape(i, {q.shape[0], Extent(shared_), n_.In(3).shape[2], Extent(size_)}));
     }
+    for (const size_t i : {10, 11}) {
+      if (n_.Has(i)) TW_RETURN_IF_ERROR(n_.RequireTensors(i, 1));
+    }
+    TW_RETURN_IF_ERROR(n_.RequireShape(11, {Extent(heads_)}));
+    if (n_.Has(10)) {
+      // A bias broadcasts to batches and heads.
+      const Exprs& bias = n_.In(10).shape;
+      if (bias.size() != 4) return n_.Error("a bias of rank ", bias.size());
+      const auto one_or = [](const Expr& extent, const Expr& all) { return IsInt(extent, 1) ? extent : all; };
+      TW_RETURN_IF_ERROR(
+          n_.RequireShape(10, {one_or(bias[0], q.shape[0]), one_or(bias[1], Extent(heads_)), q.shape[1], bias[3]}));
+      n_.emit().builder().Assume(Extent(0) < AsExtent(bias[3]));
+    }
     return CheckRotation();
   }
 

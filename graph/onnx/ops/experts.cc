@@ -1,6 +1,7 @@
 // Mixtures of experts: each row goes through the products of the few experts that a router chooses for it.
 #include <cmath>
 
+#include "base/math.h"
 #include "base/status_macros.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
@@ -73,7 +74,8 @@ class Experts {
     const bool gated = activation_ == "swiglu";
     const int64_t inner = gated && !n_.Has(places.weights[2]) ? first.rows / 2 : first.rows;
     TW_ASSIGN_OR_RETURN(const ExpertWeights second, WeightsOf(places, 1, bits, inner));
-    TW_RETURN_IF_ERROR(Route());
+    if (second.rows != *width) return n_.Error("the last weights give ", second.rows, " elements, expected ", *width);
+    TW_RETURN_IF_ERROR(Route(rows));
     TW_ASSIGN_OR_RETURN(Item hidden, Product("experts_in", flat, false, first));
     if (n_.Has(places.weights[2])) {
       TW_ASSIGN_OR_RETURN(const ExpertWeights third, WeightsOf(places, 2, bits, *width));
@@ -107,7 +109,7 @@ class Experts {
     if (!shape || shape->size() != 3) return n_.Error("weights of experts that are not of three constant extents");
     if (experts_ == 0) experts_ = (*shape)[0];
     w.rows = (*shape)[1];
-    const int64_t stored = bits == 0 ? columns : columns * bits / 8;
+    const int64_t stored = bits == 0 ? columns : CeilDiv(columns * bits, 8);
     if ((*shape)[0] != experts_ || (*shape)[2] != stored) {
       return n_.Error("weights of experts of extents ", (*shape)[0], ", ", w.rows, " and ", (*shape)[2], ", expected ",
                       experts_, ", any and ", stored);
@@ -121,14 +123,20 @@ class Experts {
     if (w.scales.rank() != 2 && w.scales.rank() != 3) return n_.Error("scales of rank ", w.scales.rank());
     if (w.block > 0 && w.scales.rank() != 3) return n_.Error("blocks with scales of rank ", w.scales.rank());
     if (w.zeros.present() && w.zeros.rank() != 3) return n_.Unsupported("zero points of rank ", w.zeros.rank());
+    const int64_t blocks = w.block > 0 ? CeilDiv(columns, w.block) : 1;
+    Exprs wanted = {Extent(experts_), Extent(w.rows)};
+    if (w.scales.rank() == 3) wanted.push_back(Extent(blocks));
+    TW_RETURN_IF_ERROR(n_.RequireShape(places.scales[which], wanted));
+    TW_RETURN_IF_ERROR(n_.RequireShape(places.zeros[which], {wanted[0], wanted[1], Extent(CeilDiv(blocks * bits, 8))}));
     return w;
   }
 
   // The k experts of the greatest share of each row: [rows, k].
-  absl::Status Route() {
+  absl::Status Route(const Expr& rows) {
     const int64_t k = n_.Int("k", 1);
     const Item& router = n_.In(1);
     if (router.rank() != 2 || !router.dtype.is_float()) return n_.Error("the router is not a matrix of floats");
+    TW_RETURN_IF_ERROR(n_.RequireShape(1, {rows, Extent(experts_)}));
     if (k < 1 || k > std::min<int64_t>(experts_, 64)) return n_.Error(k, " of ", experts_, " experts");
     // Shares of quantized experts always sum up to 1: ONNX Runtime takes the softmax of the chosen ones.
     const bool normalizes = quantized_ || n_.Int("normalize_routing_weights", 0) != 0;

@@ -12,20 +12,32 @@ namespace {
 
 namespace ops = tilewright::ops;
 
-// Indices into a dimension without elements.
+// An error where there are indices into a dimension without elements. Of symbolic extents that is checked when the
+// model runs.
 absl::Status CheckNotEmpty(OnnxNode& n, size_t axis) {
-  if (!IsInt(n.In(0).shape[axis], 0)) return absl::OkStatus();
-  for (const Expr& extent : n.In(1).shape) {
-    if (IsInt(extent, 0)) return absl::OkStatus();
+  const Expr& extent = n.In(0).shape[axis];
+  const auto known = AsInt(extent);
+  if (known && *known > 0) return absl::OkStatus();
+  Expr fits = AsExtent(extent) > Extent(0);
+  bool decided = known.has_value();
+  for (const Expr& count : n.In(1).shape) {
+    if (IsInt(count, 0)) return absl::OkStatus();
+    decided &= AsInt(count).has_value();
+    if (!AsInt(count)) fits = Or(fits, AsExtent(count) == Extent(0));
   }
-  return n.Error("indices into a dimension without elements");
+  if (decided) return n.Error("indices into a dimension without elements");
+  n.emit().builder().Assume(fits);
+  return absl::OkStatus();
 }
 
-// Beside the axis indices are no longer than x.
+// An error where indices are longer than x beside the axis. Of symbolic extents that is checked when the model runs.
 absl::Status CheckInside(OnnxNode& n, size_t axis) {
   for (size_t i = 0; i < n.In(0).rank(); ++i) {
-    const auto a = AsInt(n.In(0).shape[i]), b = AsInt(n.In(1).shape[i]);
-    if (i != axis && a && b && *b > *a) return n.Error("indices of extent ", *b, " for an extent of ", *a);
+    const Expr &extent = n.In(0).shape[i], &count = n.In(1).shape[i];
+    if (i == axis || ops::SameExtent(extent, count)) continue;
+    const auto a = AsInt(extent), b = AsInt(count);
+    if (a && b && *b > *a) return n.Error("indices of extent ", *b, " for an extent of ", *a);
+    if (!a || !b) n.emit().builder().Assume(AsExtent(count) <= AsExtent(extent));
   }
   return absl::OkStatus();
 }
@@ -67,7 +79,7 @@ absl::Status ImportGatherNd(OnnxNode& n) {
   if (static_cast<size_t>(batch) >= n.In(1).rank()) return n.Error("batch_dims is the rank of the indices");
   for (int64_t i = 0; i < batch; ++i) {
     const auto d = static_cast<size_t>(i);
-    if (!ops::SameExtent(n.In(0).shape[d], n.In(1).shape[d])) return n.Error("batches of different extents");
+    if (!n.RequireEqual(n.In(0).shape[d], n.In(1).shape[d])) return n.Error("batches of different extents");
   }
   return n.Out(n.Program("gather_nd", n.in(), [&](ProgramParts& p) {
     return Buffers{ops::GatherNd(p.f, p.in[0], p.in[1], static_cast<int>(batch))};

@@ -149,20 +149,26 @@ absl::Status ImportSplit(OnnxNode& n) {
   TW_ASSIGN_OR_RETURN(const int axis, n.Axis(n.Int("axis", 0), x.rank()));
   const size_t a = static_cast<size_t>(axis);
   Exprs sizes;
+  const auto attribute = n.Ints("split");
+  const bool given = (n.opset() >= 13 && n.Has(1)) || attribute;
   if (n.opset() >= 13 && n.Has(1)) {
     TW_ASSIGN_OR_RETURN(sizes, n.Values(1));
-  } else if (const auto given = n.Ints("split")) {
-    sizes = Extents(*given);
+  } else if (attribute) {
+    sizes = Extents(*attribute);
   } else {
     // Equal parts; from opset 18 on the last one may be smaller.
     const auto parts = static_cast<int64_t>(n.num_outputs());
     if (parts == 0) return n.Error("it has no outputs");
+    if (n.Int("num_outputs", parts) != parts) return n.Error("num_outputs is not the number of its outputs, ", parts);
     const Expr size = n.emit().Simplify(FloorDiv(x.shape[a] + Extent(parts - 1), Extent(parts)));
     Expr rest = x.shape[a];
     for (int64_t i = 0; i < parts; ++i) {
       sizes.push_back(i + 1 < parts ? n.emit().Simplify(Min(size, rest)) : rest);
       rest = n.emit().Simplify(rest - sizes.back());
     }
+  }
+  for (const Expr& size : sizes) {
+    if (const auto known = AsInt(size); known && *known < 0) return n.Error("a part of ", *known, " elements");
   }
   if (sizes.size() < n.num_outputs()) return n.Error(sizes.size(), " sizes for ", n.num_outputs(), " outputs");
   Items results;
@@ -174,8 +180,11 @@ absl::Status ImportSplit(OnnxNode& n) {
     results.push_back(std::move(part));
     start = n.emit().Simplify(start + sizes[i]);
   }
-  const auto end = AsInt(start), extent = AsInt(x.shape[a]);
-  if (end && extent && *end > *extent) return n.Error("parts of ", *end, " elements in all from ", *extent);
+  // Sizes beyond the outputs are of parts that nobody reads.
+  for (size_t i = n.num_outputs(); i < sizes.size(); ++i) start = n.emit().Simplify(start + sizes[i]);
+  if (given && !n.RequireEqual(start, x.shape[a])) {
+    return n.Error("parts of ", *AsInt(start), " elements in all from ", *AsInt(x.shape[a]));
+  }
   return n.Out(std::move(results));
 }
 
@@ -249,10 +258,18 @@ absl::Status ImportReverseSequence(OnnxNode& n) {
   }));
 }
 
+// An error where an extent is not of whole blocks; of a symbolic one that is checked when the model runs.
+absl::Status CheckBlocks(OnnxNode& n, size_t d, int64_t block) {
+  const Expr& extent = n.In(0).shape[d];
+  if (n.RequireEqual(n.emit().Simplify(FloorMod(AsExtent(extent), Extent(block))), Extent(0))) return absl::OkStatus();
+  return n.Error("extent ", d, " is not of whole blocks of ", block);
+}
+
 absl::Status ImportDepthToSpace(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
   const int64_t block = n.Int("blocksize", 0);
   if (n.In(0).rank() != 4 || block <= 0) return n.Error("it needs four dimensions and a positive blocksize");
+  TW_RETURN_IF_ERROR(CheckBlocks(n, 1, block * block));
   const bool crd = n.String("mode", "DCR") == "CRD";
   return n.Out(n.Program("depth_to_space", n.in(),
                          [&](ProgramParts& p) { return Buffers{ops::DepthToSpace(p.f, p.in[0], block, crd)}; }));
@@ -261,6 +278,7 @@ absl::Status ImportSpaceToDepth(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
   const int64_t block = n.Int("blocksize", 0);
   if (n.In(0).rank() != 4 || block <= 0) return n.Error("it needs four dimensions and a positive blocksize");
+  for (const size_t d : {2, 3}) TW_RETURN_IF_ERROR(CheckBlocks(n, d, block));
   return n.Out(n.Program("space_to_depth", n.in(),
                          [&](ProgramParts& p) { return Buffers{ops::SpaceToDepth(p.f, p.in[0], block)}; }));
 }

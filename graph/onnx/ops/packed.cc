@@ -149,10 +149,18 @@ absl::Status ImportGatherBlockQuantized(OnnxNode& n) {
   if (packed && (table.dtype != DataType::UInt(8) || gather == static_cast<int>(table.rank()) - 1)) {
     return n.Unsupported("packed integers of another type, or gathered along their last dimension");
   }
-  if (scales.rank() != table.rank()) return n.Error("scales of rank ", scales.rank());
-  if (n.Has(3)) TW_RETURN_IF_ERROR(n.RequireTensors(3, 1));
   const int64_t per_byte = packed ? 2 : 1;
   const auto a = static_cast<size_t>(axis), g = static_cast<size_t>(gather);
+  // A scale and a zero point for each block; zero points are packed as the table is.
+  const auto ratio = [&](const Expr& extent, int64_t by) {
+    return n.emit().Simplify(FloorDiv(AsExtent(extent) + Extent(by - 1), Extent(by)));
+  };
+  Exprs blocks = table.shape;
+  blocks.back() = n.emit().Simplify(AsExtent(blocks.back()) * Extent(per_byte));
+  blocks[a] = ratio(blocks[a], block);
+  TW_RETURN_IF_ERROR(n.RequireShape(2, blocks));
+  blocks.back() = ratio(blocks.back(), per_byte);
+  TW_RETURN_IF_ERROR(n.RequireShape(3, blocks));
   const Item& indices = n.In(1);
   const DataType to = scales.dtype;
   const double middle = table.dtype.is_int() || table.bits != 0 ? 0 : std::ldexp(1, static_cast<int>(bits) - 1);

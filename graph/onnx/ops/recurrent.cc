@@ -86,7 +86,12 @@ absl::Status RequireRecurrentShapes(OnnxNode& n, int64_t hidden, int64_t gates, 
   TW_RETURN_IF_ERROR(n.RequireShape(6, state));
   TW_RETURN_IF_ERROR(n.RequireShape(7, {directions, Extent(3 * hidden)}));
   for (size_t i = kScales; quantized && i < n.in().size(); ++i) {
-    if (n.Has(i) && (n.In(i).rank() < 1 || n.In(i).rank() > 2)) return n.Error("scales of rank ", n.In(i).rank());
+    if (!n.Has(i)) continue;
+    TW_RETURN_IF_ERROR(n.RequireTensors(i, 1));
+    if (n.In(i).rank() < 1 || n.In(i).rank() > 2) return n.Error("scales of rank ", n.In(i).rank());
+    Exprs wanted = {directions};
+    if (n.In(i).rank() == 2) wanted.push_back(IsInt(n.In(i).shape[1], 1) ? Extent(1) : all);
+    TW_RETURN_IF_ERROR(n.RequireShape(i, wanted));
   }
   return absl::OkStatus();
 }

@@ -11,6 +11,15 @@ namespace {
 
 namespace ops = tilewright::ops;
 
+// An error where an operand has another shape than `wanted`; of symbolic extents that is checked when the model runs.
+absl::Status CheckShape(OnnxNode& n, const char* what, const Item& operand, const Exprs& wanted) {
+  for (size_t d = 0; d < wanted.size(); ++d) {
+    if (operand.rank() == wanted.size() && n.RequireEqual(operand.shape[d], wanted[d])) continue;
+    return n.Error(what, " of another shape than the others ask for");
+  }
+  return absl::OkStatus();
+}
+
 // Rotates pairs of elements of each head by angles of its position. x is [batch, heads, positions, head] or [batch,
 // positions, heads * head]; cosines and sines are [greatest position, pairs] or, without positions, [batch, positions,
 // pairs]. A pair is two neighbours (`interleaved`), or one element of each half of the first 2 * pairs elements;
@@ -30,7 +39,10 @@ absl::Status Rotate(OnnxNode& n, const Item& cosines, const Item& sines, const I
   const auto pairs = AsInt(cosines.shape.back()), last = AsInt(x.shape.back());
   if (!pairs || *pairs < 1) return n.Unsupported("a symbolic number of pairs");
   const int64_t heads = n.Int("num_heads", 0), rotated = n.Int("rotary_embedding_dim", 0);
-  int64_t head = x.rank() == 4 && last ? *last : 2 * *pairs;
+  // A head of symbolic extent has more elements than are turned, where the attribute says how many are.
+  const bool open = !last && rotated > 0;
+  if (open && x.rank() == 3) return n.Unsupported("a part of heads of a symbolic width");
+  int64_t head = x.rank() == 4 && last ? *last : 2 * *pairs + (open ? 1 : 0);
   if (x.rank() == 3 && heads > 0 && last) {
     if (*last % heads != 0) return n.Error(*last, " elements in ", heads, " heads");
     head = *last / heads;
@@ -38,6 +50,17 @@ absl::Status Rotate(OnnxNode& n, const Item& cosines, const Item& sines, const I
   if ((rotated > 0 ? rotated : head) != 2 * *pairs || head < 2 * *pairs) {
     return n.Error(*pairs, " pairs of a head of ", head, " elements");
   }
+  if (open) n.emit().builder().Assume(AsExtent(x.shape.back()) >= Extent(2 * *pairs));
+  const bool whole =
+      open || (n.RequireEqual(n.emit().Simplify(FloorMod(AsExtent(x.shape.back()), Extent(head))), Extent(0)) &&
+               (x.rank() == 3 || n.RequireEqual(x.shape.back(), Extent(head))));
+  if (!whole) return n.Error("its last extent is not one of heads of ", head, " elements");
+  const Exprs rows = {x.shape[0], x.shape[x.rank() - 2]};
+  if (positions.present() && positions.rank() == 2) TW_RETURN_IF_ERROR(CheckShape(n, "positions", positions, rows));
+  if (!positions.present()) {
+    TW_RETURN_IF_ERROR(CheckShape(n, "cosines", cosines, {rows[0], rows[1], Extent(*pairs)}));
+  }
+  TW_RETURN_IF_ERROR(CheckShape(n, "sines", sines, cosines.shape));
   const bool interleaved = n.Int("interleaved", 0) != 0;
   Items inputs = {x, cosines, sines};
   if (positions.present()) inputs.push_back(positions);

@@ -86,7 +86,8 @@ absl::Status ImportSplitToSequence(OnnxNode& n) {
   Items parts;
   int64_t start = 0;
   for (int64_t size : sizes) {
-    if (size < 0 || (extent && start + size > *extent)) return n.Error("parts that exceed the extent");
+    if (size < 0) return n.Error("a part of ", size, " elements");
+    if (extent && size > *extent - start) return n.Error("parts that exceed the extent");
     std::vector<ops::SliceRange> ranges;
     TW_ASSIGN_OR_RETURN(Items part, n.Program("slice", {x}, [&](ProgramParts& p) {
       for (size_t d = 0; d < x.rank(); ++d) ranges.push_back({.start = Expr(0), .extent = p.in[0]->shape[d]});
@@ -101,6 +102,7 @@ absl::Status ImportSplitToSequence(OnnxNode& n) {
     parts.push_back(part[0]);
     start += size;
   }
+  if (!n.RequireEqual(x.shape[a], Extent(start))) return n.Error("parts of ", start, " elements in all from ", *extent);
   return n.Out(Item::Sequence(std::move(parts)));
 }
 

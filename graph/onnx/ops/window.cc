@@ -80,13 +80,22 @@ absl::Status CheckFloatConv(OnnxNode& n) {
   return CheckConv(n, n.In(0), n.In(1));
 }
 
-// Input channels next to what the weight reads of them, in all groups.
-absl::Status CheckChannels(OnnxNode& n, const Expr& channels, const Expr& of_group, int64_t groups) {
-  const auto all = AsInt(channels), part = AsInt(of_group);
-  if (all && part && *all != *part * groups) {
-    return n.Error(*all, " input channels, but weights for ", groups, " groups of ", *part);
+// An error where `count` is not a multiple of the groups; of a symbolic extent that is checked when the model runs.
+absl::Status CheckGroups(OnnxNode& n, const Expr& count, const char* what) {
+  const int64_t groups = n.Int("group", 1);
+  if (n.RequireEqual(n.emit().Simplify(FloorMod(AsExtent(count), Extent(groups))), Extent(0))) return absl::OkStatus();
+  const auto known = AsInt(count);
+  return known ? n.Error(*known, " ", what, " in ", groups, " groups") : n.Error(what, " that groups do not divide");
+}
+
+// Input channels next to what the weight of a convolution reads of them, in all groups.
+absl::Status CheckChannels(OnnxNode& n, const Item& x, const Item& weight) {
+  const int64_t groups = n.Int("group", 1);
+  if (!n.RequireEqual(x.shape[1], n.emit().Simplify(AsExtent(weight.shape[1]) * Extent(groups)))) {
+    return n.Error(*AsInt(x.shape[1]), " input channels, but weights for ", groups, " groups of ",
+                   *AsInt(weight.shape[1]));
   }
-  return absl::OkStatus();
+  return CheckGroups(n, weight.shape[0], "filters");
 }
 
 DataType SumType(DataType type) { return type.is_float() && type.bits() < 32 ? DataType::Float(32) : type; }
@@ -111,15 +120,12 @@ bool Fits(const Exprs& in, const std::vector<Span>& spans) {
 absl::Status ImportConv(OnnxNode& n) {
   TW_RETURN_IF_ERROR(CheckFloatConv(n));
   const Item &x = n.In(0), &weight = n.In(1);
-  const int64_t groups = n.Int("group", 1);
-  TW_RETURN_IF_ERROR(CheckChannels(n, x.shape[1], weight.shape[1], groups));
-  const auto filters = AsInt(weight.shape[0]);
-  if (filters && *filters % groups != 0) return n.Error(*filters, " filters in ", groups, " groups");
+  TW_RETURN_IF_ERROR(CheckChannels(n, x, weight));
   TW_ASSIGN_OR_RETURN(const Int64s kernel, KernelOf(n, weight));
   TW_ASSIGN_OR_RETURN(const std::vector<Span> spans, SpansOf(n, Spatial(x), kernel));
   if (!Fits(Spatial(x), spans)) return n.Error("the window does not fit into the image");
   TW_RETURN_IF_ERROR(n.RequireShape(2, {weight.shape[0]}));
-  const ops::ConvOptions options{.spans = spans, .groups = groups, .type = SumType(x.dtype)};
+  const ops::ConvOptions options{.spans = spans, .groups = n.Int("group", 1), .type = SumType(x.dtype)};
   return n.Out(n.Program("conv", n.in(), [&](ProgramParts& p) {
     Buffer sums = ops::ConvNd(p.f, p.in[0], p.in[1], options);
     return Buffers{WithBias(p, sums, p.in.size() > 2 ? &p.in[2] : nullptr, x.dtype)};
@@ -141,7 +147,7 @@ absl::Status ImportConvInteger(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
   const Item &x = n.In(0), &weight = n.In(1);
   TW_RETURN_IF_ERROR(CheckConv(n, x, weight));
-  TW_RETURN_IF_ERROR(CheckChannels(n, x.shape[1], weight.shape[1], n.Int("group", 1)));
+  TW_RETURN_IF_ERROR(CheckChannels(n, x, weight));
   TW_ASSIGN_OR_RETURN(const Int64s kernel, KernelOf(n, weight));
   TW_ASSIGN_OR_RETURN(const std::vector<Span> spans, SpansOf(n, Spatial(x), kernel));
   if (!Fits(Spatial(x), spans)) return n.Error("the window does not fit into the image");
@@ -164,7 +170,7 @@ absl::Status ImportQLinearConv(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 8));
   const Item &x = n.In(0), &weight = n.In(3);
   TW_RETURN_IF_ERROR(CheckConv(n, x, weight));
-  TW_RETURN_IF_ERROR(CheckChannels(n, x.shape[1], weight.shape[1], n.Int("group", 1)));
+  TW_RETURN_IF_ERROR(CheckChannels(n, x, weight));
   TW_ASSIGN_OR_RETURN(const Int64s kernel, KernelOf(n, weight));
   TW_ASSIGN_OR_RETURN(const std::vector<Span> spans, SpansOf(n, Spatial(x), kernel));
   if (!Fits(Spatial(x), spans)) return n.Error("the window does not fit into the image");
@@ -236,10 +242,10 @@ absl::Status ImportConvTranspose(OnnxNode& n) {
   TW_RETURN_IF_ERROR(CheckFloatConv(n));
   const Item &x = n.In(0), &weight = n.In(1);
   const int64_t groups = n.Int("group", 1);
-  TW_RETURN_IF_ERROR(CheckChannels(n, x.shape[1], weight.shape[0], 1));
-  if (const auto channels = AsInt(x.shape[1]); channels && *channels % groups != 0) {
-    return n.Error(*channels, " channels in ", groups, " groups");
+  if (!n.RequireEqual(x.shape[1], weight.shape[0])) {
+    return n.Error(*AsInt(x.shape[1]), " input channels, but weights for ", *AsInt(weight.shape[0]));
   }
+  TW_RETURN_IF_ERROR(CheckGroups(n, x.shape[1], "channels"));
   TW_ASSIGN_OR_RETURN(const Int64s kernel, KernelOf(n, weight));
   TW_RETURN_IF_ERROR(n.RequireShape(2, {n.emit().Simplify(weight.shape[1] * Extent(groups))}));
   TW_ASSIGN_OR_RETURN(const TransposedForm form, TransposedFormOf(n, x, kernel));
@@ -362,11 +368,14 @@ absl::Status ImportGlobalLpPool(OnnxNode& n) {
   const double power = static_cast<double>(n.Int("p", 2));
   return n.Out(n.Program("global_lp_pool", n.in(), [&](ProgramParts& p) {
     const Buffer& x = p.in[0];
-    Buffer sum = ops::ReduceElements(
-        p.f, "sum", ops::Reduction::kSum, x->shape, axes, true,
-        [&](const ops::Indices& at) { return ops::Power(ops::Unary("abs", x.Load(at)), ConstFloat(x->dtype, power)); });
-    return Buffers{ops::Map(p.f, "root", {sum},
-                            [&](const Exprs& e) { return ops::Power(e[0], ConstFloat(e[0].dtype(), 1 / power)); })};
+    const DataType type = x->dtype, wide = SumType(type);
+    Buffer sum =
+        ops::ReduceElements(p.f, "sum", ops::Reduction::kSum, x->shape, axes, true, [&](const ops::Indices& at) {
+          return ops::Power(ops::Unary("abs", CastTo(wide, x.Load(at))), ConstFloat(wide, power));
+        });
+    return Buffers{ops::Map(p.f, "root", {sum}, [&](const Exprs& e) {
+      return CastTo(type, ops::Power(e[0], ConstFloat(wide, 1 / power)));
+    })};
   }));
 }
 
