@@ -118,6 +118,18 @@ class StmtReplacer : public StmtMutator {
     return ++next_ == path_.size() ? replacement_ : StmtMutator::Mutate(s);
   }
 
+ protected:
+  // The path goes through one entry, and leads to where the list holds it. The others are copied and not looked at.
+  Stmt MutateSeq(const SeqNode* op, const Stmt& self) override {
+    const auto place = static_cast<size_t>(path_[next_] - op->stmts.data());
+    Stmt entry = Mutate(op->stmts[place]);
+    if (entry.same_as(op->stmts[place])) return self;
+    const bool is_statement = !isa<SeqNode>(entry) && !IsNoOp(entry);
+    std::vector<Stmt> stmts = op->stmts;
+    stmts[place] = std::move(entry);
+    return is_statement ? Stmt(new SeqNode(std::move(stmts))) : Sequence(std::move(stmts));
+  }
+
  private:
   const std::vector<const Stmt*>& path_;
   const Stmt& replacement_;

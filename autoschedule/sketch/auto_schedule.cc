@@ -150,7 +150,8 @@ class NestJoiner {
     if (!first || !second) return std::nullopt;
     Schedule joined = asked;
     if (!Merge(joined, *first, *second).ok()) return std::nullopt;
-    const bool pays = Seconds(joined) <= SecondsApart();
+    const float together = Seconds(joined);
+    const bool pays = together <= SecondsApart();
     Schedule chosen = std::move(asked);
     Choices taken = choices_;
     const Outcome<Choices::Pick> pick =
@@ -158,7 +159,7 @@ class NestJoiner {
     if (!pick.ok() || (pick->value != 0 && !Merge(chosen, *first, *second).ok())) return std::nullopt;
     sch_ = std::move(chosen);
     choices_ = std::move(taken);
-    if (pick->value != 0) apart_.reset();
+    if (pick->value != 0) apart_ = together;
     return pick->value != 0;
   }
 

@@ -121,6 +121,7 @@ Outcome<std::vector<uint32_t>> FindConditions(const BlockScope& scope, const Sco
   arith::Analyzer analyzer;
   std::vector<uint32_t> conditions;
   for (const ScopeChild& child : scope.children()) {
+    if (IsTrue(child.realize->predicate)) continue;
     const std::vector<BufferRegion> reads = PredicateReads(child, buffer);
     if (reads.empty()) continue;
     const bool behind = &child > &writer;

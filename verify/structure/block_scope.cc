@@ -174,6 +174,7 @@ struct BlockScope::Parts {
 
   Block block;
   std::vector<ScopeChild> children;
+  std::vector<uint32_t> ids;          // of the children
   std::vector<uint64_t> memory;       // that each child touches
   std::vector<Statement> statements;  // of the block's body; not of the init, which is part of its own computation
 
@@ -207,11 +208,15 @@ struct BlockScope::Parts {
     statements.insert(place(statements, change.begin), changed.begin(), changed.end());
     children.erase(place(children, first), place(children, first + replaced));
     std::vector<uint64_t> touched;
+    std::vector<uint32_t> found_ids;
     for (const ScopeChild& child : found) {
+      found_ids.push_back(child.id());
       touched.push_back(MemoryBits(child.realize->block->reads) | MemoryBits(child.realize->block->writes));
     }
     memory.erase(place(memory, first), place(memory, first + replaced));
     memory.insert(place(memory, first), touched.begin(), touched.end());
+    ids.erase(place(ids, first), place(ids, first + replaced));
+    ids.insert(place(ids, first), found_ids.begin(), found_ids.end());
     children.insert(place(children, first), std::move_iterator(found.begin()), std::move_iterator(found.end()));
   }
 };
@@ -295,10 +300,8 @@ BlockScope BlockScope::Around(const Function& function, uint32_t id) {
 }
 
 const ScopeChild* BlockScope::Find(uint32_t block_id) const {
-  for (const ScopeChild& child : children()) {
-    if (child.id() == block_id) return &child;
-  }
-  return nullptr;
+  const auto found = std::ranges::find(parts_->ids, block_id);
+  return found == parts_->ids.end() ? nullptr : &children()[static_cast<size_t>(found - parts_->ids.begin())];
 }
 
 std::vector<uint32_t> BlockScope::Producers(uint32_t block_id) const {
