@@ -143,28 +143,33 @@ ModelWriter Steps(int n, const Dim& batch) {
   return w.Finish(state);
 }
 
-// Gates of one product, split, as an LSTM has them.
+// Steps of an LSTM: four gates of one product, split.
 ModelWriter GatedSteps(int n) {
   Writer w;
-  const std::string x = w.Input({1, n, kWidth}), weights = w.Weights({2 * kWidth, 2 * kWidth}), axis = w.Ints({1});
-  std::string state = w.Input({1, kWidth});
+  const std::string x = w.Input({1, n, kWidth}), axis = w.Ints({1});
+  const std::string weights = w.Weights({2 * kWidth, 4 * kWidth}), bias = w.Weights({4 * kWidth});
+  std::string state = w.Input({1, kWidth}), cell = w.Input({1, kWidth});
   for (int k = 0; k < n; ++k) {
     const std::string part = w.Node("Squeeze", {w.Slice(x, k, k + 1, 1), axis});
-    const std::string product = w.Node("Gemm", {w.Node("Concat", {part, state}, {{"axis", 1}}), weights});
-    const std::vector<std::string> gates = w.Nodes("Split", {product}, 2, {{"axis", 1}});
-    const std::string kept = w.Node("Mul", {w.Node("Sigmoid", {gates[0]}), state});
-    state = w.Node("Add", {kept, w.Node("Tanh", {gates[1]})});
+    const std::string product = w.Node("Gemm", {w.Node("Concat", {part, state}, {{"axis", 1}}), weights, bias});
+    const std::vector<std::string> gates = w.Nodes("Split", {product}, 4, {{"axis", 1}});
+    const std::string kept = w.Node("Mul", {w.Node("Sigmoid", {gates[0]}), cell});
+    const std::string entered = w.Node("Mul", {w.Node("Sigmoid", {gates[1]}), w.Node("Tanh", {gates[2]})});
+    cell = w.Node("Add", {kept, entered});
+    state = w.Node("Mul", {w.Node("Sigmoid", {gates[3]}), w.Node("Tanh", {cell})});
   }
   return w.Finish(state);
 }
 
 ModelWriter DenseOfSlices(int n, const Dim& batch) {
   Writer w;
-  const std::string x = w.Input({batch, n, kWidth}), weights = w.Weights({kWidth, kWidth}), axis = w.Ints({1});
+  const std::string x = w.Input({batch, n, kWidth}), axis = w.Ints({1});
+  const std::string weights = w.Weights({kWidth, kWidth}), bias = w.Weights({kWidth});
   std::vector<std::string> all;
   for (int k = 0; k < n; ++k) {
     const std::string part = w.Node("Squeeze", {w.Slice(x, k, k + 1, 1), axis});
-    all.push_back(w.Node("Unsqueeze", {w.Node("MatMul", {part, weights}), axis}));
+    const std::string dense = w.Node("Add", {w.Node("MatMul", {part, weights}), bias});
+    all.push_back(w.Node("Unsqueeze", {dense, axis}));
   }
   return w.Finish(w.Node("Concat", all, {{"axis", 1}}));
 }
