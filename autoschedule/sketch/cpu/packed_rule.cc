@@ -14,6 +14,7 @@
 #include "autoschedule/program/unpacked_constants.h"
 #include "base/status_macros.h"
 #include "ir/analysis.h"
+#include "target/costs.h"
 
 namespace tilewright {
 namespace {
@@ -296,7 +297,7 @@ bool IsPackedProduct(Schedule& sch, BlockRv block, const Target& target) {
   const absl::StatusOr<Contraction> contraction = MatchContraction(realize);
   if (!contraction.ok()) return false;
   const std::optional<int64_t> rows = RowsOf(*realize.block, *contraction);
-  if (!rows || MostVectors(*rows, target) < 1) return false;
+  if (!rows || *rows > TileCostsOf(target).most_rows || MostVectors(*rows, target) < 1) return false;
   return UnpackerOf(sch, block, *contraction).has_value();
 }
 

@@ -102,8 +102,8 @@ int64_t LargestBuffer(const Module& module) {
 TEST(PackedRule, FewRowsReadPackedConstants) {
   for (const char* name : {"x86-znver4", "x86-haswell"}) {
     const Target target = *NamedTarget(name);
-    // As many rows as registers hold sums of, beside a vector of weights.
-    const std::string most = std::to_string(target.cpu_part().vector_registers - 3);
+    // As many rows as a tile has, or as registers hold sums of beside a vector of weights.
+    const std::string most = std::to_string(std::min(16, target.cpu_part().vector_registers - 3));
     for (const std::string& rows : {std::string("1"), std::string("2"), std::string("3"), most}) {
       for (const int columns : {64, 37, 3, 129}) {
         const Function program = Nibbles(rows, 32, columns);
