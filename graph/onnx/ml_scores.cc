@@ -67,7 +67,7 @@ absl::StatusOr<Item> Transformed(OnnxNode& n, const Item& scores, const std::str
 
 absl::StatusOr<Int64s> LabelsOf(OnnxNode& n, const std::string& ints, const std::string& strings) {
   if (!n.Strings(strings).empty()) return n.Unsupported("labels that are strings");
-  const auto labels = n.Ints(ints);
+  const auto labels = n.WideInts(ints);
   if (!labels || labels->empty()) return n.Error("it has no labels");
   return *labels;
 }

@@ -128,7 +128,22 @@ const onnx::AttributeProto* OnnxNode::AttrOf(const std::string& name, onnx::Attr
   }
   return nullptr;
 }
+bool OnnxNode::AreSizes(const std::string& name, const Int64s& values) const {
+  constexpr int64_t kMost = int64_t{1} << 31;
+  for (const int64_t value : values) {
+    if (value >= -kMost && value <= kMost) continue;
+    if (attribute_status_.ok()) {
+      attribute_status_ = Error("the attribute ", name, " is ", value, ", beyond the sizes that are supported (2^31)");
+    }
+    return false;
+  }
+  return true;
+}
 int64_t OnnxNode::Int(const std::string& name, int64_t otherwise) const {
+  const auto* attribute = AttrOf(name, onnx::AttributeProto::INT);
+  return attribute != nullptr && AreSizes(name, {attribute->i()}) ? attribute->i() : otherwise;
+}
+int64_t OnnxNode::WideInt(const std::string& name, int64_t otherwise) const {
   const auto* attribute = AttrOf(name, onnx::AttributeProto::INT);
   return attribute == nullptr ? otherwise : attribute->i();
 }
@@ -141,6 +156,10 @@ std::string OnnxNode::String(const std::string& name, const std::string& otherwi
   return attribute == nullptr ? otherwise : attribute->s();
 }
 std::optional<Int64s> OnnxNode::Ints(const std::string& name) const {
+  std::optional<Int64s> values = WideInts(name);
+  return values && AreSizes(name, *values) ? values : std::nullopt;
+}
+std::optional<Int64s> OnnxNode::WideInts(const std::string& name) const {
   const auto* attribute = AttrOf(name, onnx::AttributeProto::INTS);
   if (attribute == nullptr) return std::nullopt;
   return Int64s(attribute->ints().begin(), attribute->ints().end());

@@ -64,10 +64,14 @@ class OnnxNode {
 
   // --- Attributes. One of another type than the function asks for is an error of the node (`attribute_status`).
   const onnx::AttributeProto* Attr(const std::string& name) const;
+  // A size, a place or a choice. One beyond 2^31 is an error of the node too, so that a product of two is exact.
   int64_t Int(const std::string& name, int64_t otherwise) const;
+  // Any number of 64 bits: a value of the model, or a bound that stands for infinity.
+  int64_t WideInt(const std::string& name, int64_t otherwise) const;
   double Float(const std::string& name, double otherwise) const;
   std::string String(const std::string& name, const std::string& otherwise) const;
   std::optional<Int64s> Ints(const std::string& name) const;
+  std::optional<Int64s> WideInts(const std::string& name) const;
   std::vector<double> Floats(const std::string& name) const;
   std::vector<std::string> Strings(const std::string& name) const;
   // Integers of an input from opset `since` on, of an attribute before; nothing where neither is there.
@@ -123,6 +127,8 @@ class OnnxNode {
 
  private:
   absl::Status NotKnown(size_t i);
+  // `values` of an attribute; an error of the node where one of them is beyond 2^31.
+  bool AreSizes(const std::string& name, const Int64s& values) const;
   // The attribute, or null where there is none or it has another type.
   const onnx::AttributeProto* AttrOf(const std::string& name, onnx::AttributeProto::AttributeType type) const;
 

@@ -429,7 +429,7 @@ absl::Status ImportNonMaxSuppression(OnnxNode& n) {
 absl::Status ImportTfIdfVectorizer(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
   const Item& x = n.In(0);
-  const auto counts = n.Ints("ngram_counts"), indexes = n.Ints("ngram_indexes"), pool = n.Ints("pool_int64s");
+  const auto counts = n.Ints("ngram_counts"), indexes = n.Ints("ngram_indexes"), pool = n.WideInts("pool_int64s");
   if (!pool || x.dtype.is_float()) return n.Unsupported("n-grams of strings");
   if (!counts || !indexes) return n.Error("it has no ngram_counts or no ngram_indexes");
   int64_t before = 0;

@@ -32,7 +32,7 @@ absl::StatusOr<LossForm> LossOf(OnnxNode& n) {
   if (form.reduction != "none" && form.reduction != "sum" && form.reduction != "mean") {
     return n.Error("the reduction is \"", form.reduction, "\"");
   }
-  if (n.Attr("ignore_index") != nullptr) form.ignored = n.Int("ignore_index", 0);
+  if (n.Attr("ignore_index") != nullptr) form.ignored = n.WideInt("ignore_index", 0);
   return form;
 }
 

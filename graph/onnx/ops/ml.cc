@@ -69,10 +69,10 @@ absl::Status ImportImputer(OnnxNode& n) {
       return Select(missing, CastTo(x.dtype, e[1]), e[0]);
     }));
   }
-  const Int64s given = n.Ints("imputed_value_int64s").value_or(Int64s{});
+  const Int64s given = n.WideInts("imputed_value_int64s").value_or(Int64s{});
   const auto size = static_cast<int64_t>(given.size());
   if (size != 1 && size != *count) return n.Error(size, " numbers for ", *count, " features");
-  const int64_t replaced = n.Int("replaced_value_int64", 0);
+  const int64_t replaced = n.WideInt("replaced_value_int64", 0);
   return n.Out(n.MapMixed("imputer", {x, Int64sItem(n, given, {size})}, [&](const Exprs& e) {
     return Select(e[0] == Const(e[0].dtype(), replaced), CastTo(x.dtype, e[1]), e[0]);
   }));
@@ -173,7 +173,7 @@ absl::Status ImportLinearClassifier(OnnxNode& n) {
 
 // Numbers of an attribute of a LabelEncoder, as an array; nothing where there is none of these.
 absl::StatusOr<std::optional<NDArray>> TableOf(OnnxNode& n, const std::string& prefix) {
-  if (const auto ints = n.Ints(prefix + "_int64s"); ints && !ints->empty()) {
+  if (const auto ints = n.WideInts(prefix + "_int64s"); ints && !ints->empty()) {
     return ArrayOf(Int64sItem(n, *ints, {static_cast<int64_t>(ints->size())}));
   }
   if (const auto floats = n.Floats(prefix + "_floats"); !floats.empty()) {
@@ -240,7 +240,7 @@ absl::Status ImportLabelEncoder(OnnxNode& n) {
   } else if (to.is_float()) {
     fallback.Set(0, n.Float("default_float", -0.0));
   } else {
-    fallback.SetInt(0, n.Int("default_int64", -1));
+    fallback.SetInt(0, n.WideInt("default_int64", -1));
   }
   if (n.In(0).dtype == kI64) {
     if (const auto table = DenseTableOf(*keys, *values, fallback)) return EncodeByTable(n, *table, fallback);
@@ -275,7 +275,7 @@ absl::Status ImportLabelEncoder(OnnxNode& n) {
 absl::Status ImportOneHotEncoder(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
   if (!n.Strings("cats_strings").empty()) return n.Unsupported("categories that are strings");
-  const Int64s categories = n.Ints("cats_int64s").value_or(Int64s{});
+  const Int64s categories = n.WideInts("cats_int64s").value_or(Int64s{});
   if (categories.empty()) return n.Error("it has no categories");
   if (n.Int("zeros", 1) == 0) return n.Unsupported("zeros=0, which asks for an error when the model runs");
   const auto count = static_cast<int64_t>(categories.size());

@@ -109,8 +109,8 @@ absl::Status ImportSlice(OnnxNode& n) {
   Exprs starts, ends;
   Int64s axes, steps;
   if (n.opset() < 10) {
-    starts = Extents(n.Ints("starts").value_or(Int64s{}));
-    ends = Extents(n.Ints("ends").value_or(Int64s{}));
+    starts = Extents(n.WideInts("starts").value_or(Int64s{}));
+    ends = Extents(n.WideInts("ends").value_or(Int64s{}));
     axes = n.Ints("axes").value_or(Int64s{});
   } else {
     TW_ASSIGN_OR_RETURN(starts, n.Values(1));

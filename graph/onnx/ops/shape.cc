@@ -26,7 +26,7 @@ absl::Status ImportShape(OnnxNode& n) {
   const Exprs& shape = n.In(0).shape;
   const auto rank = static_cast<int64_t>(shape.size());
   const auto place = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank); };
-  const int64_t start = place(n.Int("start", 0)), end = std::max(start, place(n.Int("end", rank)));
+  const int64_t start = place(n.WideInt("start", 0)), end = std::max(start, place(n.WideInt("end", rank)));
   return n.Out(n.emit().FromValues(kInt64, {Extent(end - start)}, Exprs(shape.begin() + start, shape.begin() + end)));
 }
 
@@ -172,8 +172,8 @@ absl::Status ImportConstant(OnnxNode& n) {
     return n.Out(n.emit().FromArray(array));
   };
   if (n.Attr("value_float") != nullptr) return floats({n.Float("value_float", 0)}, {});
-  if (n.Attr("value_int") != nullptr) return ints({n.Int("value_int", 0)}, {});
-  if (const auto numbers = n.Ints("value_ints"); n.Attr("value_ints") != nullptr) {
+  if (n.Attr("value_int") != nullptr) return ints({n.WideInt("value_int", 0)}, {});
+  if (const auto numbers = n.WideInts("value_ints"); n.Attr("value_ints") != nullptr) {
     return ints(*numbers, {static_cast<int64_t>(numbers->size())});
   }
   if (n.Attr("value_floats") != nullptr) {
