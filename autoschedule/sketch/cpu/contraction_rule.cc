@@ -25,41 +25,13 @@
 #include "intrin/dot_tile.h"
 #include "ir/analysis.h"
 #include "ir/annotations.h"
-#include "target/costs.h"
 
 namespace tilewright {
 namespace {
 
 using Done = std::monostate;
-// Groups of a tile whose rows are flipped: flipped groups that several rows of a deeper one share would be kept in
-// registers that there are not.
-constexpr int kFlippedGroups = 2;
 // The preferred one of the numbers of iterations by which rows are fetched ahead.
 constexpr size_t kFetchedAhead = 2;
-
-// The index of the depth that a tile takes when nothing was measured. `padded`: the whole depth where it was padded.
-// `line`: that of the rows that the tile loads into vector registers, or 0.
-size_t PreferredDepth(const TileInstruction& instruction, const RegisterTile& tile, const std::vector<int64_t>& depths,
-                      std::optional<int64_t> padded, int64_t line, const Target& target) {
-  const auto index_of = [&](const auto& place) {
-    return place == depths.end() ? 0 : static_cast<size_t>(place - depths.begin());
-  };
-  if (const auto found = std::ranges::find(depths, line); found != depths.end()) return index_of(found);
-  if (instruction.group == 1) {
-    // All operands may pass through registers: then those of the next step wait there for the instructions before. A
-    // tile that leaves fewer registers than a row has vectors is half as deep: moves to the stack took 6% of the time.
-    const int free =
-        instruction.registers - tile.rows * tile.vectors - instruction.OtherRegisters(tile.rows, tile.vectors);
-    const int64_t most = instruction.LoadsAll() && free < tile.vectors ? (depths.back() + 1) / 2 : depths.back();
-    return index_of(std::ranges::find_if(depths, [&](int64_t depth) {
-      const double least = CpuCostsOf(target).short_body_cycles * instruction.per_cycle;
-      return static_cast<double>(tile.rows * tile.vectors * depth) >= least || depth >= std::min(most, depths.back());
-    }));
-  }
-  // A padded group among a few is known to be one where the tile holds them all.
-  const int64_t preferred = instruction.flips() ? kFlippedGroups * instruction.group : padded.value_or(depths[0]);
-  return index_of(std::ranges::find(depths, preferred));
-}
 
 // Whether tiles can be stored where the output belongs: they divide it, and nothing else is computed from them.
 bool IsWrittenInPlace(Schedule& sch, BlockRv block, const ContractionPlan& plan, const RegisterTile& tile) {

@@ -1,5 +1,6 @@
 #include "autoschedule/sketch/cpu/depth_choices.h"
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <string>
@@ -12,11 +13,15 @@
 #include "autoschedule/program/contraction.h"
 #include "autoschedule/sketch/cpu/plain_rule.h"
 #include "autoschedule/tensorize/contraction_form.h"
-#include "autoschedule/tensorize/tile_instruction.h"
 #include "base/status_macros.h"
+#include "target/costs.h"
 
 namespace tilewright {
 namespace {
+
+// Groups of a tile whose rows are flipped: flipped groups that several rows of a deeper one share would be kept in
+// registers that there are not.
+constexpr int kFlippedGroups = 2;
 
 // The instruction of the block's tiles, where it reads groups of the row operand by the register.
 std::optional<TileInstruction> InstructionOfGroups(const BlockRealizeNode& realize, const Target& target) {
@@ -68,6 +73,28 @@ Outcome<bool> ChooseFusedDepth(Schedule& sch, BlockRv block, const Target& targe
   TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
                       choices.Take(sch, name, {0, 1}, depth->pays ? 1 : 0, {{"apart"}, {"fused"}}));
   return pick.value == 1 && FuseDepth(sch, block, *depth);
+}
+
+size_t PreferredDepth(const TileInstruction& instruction, const RegisterTile& tile, const std::vector<int64_t>& depths,
+                      std::optional<int64_t> padded, int64_t line, const Target& target) {
+  const auto index_of = [&](const auto& place) {
+    return place == depths.end() ? 0 : static_cast<size_t>(place - depths.begin());
+  };
+  if (const auto found = std::ranges::find(depths, line); found != depths.end()) return index_of(found);
+  if (instruction.group == 1) {
+    // All operands may pass through registers: then those of the next step wait there for the instructions before. A
+    // tile that leaves fewer registers than a row has vectors is half as deep: moves to the stack took 6% of the time.
+    const int free =
+        instruction.registers - tile.rows * tile.vectors - instruction.OtherRegisters(tile.rows, tile.vectors);
+    const int64_t most = instruction.LoadsAll() && free < tile.vectors ? (depths.back() + 1) / 2 : depths.back();
+    return index_of(std::ranges::find_if(depths, [&](int64_t depth) {
+      const double least = CpuCostsOf(target).short_body_cycles * instruction.per_cycle;
+      return static_cast<double>(tile.rows * tile.vectors * depth) >= least || depth >= std::min(most, depths.back());
+    }));
+  }
+  // A padded group among a few is known to be one where the tile holds them all.
+  const int64_t preferred = instruction.flips() ? kFlippedGroups * instruction.group : padded.value_or(depths[0]);
+  return index_of(std::ranges::find(depths, preferred));
 }
 
 }  // namespace tilewright

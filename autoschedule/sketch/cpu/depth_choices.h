@@ -1,11 +1,17 @@
-// What is chosen about the depth of a contraction before its tile is planned
-// (autoschedule/sketch/cpu/contraction_rule.h).
+// What is chosen about the depth of a contraction (autoschedule/sketch/cpu/contraction_rule.h): before its tile is
+// planned, and the depth of the tile itself.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <variant>
+#include <vector>
 
 #include "autoschedule/program/choices.h"
+#include "autoschedule/tensorize/register_tile.h"
+#include "autoschedule/tensorize/tile_instruction.h"
 #include "schedule/recorder/schedule.h"
 #include "target/target.h"
 
@@ -22,5 +28,10 @@ Outcome<std::monostate> ChooseDepthInnermost(Schedule& sch, BlockRv block, const
 
 // Whether the depth and the iterator before it are made one: NAME.depth, a choice where that saves padding.
 Outcome<bool> ChooseFusedDepth(Schedule& sch, BlockRv block, const Target& target, Choices& choices);
+
+// The index in `depths`, which ascend, of the one that a tile takes when nothing was measured. `padded`: the whole
+// depth where it was padded. `line`: that of the rows that the tile loads into vector registers, or 0.
+size_t PreferredDepth(const TileInstruction& instruction, const RegisterTile& tile, const std::vector<int64_t>& depths,
+                      std::optional<int64_t> padded, int64_t line, const Target& target);
 
 }  // namespace tilewright

@@ -11,6 +11,7 @@
 #include "intrin/registry.h"
 #include "ir/script/parse_or_die.h"
 #include "ir/script/printer.h"
+#include "target/costs.h"
 
 namespace tilewright {
 namespace {
@@ -120,6 +121,24 @@ def main(A: T.Buffer((64, 64), "uint8"), B: T.Buffer((64, 64), "int8"), C: T.Buf
             C[vi, vj] += T.Cast("int32", A[vi, vk]) * T.Cast("int32", B[vk, vj])
 )");
   EXPECT_EQ(Schedule(side_by_side, *NamedTarget("x86-znver4")).depth, "");
+}
+
+TEST(PreferredDepth, IsThatOfLoadedRowsElseOfPaddingElseShort) {
+  const DataType kF32 = DataType::Float(32), kU8 = DataType::UInt(8), kI8 = DataType::Int(8), kI32 = DataType::Int(32);
+  const Target target = *NamedTarget("x86-znver4");
+  const auto bytes = FindTileInstruction(target, kU8, kI8, kI32);
+  const auto floats = FindTileInstruction(target, kF32, kF32, kF32);
+  ASSERT_TRUE(bytes && floats);
+  const RegisterTile tile{.rows = 6, .vectors = 2};
+  EXPECT_EQ(PreferredDepth(*bytes, tile, {4, 16, 64}, {}, 64, target), 2u);  // a row by the register
+  EXPECT_EQ(PreferredDepth(*bytes, tile, {4, 8, 16}, {}, 0, target), 0u);    // one group
+  EXPECT_EQ(PreferredDepth(*bytes, tile, {4, 8, 16}, 16, 0, target), 2u);    // all of a padded depth
+  // The smallest depth that makes the body of the loop long enough, and the largest where none does.
+  const double least = CpuCostsOf(target).short_body_cycles * floats->per_cycle / (tile.rows * tile.vectors);
+  const std::vector<int64_t> depths = {1, 2, 4, 8, 16};
+  const int64_t depth = depths[PreferredDepth(*floats, tile, depths, {}, 0, target)];
+  EXPECT_TRUE(static_cast<double>(depth) >= least || depth == 16);
+  EXPECT_TRUE(depth == 1 || static_cast<double>(depth) / 2 < least);
 }
 
 }  // namespace
