@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <set>
 #include <string>
 
 namespace tilewright::bench {
@@ -45,7 +46,13 @@ void ConvertValue(int32_t type, onnx::ValueInfoProto* value) {
 
 void ConvertFloats(int32_t type, onnx::ModelProto* model) {
   onnx::GraphProto& graph = *model->mutable_graph();
-  for (onnx::TensorProto& tensor : *graph.mutable_initializer()) ConvertTensor(type, &tensor);
+  std::set<std::string> scales;  // of a Resize: f32 beside values of any type
+  for (const onnx::NodeProto& node : graph.node()) {
+    if (node.op_type() == "Resize" && node.input_size() > 2) scales.insert(node.input(2));
+  }
+  for (onnx::TensorProto& tensor : *graph.mutable_initializer()) {
+    if (!scales.contains(tensor.name())) ConvertTensor(type, &tensor);
+  }
   for (onnx::ValueInfoProto& value : *graph.mutable_input()) ConvertValue(type, &value);
   for (onnx::ValueInfoProto& value : *graph.mutable_output()) ConvertValue(type, &value);
   for (onnx::NodeProto& node : *graph.mutable_node()) {

@@ -30,6 +30,11 @@ struct DecoderSize {
 };
 GeneratedModel GenerateDecoder(const DecoderSize& size, const GeneratorOptions& options);
 
+GeneratedModel GenerateUnet(const GeneratorOptions& options);
+GeneratedModel GenerateGanGenerator(const GeneratorOptions& options);
+GeneratedModel GenerateTextDetector(const GeneratorOptions& options);
+GeneratedModel GenerateLstmTagger(const GeneratorOptions& options);
+
 GeneratedModel GenerateUnrolledLstm(const GeneratorOptions& options);
 GeneratedModel GenerateUnrolledDense(const GeneratorOptions& options);
 GeneratedModel GenerateElementwiseChain(const GeneratorOptions& options);

@@ -52,6 +52,8 @@ std::string TestName(const testing::TestParamInfo<std::tuple<std::string, bool>>
 }
 INSTANTIATE_TEST_SUITE_P(Models, GeneratorTest, testing::Combine(testing::ValuesIn(ModelNames()), testing::Bool()),
                          TestName);
+INSTANTIATE_TEST_SUITE_P(Networks, GeneratorTest, testing::Combine(testing::ValuesIn(NetworkNames()), testing::Bool()),
+                         TestName);
 INSTANTIATE_TEST_SUITE_P(Parts, GeneratorTest, testing::Combine(testing::ValuesIn(PartNames()), testing::Bool()),
                          TestName);
 INSTANTIATE_TEST_SUITE_P(Loops, GeneratorTest, testing::Combine(testing::ValuesIn(UnrolledNames()), testing::Bool()),
@@ -61,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(Loops, GeneratorTest, testing::Combine(testing::ValuesI
 TEST(GeneratorTest, NarrowFloats) {
   for (const auto& [type, most] :
        {std::pair(onnx::TensorProto::FLOAT16, 0.05), std::pair(onnx::TensorProto::BFLOAT16, 0.4)}) {
-    for (const char* name : {"mobilenet_v2", "bert_base", "vit_b_16"}) {
+    for (const char* name : {"mobilenet_v2", "bert_base", "vit_b_16", "text_detector"}) {
       SCOPED_TRACE(absl::StrCat(name, " ", static_cast<int>(type)));
       const auto wide = GenerateModel(name, {.seed = 7, .sequence = 5, .tiny = true});
       const auto narrow = GenerateModel(name, {.seed = 7, .sequence = 5, .type = type, .tiny = true});

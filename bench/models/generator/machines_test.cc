@@ -72,6 +72,8 @@ TEST_P(MachinesTest, EmulatedArm) {
 
 INSTANTIATE_TEST_SUITE_P(Models, MachinesTest, testing::ValuesIn(ModelNames()),
                          [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Networks, MachinesTest, testing::ValuesIn(NetworkNames()),
+                         [](const auto& info) { return info.param; });
 INSTANTIATE_TEST_SUITE_P(Parts, MachinesTest, testing::ValuesIn(PartNames()),
                          [](const auto& info) { return info.param; });
 

@@ -43,6 +43,16 @@ const Named& Generators() {
   return *generators;
 }
 
+const Named& Networks() {
+  static const auto* const networks = new Named{
+      {"unet", GenerateUnet},
+      {"gan_generator", GenerateGanGenerator},
+      {"text_detector", GenerateTextDetector},
+      {"lstm_tagger", GenerateLstmTagger},
+  };
+  return *networks;
+}
+
 const Named& Unrolled() {
   static const auto* const unrolled = new Named{
       {"lstm_unrolled", GenerateUnrolledLstm},
@@ -98,6 +108,11 @@ const std::vector<std::string>& ModelNames() {
   return *names;
 }
 
+const std::vector<std::string>& NetworkNames() {
+  static const auto* const names = NamesOf(Networks());
+  return *names;
+}
+
 const std::vector<std::string>& PartNames() {
   static const auto* const names = NamesOf(Parts());
   return *names;
@@ -114,7 +129,7 @@ const std::vector<std::string>& DecoderNames() {
 }
 
 absl::StatusOr<GeneratedModel> GenerateModel(const std::string& name, const GeneratorOptions& options) {
-  for (const Named* named : {&Generators(), &Parts(), &Unrolled(), &Decoders()}) {
+  for (const Named* named : {&Generators(), &Networks(), &Parts(), &Unrolled(), &Decoders()}) {
     for (const auto& [known, generator] : *named) {
       if (known != name) continue;
       GeneratedModel model = generator(options);
@@ -122,10 +137,10 @@ absl::StatusOr<GeneratedModel> GenerateModel(const std::string& name, const Gene
       return model;
     }
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("there is no model \"", name, "\"; there are ", absl::StrJoin(ModelNames(), ", "),
-                   ", parts: ", absl::StrJoin(PartNames(), ", "), ", loops: ", absl::StrJoin(UnrolledNames(), ", "),
-                   ", and decoders: ", absl::StrJoin(DecoderNames(), ", ")));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "there is no model \"", name, "\"; there are ", absl::StrJoin(ModelNames(), ", "),
+      ", networks: ", absl::StrJoin(NetworkNames(), ", "), ", parts: ", absl::StrJoin(PartNames(), ", "),
+      ", loops: ", absl::StrJoin(UnrolledNames(), ", "), ", and decoders: ", absl::StrJoin(DecoderNames(), ", ")));
 }
 
 absl::Status WriteModel(const onnx::ModelProto& model, const std::string& path) {

@@ -25,7 +25,7 @@ namespace tilewright::bench {
 struct GeneratorOptions {
   uint64_t seed = 1;
   int64_t batch = 1;
-  int64_t sequence = 256;  // tokens of the language models
+  int64_t sequence = 256;  // tokens of the language models and of the tagger
   // Batch and sequence are dimensions "batch" and "sequence" of the file instead.
   bool symbolic = false;
   // The type of inputs, weights and outputs: FLOAT, FLOAT16 or BFLOAT16 of onnx::TensorProto.
@@ -44,6 +44,9 @@ struct GeneratedModel {
 
 // "resnet50", "mobilenet_v2", "vit_b_16", "vit_l_32", "bert_base", "bert_large".
 const std::vector<std::string>& ModelNames();
+// Networks of other kinds: "unet" of four levels on 256 x 256 pixels, "gan_generator" of 64 x 64 pixels,
+// "text_detector" with features of four sizes on 320 x 320 pixels, "lstm_tagger" of two bidirectional layers.
+const std::vector<std::string>& NetworkNames();
 // Chains out of transformers, without products, as files decompose them: "layer_norm" of 4096x768, "residual_norm" of
 // 256x768, "masked_softmax" of the scores of 12 heads of 256 tokens, "bias_gelu" of 1024x3072.
 const std::vector<std::string>& PartNames();
@@ -54,7 +57,7 @@ const std::vector<std::string>& UnrolledNames();
 // four bits (GroupQueryAttention), "decoder_plain" as Optimum does (a Concat of past and present, shared heads
 // expanded). Batch, sequence and the lengths of the cache are symbolic dimensions always.
 const std::vector<std::string>& DecoderNames();
-// The graph of a model, a part, a loop or a decoder. An unknown name is an error that lists the known ones.
+// The graph of a model, a network, a part, a loop or a decoder. An unknown name is an error that lists the known ones.
 absl::StatusOr<GeneratedModel> GenerateModel(const std::string& name, const GeneratorOptions& options);
 
 absl::Status WriteModel(const onnx::ModelProto& model, const std::string& path);

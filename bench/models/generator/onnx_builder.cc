@@ -138,6 +138,9 @@ std::vector<std::string> OnnxBuilder::NodeOf(const std::string& domain, const st
     } else if (const float* number = std::get_if<float>(&value)) {
       attr.set_type(onnx::AttributeProto::FLOAT);
       attr.set_f(*number);
+    } else if (const auto* text = std::get_if<std::string>(&value)) {
+      attr.set_type(onnx::AttributeProto::STRING);
+      attr.set_s(*text);
     } else {
       attr.set_type(onnx::AttributeProto::INTS);
       for (int64_t integer : std::get<std::vector<int64_t>>(value)) attr.add_ints(integer);

@@ -23,7 +23,7 @@ class OnnxBuilder {
  public:
   using Dim = std::variant<int64_t, std::string>;  // an extent, or the name of a symbolic one
   using Dims = std::vector<Dim>;
-  using AttrValue = std::variant<int64_t, float, std::vector<int64_t>>;
+  using AttrValue = std::variant<int64_t, float, std::string, std::vector<int64_t>>;
   using Attr = std::pair<std::string, AttrValue>;
 
   OnnxBuilder(const std::string& name, uint64_t seed, int64_t opset = 17);
