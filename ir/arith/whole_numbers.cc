@@ -36,6 +36,15 @@ const Expr& Element(const Expr& e) {
   return broadcast == nullptr ? e : Element(broadcast->value);
 }
 
+// Whether the integer is known not to be negative: by its type, or by the bits that a mask keeps.
+bool IsNotNegative(const Expr& e) {
+  if (e.dtype().is_uint()) return true;
+  if (const auto value = AsInt(Element(e))) return *value >= 0;
+  const auto* call = dyn_cast<CallNode>(e);
+  return call != nullptr && call->op == "bitwise_and" &&
+         std::ranges::any_of(call->args, [](const Expr& side) { return AsInt(Element(side)).value_or(-1) >= 0; });
+}
+
 // The magnitude of an integer, by its type, by the bits that a mask keeps, and of sums by that of what is added.
 std::optional<int64_t> IntegerMagnitude(const Expr& e) {
   if (const auto value = AsInt(Element(e))) return *value > INT64_MIN ? std::optional(std::abs(*value)) : std::nullopt;
@@ -51,7 +60,9 @@ std::optional<int64_t> IntegerMagnitude(const Expr& e) {
   }
   if (const auto* op = dyn_cast<CastNode>(e); op != nullptr && op->value.dtype().is_integer()) {
     const std::optional<int64_t> value = IntegerMagnitude(op->value);
-    if (value && *value <= MaxValue(type.element())) most = std::min(most.value_or(*value), *value);
+    // A negative number wraps where the type is unsigned.
+    const bool stays = value && *value <= MaxValue(type.element()) && (type.is_int() || IsNotNegative(op->value));
+    if (stays) most = std::min(most.value_or(*value), *value);
   }
   const auto* op = dyn_cast<BinaryNode>(e);
   // Unsigned differences wrap.

@@ -17,6 +17,15 @@ TEST(WholeNumbers, AreIntegersThatTheTypeHolds) {
   EXPECT_EQ(WholeMagnitude(CastTo(kHalf, Bits(DataType::UInt(32), 511))), 511);
 }
 
+TEST(WholeNumbers, WrapWhereANegativeOneBecomesUnsigned) {
+  const DataType kU16 = DataType::UInt(16);
+  EXPECT_EQ(WholeMagnitude(CastTo(kBFloat, CastTo(kU16, Var("z", DataType::Int(8))))), std::nullopt);
+  EXPECT_EQ(WholeMagnitude(CastTo(kBFloat, CastTo(kU16, Const(DataType::Int(32), -3)))), std::nullopt);
+  EXPECT_EQ(WholeMagnitude(CastTo(kBFloat, CastTo(kU16, Var("w", DataType::UInt(8))))), 255);
+  EXPECT_EQ(WholeMagnitude(CastTo(kBFloat, CastTo(kU16, Bits(DataType::Int(32), 15)))), 15);
+  EXPECT_EQ(WholeMagnitude(CastTo(kHalf, CastTo(DataType::Int(16), Var("z", DataType::Int(8))))), 128);
+}
+
 TEST(WholeNumbers, AreSumsAndProductsOfSuch) {
   const Expr w = CastTo(kHalf, Bits(DataType::UInt(32), 15));
   EXPECT_EQ(WholeMagnitude(w - ConstFloat(kHalf, 7)), 22);
