@@ -226,6 +226,13 @@ TEST_F(AnalyzerTest, LeavesWhatDoesNotFit) {
   Var l("l", i64);
   Expr huge = Const(i64, int64_t{1} << 62);
   Simplifies(l * huge * 4, l * huge * 4);
+  // The ends of 64 bits are numbers like others, and no bounds.
+  const Expr least = Const(i64, INT64_MIN), most = Const(i64, INT64_MAX);
+  Simplifies(least < l, least < l);
+  Simplifies(least + 1 <= l, least + 1 <= l);
+  Simplifies(l < most, l < most);
+  Simplifies(FloorMod(l, most), FloorMod(l, most));
+  Simplifies(FloorDiv(l, most), FloorDiv(l, most));
   // The sum may not fit 32 bits although it was computed in 64.
   Simplifies(CastTo(DataType::Int(32), l), CastTo(DataType::Int(32), l));
   analyzer_.Bind(i, Range{0, 1 << 20});

@@ -68,7 +68,9 @@ Expr Context::SimplifyComparison(const BinaryNode* op, const Expr& self) {
     }
     Sum difference = ToSum(op->a);
     AddExpr(&difference, op->b, -1);
-    if (difference.overflow) return self;
+    // At the ends of 64 bits a base would be taken for no bound.
+    const bool at_end = difference.base <= kNegInf + 1 || difference.base >= kPosInf - 1;
+    if (difference.overflow || (at_end && !difference.IsConstant())) return self;
     // Int32(x // 8) < 1 is x < 8 of what x is in its own type.
     for (const Term& term : difference.terms) difference.dtype = WiderType(difference.dtype, term.atom.dtype());
     Expr result;

@@ -440,7 +440,8 @@ Sum Context::DivisionToSum(const BinaryNode* op, const Expr& self) {
   Sum result;
   result.dtype = self.dtype();
   if (!b.IsConstant()) return SymbolicDivision(a, b, modulo, self);
-  if (b.base == 0 || b.base == kNegInf) return Opaque(self);
+  // The bounds of 64 bits stand for no bound: as an `upper`, the greatest number would be one that is not there.
+  if (b.base == 0 || b.base == kNegInf || b.base == kPosInf || b.base == -kPosInf) return Opaque(self);
   if (b.base < 0) {  // a // -c = -a // c, a % -c = -(-a % c)
     Sum negated = Sum::Constant(a.dtype, 0);
     AddSum(&negated, a, -1);
