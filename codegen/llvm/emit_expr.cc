@@ -271,14 +271,10 @@ llvm::Value* FunctionEmitter::EmitFloatBinary(BinaryOp op, llvm::Value* a, llvm:
 llvm::Value* FunctionEmitter::EmitLogic(const BinaryNode* op) {
   const bool is_and = op->op == BinaryOp::kAnd;
   llvm::Value* a = Emit(op->a);
-  if (op->dtype().lanes() > 1 && NeedsGuard(op->b)) {
-    // Lanes that the first operand decides hold anything in the second.
+  if (op->dtype().lanes() > 1 || !NeedsGuard(op->b)) {
+    // Where the first operand decides, the second one may be poison: a shift by too much, a sum that overflows.
     llvm::Value* b = Emit(op->b);
     return is_and ? builder_.CreateLogicalAnd(a, b) : builder_.CreateLogicalOr(a, b);
-  }
-  if (op->dtype().lanes() > 1 || !NeedsGuard(op->b)) {
-    llvm::Value* b = Emit(op->b);
-    return is_and ? builder_.CreateAnd(a, b) : builder_.CreateOr(a, b);
   }
   llvm::BasicBlock* start = builder_.GetInsertBlock();
   llvm::BasicBlock* other = NewBlock("logic");
