@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "intrin/instructions.h"
 #include "ir/arith/same_expr.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
@@ -139,8 +140,22 @@ class Checker : public StmtVisitor {
     if (call->op == "fma" && !Uses(call->args[0]) && !Uses(call->args[1])) {
       return Combine(Update::kSum, UpdateOf(call->args[2], store));
     }
-    // An instruction of the machine: what an intrinsic does was proven where it was put.
-    return call->op == "call_llvm_pure_intrin" ? Update::kSum : Update::kOther;
+    return call->op == "call_llvm_pure_intrin" ? UpdateOfLlvm(*call, store) : Update::kOther;
+  }
+  // The operand to which LLVM's intrinsic adds products of the others is the first one of an instruction of the table,
+  // and the last one of a fused multiply-add. What others do to the element is not known.
+  Update UpdateOfLlvm(const CallNode& call, const StoreNode& store) const {
+    const auto* name = dyn_cast<StringImmNode>(call.args[0]);
+    if (name == nullptr || call.args.size() != 4) return Update::kOther;
+    const bool fuses = name->value.starts_with("llvm.fma.") || name->value.starts_with("llvm.fmuladd.");
+    const bool adds = std::ranges::any_of(Instructions(), [&](const MachineInstruction& row) {
+      return row.llvm == name->value && !row.ByParts() && !row.moves() && row.family != "lookup";
+    });
+    const size_t sum = fuses ? 3 : 1;
+    for (size_t i = 1; i < call.args.size(); ++i) {
+      if (i != sum && Uses(call.args[i])) return Update::kOther;
+    }
+    return fuses || adds ? Combine(Update::kSum, UpdateOf(call.args[sum], store)) : Update::kOther;
   }
   static Update BitwiseOf(const CallNode& call) {
     if (call.op == "bitwise_and") return Update::kBitwiseAnd;

@@ -188,6 +188,24 @@ TEST(CommutingUpdates, ExtremesThatPassNanOn) {
   EXPECT_FALSE(commute("T.Select(T.isnan(R[vi]), R[vi], R[vi] * T.float32(2) + A[vi, vj])"));
 }
 
+// An intrinsic of LLVM adds to the operand that its instruction adds to; others do anything.
+TEST(CommutingUpdates, IntrinsicsOfLlvm) {
+  const auto commute = [](const std::string& value) {
+    return UpdatesCommute(OnlyBlock(Program("SR", "R[vi] = " + value, "R[vi] = T.float32(0)", "float32")));
+  };
+  const std::string fma = "T.call_llvm_pure_intrin(\"float32\", \"llvm.fma.f32\", ";
+  EXPECT_TRUE(commute(fma + "A[vi, vj], C[vi, vj], R[vi])"));
+  EXPECT_FALSE(commute(fma + "R[vi], T.float32(0.5), A[vi, vj])"));
+  EXPECT_FALSE(commute(fma + "A[vi, vj], C[vi, vj], R[vi] * T.float32(2))"));
+  EXPECT_FALSE(commute("T.call_llvm_pure_intrin(\"float32\", \"llvm.copysign.f32\", R[vi], A[vi, vj])"));
+  const auto dot = [](const std::string& sum, const std::string& a) {
+    return Commute("R[vi] = T.call_llvm_pure_intrin(\"int32\", \"llvm.x86.avx512.vpdpbusd.512\", " + sum + ", " + a +
+                   ", A[vi, vj])");
+  };
+  EXPECT_TRUE(dot("R[vi]", "A[vi, vj]"));
+  EXPECT_FALSE(dot("A[vi, vj]", "R[vi]"));
+}
+
 TEST(CommutingUpdates, Others) {
   EXPECT_FALSE(Commute("R[vi] = A[vi, vj] - R[vi]"));
   EXPECT_FALSE(Commute("R[vi] = R[vi] * 31 + A[vi, vj]"));
