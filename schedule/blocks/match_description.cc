@@ -1,5 +1,6 @@
 #include "schedule/blocks/match_description.h"
 
+#include <algorithm>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -26,6 +27,9 @@ class Matcher {
   }
   bool Match(const Stmt& program, const Stmt& described);
   bool Match(const Expr& program, const Expr& described);
+  // Whether what the description writes lies apart from all else that it names: an implementation may store one element
+  // before it loads another.
+  bool WritesApart(const BlockNode& described);
 
   const char* reason = "";
   std::vector<Expr> exprs;
@@ -50,6 +54,7 @@ class Matcher {
                    const std::vector<Expr>& described_indices);
   bool MatchNewBuffer(const Buffer& program, const Buffer& described);
   std::vector<size_t> DimsOf(const std::vector<Expr>& indices, const std::vector<Expr>& described);
+  bool AreApart(const MatchedBuffer& a, const BufferRegion& of_a, const MatchedBuffer& b, const BufferRegion& of_b);
   bool UsesInner(const Expr& e) const {
     return UsesVar(e, [this](const VarNode* var) { return inner_.contains(var); });
   }
@@ -283,6 +288,42 @@ bool Matcher::MatchAccess(const Buffer& program, const std::vector<Expr>& indice
   return true;
 }
 
+// The elements along dimension `d` of the program's buffer.
+Range AlongDimension(const MatchedBuffer& matched, const BufferRegion& described, size_t d) {
+  const auto dim = std::ranges::find(matched.dims, d);
+  if (dim == matched.dims.end()) return {matched.origin[d], 1};
+  const Range& range = described.region[static_cast<size_t>(dim - matched.dims.begin())];
+  return {matched.origin[d] + range.min, range.extent};
+}
+
+bool Matcher::AreApart(const MatchedBuffer& a, const BufferRegion& of_a, const MatchedBuffer& b,
+                       const BufferRegion& of_b) {
+  if (!a.buffer->data.same_as(b.buffer->data)) return true;
+  if (!a.buffer.same_as(b.buffer)) return false;
+  for (size_t d = 0; d < a.origin.size(); ++d) {
+    const Range x = AlongDimension(a, of_a, d), y = AlongDimension(b, of_b, d);
+    if (origins_.CanProve(x.min + x.extent <= y.min) || origins_.CanProve(y.min + y.extent <= x.min)) return true;
+  }
+  return false;
+}
+
+bool Matcher::WritesApart(const BlockNode& described) {
+  for (const BufferRegion& write : described.writes) {
+    const auto written = buffers.find(write.buffer);
+    if (written == buffers.end()) continue;
+    for (const std::vector<BufferRegion>* regions : {&described.reads, &described.writes}) {
+      for (const BufferRegion& other : *regions) {
+        const auto at = buffers.find(other.buffer);
+        if (at == buffers.end() || other.buffer.same_as(write.buffer)) continue;
+        if (AreApart(written->second, write, at->second, other)) continue;
+        return Differ("{block0} does not match {text0}: {text1} and {text2}, which it writes, may overlap in {text3}",
+                      {}, {other.buffer->name, write.buffer->name, written->second.buffer->name});
+      }
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 Outcome<MatchedBuffers> MatchDescription(const char* primitive, const BlockNode& block, const Function& description,
@@ -296,7 +337,7 @@ Outcome<MatchedBuffers> MatchDescription(const char* primitive, const BlockNode&
   };
   if (described.init && !block.init) return refuse("{text0} describes an init, which {block0} does not have");
   if (described.init && !matcher.Match(block.init, described.init)) return refuse(matcher.reason);
-  if (!matcher.Match(block.body, described.body)) return refuse(matcher.reason);
+  if (!matcher.Match(block.body, described.body) || !matcher.WritesApart(described)) return refuse(matcher.reason);
   return std::move(matcher.buffers);
 }
 

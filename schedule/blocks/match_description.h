@@ -23,7 +23,7 @@ using MatchedBuffers = std::unordered_map<Buffer, MatchedBuffer, IdentityHash, I
 
 // The program's buffer behind each buffer of the description, or where the two first differ. `name`: the intrinsic's,
 // for the refusal. The block may have an init that is not described. Operands of commutative operations may come in
-// either order.
+// either order. What the description writes has to lie apart from all else that it names.
 Outcome<MatchedBuffers> MatchDescription(const char* primitive, const BlockNode& block, const Function& description,
                                          const std::string& name);
 

@@ -177,6 +177,31 @@ TEST(Tensorize, RefusesWhatDoesNotMatch) {
   EXPECT_EQ(reason({{"strides=[sa, 1]", "strides=[sa, 2]"}}), "mma wants a stride of A to be 2; it is 1");
 }
 
+TEST(Tensorize, WhatIsWrittenLiesApart) {
+  const auto in_place = [](const std::string& a) {
+    return ParseFunctionOrDie(R"(
+@T.prim_func
+def main(X: T.Buffer((8, 8), "float32"), Y: T.Buffer((4, 4), "float32")):
+    for i, j, k in T.grid(4, 4, 4):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            X[vi + 4, vj] = X[vi + 4, vj] + )" +
+                              a + R"( * Y[vj, vk]
+)");
+  };
+  for (const char* apart : {"X[vi, vk]", "X[vi + 4, vk + 4]", "X[vi, vk + 4]"}) {
+    const Function f = in_place(apart);
+    const Outcome<TensorizeResult> result = Tensorize(f, LoopsOf(f, "C")[0], Mma());
+    ASSERT_TRUE(result.ok()) << ReasonOf(result, f);
+    ExpectEquivalent(f, result->function);
+  }
+  for (const char* same : {"X[vi + 4, vk]", "X[vi + 2, vk + 3]"}) {
+    const Function f = in_place(same);
+    EXPECT_EQ(ReasonOf(Tensorize(f, LoopsOf(f, "C")[0], Mma()), f),
+              "C does not match mma: A and C, which it writes, may overlap in X");
+  }
+}
+
 TEST(Tensorize, KeepsAnInitThatIsNotDescribed) {
   const Tiled tiled = TiledMatmul(testing::Matmul(8, 12, 16), false);
   Outcome<TensorizeResult> result = Tensorize(tiled.function, tiled.tile, Mma());
