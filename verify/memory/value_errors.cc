@@ -49,7 +49,20 @@ class Checker : public Visitor {
   void VisitCall(const CallNode* op) override {
     if (op->op == kIfThenElse) return VisitChoice(op->args[0], op->args[1], op->args[2]);
     Visitor::VisitCall(op);
-    if (op->op == "shift_left" || op->op == "shift_right") CheckShift(*op);
+    const bool shifts = op->op == "shift_left" || op->op == "shift_right";
+    if (!shifts && op->op != "abs") return;
+    ForLanes(Expr(op), [&](const Expr& lane) {
+      const auto* call = dyn_cast<CallNode>(lane);
+      if (call == nullptr) return;
+      shifts ? CheckShift(*call) : CheckIsNotLeast(call->args[0], lane);
+    });
+  }
+  void VisitRamp(const RampNode* op) override {
+    Visitor::VisitRamp(op);
+    const DataType type = op->base.dtype();
+    if (type != DataType::Int(32)) return;
+    const Expr last = op->base + op->stride * Const(type, op->dtype().lanes() - 1);
+    CheckRange(last, type, "does not fit into int32");
   }
   void VisitBinary(const BinaryNode* op) override {
     if (op->op == BinaryOp::kAnd || op->op == BinaryOp::kOr) {
@@ -57,13 +70,23 @@ class Checker : public Visitor {
       return Within({{Var(), {}, op->op == BinaryOp::kAnd ? op->a : Not(op->a)}}, [&] { Visit(op->b); });
     }
     Visitor::VisitBinary(op);
-    const bool grows = op->op == BinaryOp::kAdd || op->op == BinaryOp::kSub || op->op == BinaryOp::kMul;
-    // Loops do not count as far as 64 bits reach.
-    if (grows && op->dtype() == DataType::Int(32)) CheckRange(Expr(op), op->dtype(), "does not fit into int32");
+    const DataType type = op->dtype().element();
+    if (!type.is_int() || type.bits() < 32 || IsComparison(op->op)) return;
+    ForLanes(Expr(op), [&](const Expr& lane) {
+      const auto* operation = dyn_cast<BinaryNode>(lane);
+      if (operation == nullptr) return;
+      const BinaryNode& scalar = *operation;
+      const bool negates = scalar.op == BinaryOp::kDiv || scalar.op == BinaryOp::kFloorDiv;
+      if (negates && AsInt(scalar.b) == -1) return CheckIsNotLeast(scalar.a, lane);
+      const bool grows = scalar.op == BinaryOp::kAdd || scalar.op == BinaryOp::kSub || scalar.op == BinaryOp::kMul;
+      if (grows && type.bits() == 32) CheckRange(lane, type, "does not fit into int32");
+      if (grows && type.bits() == 64) CheckWideRange(scalar);
+    });
   }
   void VisitCast(const CastNode* op) override {
     Visitor::VisitCast(op);
-    if (op->dtype().is_scalar() && op->dtype().is_integer() && op->value.dtype().is_float()) CheckConversion(*op);
+    if (!op->dtype().is_integer() || !op->value.dtype().is_float()) return;
+    ForLanes(op->value, [&](const Expr& lane) { CheckConversion(op->dtype().element(), lane); });
   }
   void VisitBlockRealize(const BlockRealizeNode* op) override {
     for (const Expr& binding : op->bindings) Visit(binding);
@@ -83,6 +106,39 @@ class Checker : public Visitor {
   }
 
  private:
+  // Checks what the first lane computes, and the last one where that is right; nothing where lanes are not made of
+  // scalars.
+  template <class Checks>
+  void ForLanes(const Expr& e, Checks check) {
+    const int lanes = e.dtype().lanes();
+    const size_t before = diagnostics.size();
+    for (int lane = 0; lane < lanes && diagnostics.size() == before; lane += std::max(lanes - 1, 1)) {
+      const Expr scalar = LaneOf(e, lane);
+      if (scalar) check(scalar);
+    }
+  }
+  static Expr LaneOf(const Expr& e, int lane) {
+    if (e.dtype().is_scalar()) return e;
+    if (const auto* broadcast = dyn_cast<BroadcastNode>(e)) return LaneOf(broadcast->value, 0);
+    if (const auto* ramp = dyn_cast<RampNode>(e)) return ramp->base + ramp->stride * Const(ramp->base.dtype(), lane);
+    if (const auto* op = dyn_cast<CastNode>(e)) {
+      const Expr value = LaneOf(op->value, lane);
+      return value ? CastTo(e.dtype().element(), value) : Expr();
+    }
+    if (const auto* op = dyn_cast<BinaryNode>(e)) {
+      const Expr a = LaneOf(op->a, lane), b = a ? LaneOf(op->b, lane) : Expr();
+      return b ? MakeBinary(op->op, a, b) : Expr();
+    }
+    const auto* call = dyn_cast<CallNode>(e);
+    if (call == nullptr || EffectOf(call->op) != CallEffect::kPure) return Expr();
+    std::vector<Expr> operands;
+    for (const Expr& operand : call->args) {
+      operands.push_back(LaneOf(operand, lane));
+      if (!operands.back()) return Expr();
+    }
+    return Call(e.dtype().element(), call->op, std::move(operands));
+  }
+
   // A variable with its range, and what an iterator is bound to; or a condition that holds.
   struct Known {
     Var var;  // null: a condition
@@ -94,9 +150,11 @@ class Checker : public Visitor {
   void Within(const std::vector<Known>& facts, Visits visits) {
     const size_t outer = known_.size();
     for (const Known& fact : facts) {
-      if (!fact.var && (!fact.value || !fact.value.dtype().is_scalar())) continue;
+      if (!fact.var) {
+        AddParts(fact.value);
+        continue;
+      }
       known_.push_back(fact);
-      if (!fact.var) continue;
       const auto min = AsInt(fact.range.min), extent = AsInt(fact.range.extent);
       if (min && extent && *extent > 0) ranges_[fact.var.get()] = {*min, *min + *extent - 1};
     }
@@ -104,6 +162,22 @@ class Checker : public Visitor {
     known_.resize(outer);
     for (const Known& fact : facts) {
       if (fact.var) ranges_.erase(fact.var.get());
+    }
+  }
+  // What holds where the condition does: of a chain, each part by itself, whatever the others read.
+  void AddParts(const Expr& condition) {
+    if (!condition || !condition.dtype().is_scalar()) return;
+    const auto* chain = dyn_cast<BinaryNode>(condition);
+    const auto* opposite = dyn_cast<NotNode>(condition);
+    const auto* denied = opposite == nullptr ? nullptr : dyn_cast<BinaryNode>(opposite->a);
+    if (chain != nullptr && chain->op == BinaryOp::kAnd) {
+      AddParts(chain->a);
+      AddParts(chain->b);
+    } else if (denied != nullptr && denied->op == BinaryOp::kOr) {
+      AddParts(Not(denied->a));
+      AddParts(Not(denied->b));
+    } else {
+      known_.push_back({Var(), {}, condition});
     }
   }
   void VisitChoice(const Expr& condition, const Expr& if_true, const Expr& if_false) {
@@ -152,7 +226,7 @@ class Checker : public Visitor {
     return bounds.Within(type.is_uint() ? 0 : -(int64_t{1} << (type.bits() - 1)), MaxValue(type));
   }
   // The bounds where the conditions around hold.
-  Bounds Exact(const Expr& e) {
+  Bounds Exact(const Expr& e) const {
     arith::Analyzer analyzer;
     for (const Known& known : known_) {
       const bool is_fixed = known.value && !ReadsMemory(known.value);
@@ -164,10 +238,30 @@ class Checker : public Visitor {
         analyzer.Bind(known.var, known.range);
       } else if (is_fixed) {
         analyzer.Assume(known.value);
+        if (const Expr number = OfNumbers(known.value)) analyzer.Assume(number);
       }
     }
     const DataType wide = DataType::Int(64);
+    if (const Expr number = Number(e)) return analyzer.ConstBounds(number);
     return analyzer.ConstBounds(e.dtype().bits() < 64 ? Widened(e, wide) : e);
+  }
+  // The number that a conversion of an index to another type of integers leaves as it is, in 64 bits; null for others.
+  Expr Number(const Expr& e) const {
+    const auto* cast_node = dyn_cast<CastNode>(e);
+    if (const auto number = AsInt(e)) return Const(DataType::Int(64), *number);
+    if (cast_node == nullptr || e.dtype().is_index() || !cast_node->value.dtype().is_index()) return {};
+    return Quick(e) ? CastTo(DataType::Int(64), cast_node->value) : Expr();
+  }
+  // A comparison of such numbers as one of 64 bits; null for others.
+  Expr OfNumbers(const Expr& condition) const {
+    if (const auto* opposite = dyn_cast<NotNode>(condition)) {
+      const Expr compared = OfNumbers(opposite->a);
+      return compared ? Not(compared) : Expr();
+    }
+    const auto* op = dyn_cast<BinaryNode>(condition);
+    if (op == nullptr || !IsComparison(op->op)) return {};
+    const Expr a = Number(op->a), b = Number(op->b);
+    return a && b ? MakeBinary(op->op, a, b) : Expr();
   }
   static bool ReadsMemory(const Expr& e) {
     bool reads = false;
@@ -191,9 +285,36 @@ class Checker : public Visitor {
     if (!bounds.IsFinite() || Fits(bounds, type)) return;
     Refuse(Print(e) + ", " + std::to_string(bounds.min) + " to " + std::to_string(bounds.max) + ", " + what);
   }
+  // The least number has no magnitude in its type. `whole`: what is computed of it.
+  void CheckIsNotLeast(const Expr& e, const Expr& whole) {
+    const DataType type = e.dtype();
+    if (!type.is_int() || type.bits() < 32) return;
+    const int64_t least = type.bits() < 64 ? -(int64_t{1} << (type.bits() - 1)) : std::numeric_limits<int64_t>::min();
+    const auto quick = Quick(e);
+    if (!quick || quick->min > least || Exact(e).min > least) return;
+    Refuse(Print(whole) + " does not fit into " + type.ToString());
+  }
+  // Bounds of 64 bits end where numbers do: the result's are taken from those of the operands.
+  void CheckWideRange(const BinaryNode& op) {
+    if (!Overflows(op.op, Quick(op.a), Quick(op.b))) return;
+    const Bounds a = Exact(op.a), b = Exact(op.b);
+    if (Overflows(op.op, a, b)) Refuse(Print(Expr(&op)) + " does not fit into int64");
+  }
+  static bool Overflows(BinaryOp op, const std::optional<Bounds>& a, const std::optional<Bounds>& b) {
+    if (!a || !b || !a->IsFinite() || !b->IsFinite()) return false;
+    for (const int64_t x : {a->min, a->max}) {
+      for (const int64_t y : {b->min, b->max}) {
+        int64_t result;
+        const bool overflows = op == BinaryOp::kAdd   ? __builtin_add_overflow(x, y, &result)
+                               : op == BinaryOp::kSub ? __builtin_sub_overflow(x, y, &result)
+                                                      : __builtin_mul_overflow(x, y, &result);
+        if (overflows) return true;
+      }
+    }
+    return false;
+  }
   void CheckShift(const CallNode& shift) {
     const DataType type = shift.args[0].dtype();
-    if (!type.is_scalar()) return;
     const auto by = Quick(shift.args[1]);
     if (!by || by->Within(0, type.bits() - 1)) return;
     const Bounds bounds = Exact(shift.args[1]);
@@ -202,17 +323,22 @@ class Checker : public Visitor {
            std::to_string(bounds.max));
   }
 
-  std::optional<Interval> Real(const Expr& e) const {
+  // `exact`: with the conditions around.
+  std::optional<Interval> Real(const Expr& e, bool exact) {
     if (const auto* number = dyn_cast<FloatImmNode>(e)) return Interval{number->value, number->value};
     if (const auto* cast_node = dyn_cast<CastNode>(e)) {
-      if (cast_node->value.dtype().is_float()) return Real(cast_node->value);
-      const auto integer = Quick(cast_node->value);
+      if (cast_node->value.dtype().is_float()) return Real(cast_node->value, exact);
+      const auto integer = exact ? Exact(cast_node->value) : Quick(cast_node->value);
       if (!integer || !integer->IsFinite()) return std::nullopt;
       return Interval{static_cast<double>(integer->min), static_cast<double>(integer->max)};
     }
+    if (const auto* call = dyn_cast<CallNode>(e); call != nullptr && call->op == "exp") {
+      const auto power = Real(call->args[0], exact);
+      return power ? std::optional(Interval{std::exp(power->min), std::exp(power->max)}) : std::nullopt;
+    }
     const auto* op = dyn_cast<BinaryNode>(e);
     if (op == nullptr) return std::nullopt;
-    const auto a = Real(op->a), b = Real(op->b);
+    const auto a = Real(op->a, exact), b = Real(op->b, exact);
     if (!a || !b) return std::nullopt;
     const auto hull = [](std::initializer_list<double> ends) { return Interval{std::min(ends), std::max(ends)}; };
     switch (op->op) {
@@ -222,6 +348,9 @@ class Checker : public Visitor {
         return Interval{a->min - b->max, a->max - b->min};
       case BinaryOp::kMul:
         return hull({a->min * b->min, a->min * b->max, a->max * b->min, a->max * b->max});
+      case BinaryOp::kDiv:
+        if (b->min <= 0 && b->max >= 0) return std::nullopt;
+        return hull({a->min / b->min, a->min / b->max, a->max / b->min, a->max / b->max});
       case BinaryOp::kMin:
         return Interval{std::min(a->min, b->min), std::min(a->max, b->max)};
       case BinaryOp::kMax:
@@ -230,15 +359,21 @@ class Checker : public Visitor {
         return std::nullopt;
     }
   }
-  void CheckConversion(const CastNode& cast_node) {
-    const auto value = Real(cast_node.value);
-    if (!value || std::isnan(value->min) || std::isnan(value->max)) return;
-    const DataType type = cast_node.dtype();
+  void CheckConversion(DataType type, const Expr& e) {
+    auto value = Real(e, false);
+    if (!value) return;
+    if (std::isnan(value->min) || std::isnan(value->max)) {
+      if (isa<FloatImmNode>(e)) Refuse("NaN is converted to " + type.ToString());
+      return;
+    }
     const double end = std::ldexp(1.0, type.bits() - (type.is_int() ? 1 : 0));
     const double least = type.is_int() ? -end : 0;
     // Towards zero; what lies a rounding beyond the end is left to the program.
-    if (value->min > least - 1 && value->max < end) return;
-    Refuse(Print(cast_node.value) + " is converted to " + type.ToString() + ", in which it does not fit");
+    const auto fits = [&] { return value->min > least - 1 && value->max < end; };
+    if (fits()) return;
+    value = Real(e, true);
+    if (!value || fits()) return;
+    Refuse(Print(e) + " is converted to " + type.ToString() + ", in which it does not fit");
   }
   void Refuse(const std::string& what) {
     const bool in_block = block_ != nullptr;
