@@ -37,9 +37,14 @@ std::optional<std::vector<const VarNode*>> FactorsOf(const Expr& e) {
   if (const auto number = AsInt(e)) {
     return *number == 0 ? std::nullopt : std::optional<std::vector<const VarNode*>>(std::in_place);
   }
-  if (const auto* op = dyn_cast<CastNode>(e)) return FactorsOf(op->value);
+  if (const auto* op = dyn_cast<CastNode>(e)) {
+    return op->dtype().bits() >= op->value.dtype().bits() ? FactorsOf(op->value) : std::nullopt;
+  }
   const auto* op = dyn_cast<BinaryNode>(e);
-  if (op == nullptr || op->op != BinaryOp::kMul) return std::nullopt;
+  // Products that wrap may be 0 where no factor is.
+  if (op == nullptr || op->op != BinaryOp::kMul || !op->dtype().is_int() || op->dtype().bits() < 32) {
+    return std::nullopt;
+  }
   auto factors = FactorsOf(op->a), more = FactorsOf(op->b);
   if (!factors || !more) return std::nullopt;
   factors->insert(factors->end(), more->begin(), more->end());
@@ -443,8 +448,6 @@ class Checker : public Visitor {
     {
       arith::Analyzer::Scope scope(&analyzer_);
       if (IsNotZero(divisor)) return;
-      // What has no elements is not computed with.
-      given_.AssumeElements(&analyzer_);
       for (const Expr& condition : conditions_) analyzer_.Assume(condition);
       if (IsNotZero(divisor)) return;
       if (!IsTrue(predicate_) && IsNotZeroUnderPredicate(divisor)) return;

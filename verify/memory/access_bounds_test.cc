@@ -66,6 +66,28 @@ TEST(AccessBounds, DivisorsAreGuarded) {
               IsEmpty());
 }
 
+// A size is 0 where nothing runs; a part of it may be 0 elsewhere.
+TEST(AccessBounds, DivisorsOfSizes) {
+  const auto verdict = [](const std::string& divisor, const std::string& extent = "n") {
+    const Function function = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(a: T.handle, B: T.Buffer((4,), "int32")):
+    n = T.int32()
+    A = T.match_buffer(a, (n,), "int32")
+    for i in range()" + extent + R"():
+        with T.block("B"):
+            vi = T.axis.opaque()" + extent + R"(, i)
+            B[0] = 100 // )" + divisor + "\n");
+    const std::vector<Diagnostic> found = CheckAccessBounds(function);
+    return found.empty() ? "proven" : found[0].verdict == Verdict::kAssumed ? "assumed" : "refuted";
+  };
+  EXPECT_STREQ(verdict("n"), "proven");
+  EXPECT_STREQ(verdict("(n * 2)"), "proven");
+  EXPECT_STREQ(verdict("n", "4"), "assumed");
+  EXPECT_STREQ(verdict("T.Cast(\"int32\", T.Cast(\"uint8\", n))"), "assumed");
+  EXPECT_STREQ(verdict("T.Cast(\"int32\", T.Cast(\"uint8\", n) * T.uint8(16))"), "assumed");
+}
+
 // Only instances that the predicate lets run count, told apart by iterators that are loops.
 TEST(AccessBounds, PredicatesGuard) {
   const auto findings = [](const std::string& predicate) {
