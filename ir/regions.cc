@@ -295,7 +295,9 @@ class Detector : public Visitor {
     seen_.clear();
     const bool fixed = IsFixed(first) && IsFixed(count);
     if (fixed && range && extent && IsInt(extent->extent, 1) && IsInt(range->extent, 1)) {
-      domains_[op->var] = {first, count};
+      // One value, although loops around stand in it: (17 - p % 2) // 2 is 8.
+      const auto fixed_form = [&](const Expr& e, const Range& values) { return VariesWithLoops(e) ? values.min : e; };
+      domains_[op->var] = {fixed_form(first, *range), fixed_form(count, *extent)};
       Visit(op->body);
       domains_.erase(op->var);
     } else {
@@ -413,6 +415,15 @@ class Detector : public Visitor {
       return fixed;
     });
     return fixed;
+  }
+  bool VariesWithLoops(const Expr& e) const {
+    bool varies = false;
+    PreOrder(e, [&](const Expr& part) {
+      const auto* var = dyn_cast<VarNode>(part);
+      varies |= var != nullptr && domains_.contains(Var(var));
+      return !varies;
+    });
+    return varies;
   }
   bool Bounded(const Expr& e) const { return !IsUnbounded(e) && !arith::ReadsMemory(e); }
 

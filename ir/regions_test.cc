@@ -34,6 +34,17 @@ TEST(Regions, RelaxesInnerLoops) {
   ExpectRange(regions.writes[0].region[1], vj * 16, 16);
 }
 
+// The number of iterations is one number although a loop around stands in it.
+TEST(Regions, LoopsThatStandInExtents) {
+  Buffer a("A", {32, 64}, kF32), c("C", {64}, kF32);
+  Var vi("vi"), p("p"), i("i");
+  const Stmt body =
+      For({.var = i, .extent = FloorDiv(17 - FloorMod(Expr(p), Expr(2)), Expr(2)), .body = Store(c, a(vi, i), {vi})});
+  const AccessRegions regions = DetectRegions(Loop(p, 17, body));
+  ASSERT_EQ(regions.reads.size(), 1u);
+  ExpectRange(regions.reads[0].region[1], 0, 8);
+}
+
 // Loops of one iteration, and tiles between multiples of the divisor, do not blur what is divided.
 TEST(Regions, RelaxesDivisions) {
   Var f("f"), h("h"), n("n"), i("i");
