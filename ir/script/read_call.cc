@@ -218,6 +218,8 @@ Expr FunctionReader::ReadSmallCall(const PyExpr& e, const std::string& name) {
     return Expr();
   }
   if (name == "infinity") return ConstFloat(dtype, std::numeric_limits<double>::infinity());
+  // All bits: constants of 64 unsigned bits are kept as signed ones.
+  if (dtype == DataType::UInt(64) && name == "max_value") return Const(dtype, -1);
   if (dtype.is_integer()) return Const(dtype, name == "max_value" ? MaxValue(dtype) : MinValue(dtype));
   return ConstFloat(dtype, name == "max_value" ? LargestFinite(dtype) : -LargestFinite(dtype));
 }

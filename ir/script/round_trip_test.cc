@@ -256,6 +256,8 @@ TEST(RoundTrip, Expressions) {
   EXPECT_EQ(printed("float32 T.max_value(\"float32\")"), "T.float32(3.4028235e+38)");
   EXPECT_EQ(printed("float16 T.min_value(\"float16\")"), "T.float16(-65504)");
   EXPECT_EQ(printed("uint64 T.uint64(18446744073709551615)"), "T.uint64(18446744073709551615)");
+  EXPECT_EQ(printed("uint64 T.max_value(\"uint64\")"), "T.uint64(18446744073709551615)");
+  EXPECT_EQ(printed("int64 T.max_value(\"int64\")"), "T.int64(9223372036854775807)");
   EXPECT_EQ(printed("float32 T.let(x, n + 1, A[x])"), "T.Let(A[x], where={x: n + 1})");
   EXPECT_EQ(printed("float32 T.call_llvm_pure_intrin(\"float32\", \"llvm.x\", A[0])"),
             "T.call_llvm_pure_intrin(\"float32\", \"llvm.x\", A[0])");
