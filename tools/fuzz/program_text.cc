@@ -105,7 +105,9 @@ class Maker {
   std::string Condition(Draw& own, int depth) {
     const std::string type = own.Of(kTypes);
     static constexpr std::array<std::string_view, 6> kCompare = {"<", "<=", ">", ">=", "==", "!="};
-    const std::string compare = absl::StrCat(Value(type, own, depth), " ", own.Of(kCompare), " ", Leaf(type, own));
+    const std::string end = own.Chance(10) && HasEnds(type) ? End(type, own.Chance(50)) : Leaf(type, own);
+    const std::string compare = absl::StrCat(Value(type, own, depth), " ", own.Of(kCompare), " ", end);
+    if (own.Chance(15) && Piece()) return GuardedShift(own);
     if (!own.Chance(40)) return compare;
     // A guard that the access behind it needs.
     const int64_t by = 1 + own.Below(3);
@@ -116,6 +118,22 @@ class Maker {
     return absl::StrCat("(", inside, both ? " and " : " or ",
                         Convert(array.name + absl::StrCat("[vi, vj + ", by, "]"), array.type, "float32"),
                         " > T.float32(0))");
+  }
+
+  // A shift that is too far where the guard before it does not hold.
+  std::string GuardedShift(Draw& own) {
+    const std::string type = own.Of(kIndexTypes);
+    const bool both = own.Chance(50);
+    return absl::StrCat("(vj ", both ? "<" : ">=", " ", Bits(type), both ? " and (" : " or (", "T.shift_right(",
+                        Leaf(type, own), ", ", Convert("vj", index_, type), ") & ", Number(type, 1), ") ",
+                        own.Chance(50) ? "==" : "!=", " ", Number(type, own.Below(2)), ")");
+  }
+
+  static bool HasEnds(const std::string& type) { return type == "int32" || type == "int64"; }
+  // The least number of the type, or the greatest one.
+  static std::string End(const std::string& type, bool least) {
+    const int64_t most = MaxValue(*DataType::Parse(type));
+    return absl::StrCat("T.", type, "(", least ? -most - 1 : most, ")");
   }
 
   std::string Value(const std::string& type, Draw& own, int depth) {
@@ -140,6 +158,7 @@ class Maker {
         return absl::StrCat("T.if_then_else(", b, " != ", Number(type, 0), ", ", a, own.Chance(50) ? " // " : " % ", b,
                             ", ", Number(type, 7), ")");
       case 1:
+        if (own.Chance(20) && HasEnds(type)) return absl::StrCat("(", a, " % ", End(type, false), ")");
         return absl::StrCat(own.Chance(50) ? "T.truncdiv(" : "T.truncmod(", a, ", ",
                             Number(type, own.Chance(30) && !IsUnsigned(type) ? -1 : 1 + own.Below(7)), ")");
       case 2:
@@ -160,6 +179,7 @@ class Maker {
     static constexpr std::array<std::string_view, 15> kFunctions = {"exp",   "exp2", "tanh",  "erf",   "sigmoid",
                                                                     "sin",   "cos",  "atan",  "asinh", "cosh",
                                                                     "floor", "ceil", "trunc", "round", "round_away"};
+    if (own.Chance(10) && Piece()) return ConvertedInteger(type, own);
     switch (own.Below(9)) {
       case 0:
         return absl::StrCat("T.", own.Of(kFunctions), "(", a, ")");
@@ -175,6 +195,13 @@ class Maker {
       default:
         return absl::StrCat("(", a, " ", own.Of(kOperators), " ", b, ")");
     }
+  }
+
+  // An integer by way of another type of integers and of a narrower float, which rounds.
+  std::string ConvertedInteger(const std::string& type, Draw& own) {
+    const std::string from = own.Of(kIndexTypes), by = own.Of(kIndexTypes);
+    const std::string narrow = own.Chance(50) ? "bfloat16" : "float16";
+    return Convert(Convert(Convert(Leaf(from, own), from, by), by, narrow), narrow, type);
   }
 
   std::string Stage(const Array& target, Draw& own) {
