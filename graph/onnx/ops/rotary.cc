@@ -20,6 +20,23 @@ absl::Status CheckShape(OnnxNode& n, const char* what, const Item& operand, cons
   return absl::OkStatus();
 }
 
+// What the rows of x ask of the other operands. `head`: what x's last extent is made of; 0: of any extent.
+absl::Status CheckRows(OnnxNode& n, int64_t head, int64_t pairs, const Item& cosines, const Item& sines,
+                       const Item& positions) {
+  const Item& x = n.In(0);
+  const Expr& width = x.shape.back();
+  const bool whole =
+      head == 0 || (n.RequireEqual(n.emit().Simplify(FloorMod(AsExtent(width), Extent(head))), Extent(0)) &&
+                    (x.rank() == 3 || n.RequireEqual(width, Extent(head))));
+  if (!whole) return n.Error("its last extent is not one of heads of ", head, " elements");
+  const Exprs rows = {x.shape[0], x.shape[x.rank() - 2]};
+  if (positions.present() && positions.rank() == 2) TW_RETURN_IF_ERROR(CheckShape(n, "positions", positions, rows));
+  if (!positions.present()) {
+    TW_RETURN_IF_ERROR(CheckShape(n, "cosines", cosines, {rows[0], rows[1], Extent(pairs)}));
+  }
+  return CheckShape(n, "sines", sines, cosines.shape);
+}
+
 // Rotates pairs of elements of each head by angles of its position. x is [batch, heads, positions, head] or [batch,
 // positions, heads * head]; cosines and sines are [greatest position, pairs] or, without positions, [batch, positions,
 // pairs]. A pair is two neighbours (`interleaved`), or one element of each half of the first 2 * pairs elements;
@@ -51,16 +68,7 @@ absl::Status Rotate(OnnxNode& n, const Item& cosines, const Item& sines, const I
     return n.Error(*pairs, " pairs of a head of ", head, " elements");
   }
   if (open) n.emit().builder().Assume(AsExtent(x.shape.back()) >= Extent(2 * *pairs));
-  const bool whole =
-      open || (n.RequireEqual(n.emit().Simplify(FloorMod(AsExtent(x.shape.back()), Extent(head))), Extent(0)) &&
-               (x.rank() == 3 || n.RequireEqual(x.shape.back(), Extent(head))));
-  if (!whole) return n.Error("its last extent is not one of heads of ", head, " elements");
-  const Exprs rows = {x.shape[0], x.shape[x.rank() - 2]};
-  if (positions.present() && positions.rank() == 2) TW_RETURN_IF_ERROR(CheckShape(n, "positions", positions, rows));
-  if (!positions.present()) {
-    TW_RETURN_IF_ERROR(CheckShape(n, "cosines", cosines, {rows[0], rows[1], Extent(*pairs)}));
-  }
-  TW_RETURN_IF_ERROR(CheckShape(n, "sines", sines, cosines.shape));
+  TW_RETURN_IF_ERROR(CheckRows(n, open ? 0 : head, *pairs, cosines, sines, positions));
   const bool interleaved = n.Int("interleaved", 0) != 0;
   Items inputs = {x, cosines, sines};
   if (positions.present()) inputs.push_back(positions);
