@@ -272,7 +272,7 @@ llvm::Value* FunctionEmitter::EmitLogic(const BinaryNode* op) {
   const bool is_and = op->op == BinaryOp::kAnd;
   llvm::Value* a = Emit(op->a);
   if (op->dtype().lanes() > 1 || !NeedsGuard(op->b)) {
-    // Where the first operand decides, the second one may be poison: a shift by too much, a sum that overflows.
+    // The second operand may be poison where the first one decides: a shift by too much, a sum that overflows.
     llvm::Value* b = Emit(op->b);
     return is_and ? builder_.CreateLogicalAnd(a, b) : builder_.CreateLogicalOr(a, b);
   }
