@@ -376,7 +376,8 @@ absl::Status GraphImporter::ImportNode(const onnx::NodeProto& node) {
   } else {
     const size_t before = num_unsupported();
     status = op->import(view);
-    if (status.ok()) status = view.attribute_status();
+    // What is wrong with an attribute is the cause of what else is.
+    if (!view.attribute_status().ok()) status = view.attribute_status();
     if (status.ok() && num_unsupported() > before) {
       // A body could not be imported; its nodes are listed.
       for (const std::string& output : node.output()) scopes_.back().failed.insert(output);

@@ -217,8 +217,9 @@ absl::StatusOr<Items> OnnxNode::Call(const std::string& op, int64_t opset, Items
   for (const onnx::AttributeProto& attribute : attributes) *proto.add_attribute() = attribute;
   OnnxNode node(proto, opset, std::move(inputs), importer_, emitter_);
   TW_RETURN_IF_ERROR(CheckOperands(row->operands, node));
-  TW_RETURN_IF_ERROR(row->import(node));
+  const absl::Status imported = row->import(node);
   TW_RETURN_IF_ERROR(node.attribute_status());
+  TW_RETURN_IF_ERROR(imported);
   return std::move(node.results());
 }
 
