@@ -161,15 +161,15 @@ ModelWriter GatedSteps(int n) {
   return w.Finish(state);
 }
 
-ModelWriter DenseOfSlices(int n, const Dim& batch) {
+ModelWriter DenseOfSlices(int n, const Dim& batch, bool has_bias) {
   Writer w;
   const std::string x = w.Input({batch, n, kWidth}), axis = w.Ints({1});
-  const std::string weights = w.Weights({kWidth, kWidth}), bias = w.Weights({kWidth});
+  const std::string weights = w.Weights({kWidth, kWidth}), bias = has_bias ? w.Weights({kWidth}) : "";
   std::vector<std::string> all;
   for (int k = 0; k < n; ++k) {
     const std::string part = w.Node("Squeeze", {w.Slice(x, k, k + 1, 1), axis});
-    const std::string dense = w.Node("Add", {w.Node("MatMul", {part, weights}), bias});
-    all.push_back(w.Node("Unsqueeze", {dense, axis}));
+    const std::string product = w.Node("MatMul", {part, weights});
+    all.push_back(w.Node("Unsqueeze", {has_bias ? w.Node("Add", {product, bias}) : product, axis}));
   }
   return w.Finish(w.Node("Concat", all, {{"axis", 1}}));
 }
@@ -269,8 +269,10 @@ const std::vector<GrowingModel>& GrowingModels() {
       {"unrolled steps", [](int n) { return Steps(n, 2); }},
       {"symbolic unrolled steps", [](int n) { return Steps(n, "n"); }},
       {"unrolled gated steps", GatedSteps},
-      {"dense layers of slices", [](int n) { return DenseOfSlices(n, 2); }},
-      {"symbolic dense layers of slices", [](int n) { return DenseOfSlices(n, "n"); }},
+      {"products of slices", [](int n) { return DenseOfSlices(n, 2, false); }},
+      {"symbolic products of slices", [](int n) { return DenseOfSlices(n, "n", false); }},
+      {"dense layers of slices", [](int n) { return DenseOfSlices(n, 2, true); }},
+      {"symbolic dense layers of slices", [](int n) { return DenseOfSlices(n, "n", true); }},
       {"slices of one tensor", SlicesOfOne},
       {"symbolic lengths", SymbolicLengths},
       {"products", [=](int n) { return Repeat(n, fixed, Product); }},
