@@ -38,6 +38,18 @@ bool NeedsGuard(const Expr& e) {
   return found;
 }
 
+// Whether `e` may be poison where a guard before it does not hold: a shift by too much, a float that no integer holds.
+bool MayBePoison(const Expr& e) {
+  bool found = false;
+  PreOrder(e, [&](const Expr& sub) {
+    const auto* call = dyn_cast<CallNode>(sub);
+    found |= call != nullptr && (call->op == "shift_left" || call->op == "shift_right") && !AsInt(call->args[1]);
+    found |= isa<CastNode>(sub) && sub.dtype().is_integer() && cast<CastNode>(sub)->value.dtype().is_float();
+    return !found;
+  });
+  return found;
+}
+
 llvm::CmpInst::Predicate IntegerPredicate(BinaryOp op, bool is_signed) {
   switch (op) {
     case BinaryOp::kEQ:
@@ -271,10 +283,14 @@ llvm::Value* FunctionEmitter::EmitFloatBinary(BinaryOp op, llvm::Value* a, llvm:
 llvm::Value* FunctionEmitter::EmitLogic(const BinaryNode* op) {
   const bool is_and = op->op == BinaryOp::kAnd;
   llvm::Value* a = Emit(op->a);
-  if (op->dtype().lanes() > 1 || !NeedsGuard(op->b)) {
-    // The second operand may be poison where the first one decides: a shift by too much, a sum that overflows.
+  const bool needs_guard = NeedsGuard(op->b);
+  if (op->dtype().lanes() > 1 || !needs_guard) {
     llvm::Value* b = Emit(op->b);
-    return is_and ? builder_.CreateLogicalAnd(a, b) : builder_.CreateLogicalOr(a, b);
+    // What the first operand decides holds anything in the second.
+    if (needs_guard || MayBePoison(op->b)) {
+      return is_and ? builder_.CreateLogicalAnd(a, b) : builder_.CreateLogicalOr(a, b);
+    }
+    return is_and ? builder_.CreateAnd(a, b) : builder_.CreateOr(a, b);
   }
   llvm::BasicBlock* start = builder_.GetInsertBlock();
   llvm::BasicBlock* other = NewBlock("logic");
