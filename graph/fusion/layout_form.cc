@@ -107,6 +107,14 @@ bool AddsChannelsOfBytes(const BlockNode& block, const Access& image, const Acce
          });
 }
 
+// Whether a product's operand is the same for all images of the batch and all positions of the result, as weights are.
+// The other operand of a product for each head of attention is not.
+bool IsSameAtPositions(const Access& operand, const Access& result) {
+  return std::ranges::all_of(std::views::iota(size_t{0}, result.at.size()), [&](size_t d) {
+    return d == 1 || std::ranges::none_of(result.at[d], [&](const SymbolNode* v) { return operand.Mentions(v); });
+  });
+}
+
 class FormFinder {
  public:
   explicit FormFinder(const PrimFunc& program) : program_(program), blocks_(BlocksOf(program)) {}
@@ -188,7 +196,7 @@ class FormFinder {
       if (place != nullptr && place->buffer != load.buffer) return !product;
       place = &load;
     }
-    if (image == nullptr || other == nullptr) return !product;
+    if (image == nullptr || other == nullptr || !IsSameAtPositions(*other, store)) return !product;
     if (other->at.size() >= 3 && ParamOf(other->buffer) >= 0) {
       form_.weights[static_cast<size_t>(ParamOf(other->buffer))] = WeightOrder(*block.realize->block, *image, *other);
     }

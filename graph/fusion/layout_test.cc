@@ -269,5 +269,22 @@ $4
   EXPECT_FALSE(wanted("float32", "float32", "float32", 8, true));
 }
 
+// Values [batch, heads, keys, depth] have the dimensions of the result [batch, rows, heads, depth] for images, and the
+// other operand depends on the rows, a "channel": but also on the heads.
+TEST(LayoutForm, SumsOfAttentionAreNotConvolutions) {
+  const LayoutForm form = LayoutFormOf(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(P: T.Buffer((1, 4, 16, 24), "float32"), V: T.Buffer((1, 2, 24, 8), "float32"), Y: T.Buffer((1, 16, 4, 8), "float32")):
+    for s, h, d, t in T.grid(16, 4, 8, 24):
+        with T.block("Y"):
+            vs, vh, vd, vt = T.axis.remap("SSSR", [s, h, d, t])
+            with T.init():
+                Y[0, vs, vh, vd] = T.float32(0)
+            Y[0, vs, vh, vd] += P[0, vh, vs, vt] * V[0, vh // 2, vt, vd]
+)"));
+  EXPECT_FALSE(form.wants_channels_last);
+  EXPECT_TRUE(form.reads_plain);
+}
+
 }  // namespace
 }  // namespace tilewright::graph
