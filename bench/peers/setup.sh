@@ -2,7 +2,7 @@
 # Makes the virtual environment of the Python peers, or completes it: ONNX Runtime, OpenVINO, PyTorch, TVM, IREE, XLA.
 #
 #   bench/peers/setup.sh [PACKAGE GROUP...]      onnxruntime openvino pytorch tvm iree xla; all if none is named.
-#                                                pytorch_gpu, on request alone: for models on a GPU
+#                                                On request alone: pytorch_gpu, for models on a GPU; genai, for decoders
 #
 # It is in the folder that TILEWRIGHT_PEERS names, otherwise in ~/.cache/tilewright/peers; some gigabytes with all.
 # A group that cannot be installed is reported, and the others are there nevertheless.
@@ -15,6 +15,7 @@ declare -rA packages=(
   [openvino]="openvino==2026.4.*"
   [pytorch]="torch==2.15.*"
   [pytorch_gpu]="torch==2.15.* onnx2torch==1.5.* onnx"
+  [genai]="onnxruntime-genai==0.18.* onnx"
   [tvm]="apache-tvm==0.27.0.post1 apache-tvm-ffi==0.1.14.post1 psutil cloudpickle xgboost"
   [iree]="iree-base-compiler==3.13.* iree-base-runtime==3.13.*"
   [xla]="jax[cpu]==0.10.*"
