@@ -291,6 +291,34 @@ TEST(Emulation, TensorsOfTheHostAreCopied) {
   EXPECT_THAT(c, ::testing::Each(7));
 }
 
+// Scalars without a sign, whose differences wrap and whose upper half is large, in a condition of the host.
+TEST(Emulation, UnsignedScalarsDecideAsInTheProgram) {
+  const auto code = CompileAndLoad(Module(ParseOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((64,), "int32"), x: T.uint32, y: T.uint64):
+    if x - T.uint32(2) > T.uint32(5) and y // T.uint64(2) > T.uint64(9):
+        for i in T.thread_binding(64, thread="threadIdx.x"):
+            A[i] = 1
+)")),
+                                   Gpu(), {.emulate = true});
+  ASSERT_TRUE(code.ok()) << code.status();
+  struct Call {
+    uint32_t x;
+    uint64_t y;
+    int32_t taken;
+  };
+  for (Call call :
+       {Call{1, ~uint64_t{0}, 1}, {7, ~uint64_t{0}, 0}, {8, uint64_t{1} << 63, 1}, {8, 19, 0}, {8, 20, 1}}) {
+    alignas(64) int32_t a[64] = {};
+    runtime::Tensor tensors[] = {runtime::Tensor::Borrow(a, AbiType(DataType::Int(32)), {64}),
+                                 runtime::Tensor::Borrow(&call.x, AbiType(DataType::UInt(32)), {}),
+                                 runtime::Tensor::Borrow(&call.y, AbiType(DataType::UInt(64)), {})};
+    ASSERT_TRUE(
+        (*code)->Run("main", std::vector<TwTensor*>{tensors[0].abi(), tensors[1].abi(), tensors[2].abi()}).ok());
+    EXPECT_THAT(a, ::testing::Each(call.taken)) << call.x << ", " << call.y;
+  }
+}
+
 TEST(Emulation, ArgumentsAreChecked) {
   const auto code = CompileAndLoad(Module(ParseOrDie(kAdd)), Gpu(), {.emulate = true});
   ASSERT_TRUE(code.ok()) << code.status();

@@ -59,6 +59,34 @@ constexpr Int FloorDiv(Int a, Int b) {
 inline Int FloorMod(Int a, Int b) { return Divides(a, b) ? a - FloorDiv(a, b) * b : Int(0, true); }
 constexpr Int Min(Int a, Int b) { return {b.value < a.value ? b.value : a.value, a.bad || b.bad}; }
 constexpr Int Max(Int a, Int b) { return {b.value > a.value ? b.value : a.value, a.bad || b.bad}; }
+// A number of 64 bits without a sign.
+struct Unsigned {
+  Int number;
+  constexpr explicit Unsigned(Int bits_of_it) : number(bits_of_it) {}
+};
+#define TW_UNSIGNED_COMPARED(op)                                                                     \
+  constexpr Int operator op(Unsigned a, Unsigned b) {                                                \
+    return {static_cast<int64_t>(a.number.bits() op b.number.bits()), a.number.bad || b.number.bad}; \
+  }
+TW_UNSIGNED_COMPARED(<)
+TW_UNSIGNED_COMPARED(<=)
+TW_UNSIGNED_COMPARED(>)
+TW_UNSIGNED_COMPARED(>=)
+#undef TW_UNSIGNED_COMPARED
+#define TW_UNSIGNED_DIVIDED(op)                                                                      \
+  constexpr Int operator op(Unsigned a, Unsigned b) {                                                \
+    if (b.number.value == 0) return {0, true};                                                       \
+    return {static_cast<int64_t>(a.number.bits() op b.number.bits()), a.number.bad || b.number.bad}; \
+  }
+TW_UNSIGNED_DIVIDED(/)
+TW_UNSIGNED_DIVIDED(%)
+#undef TW_UNSIGNED_DIVIDED
+constexpr Int Min(Unsigned a, Unsigned b) {
+  return {(b < a).value != 0 ? b.number.value : a.number.value, a.number.bad || b.number.bad};
+}
+constexpr Int Max(Unsigned a, Unsigned b) {
+  return {(b > a).value != 0 ? b.number.value : a.number.value, a.number.bad || b.number.bad};
+}
 // Both are computed, one counts.
 constexpr Int Select(Int condition, Int yes, Int no) {
   const Int chosen = condition.value != 0 ? yes : no;

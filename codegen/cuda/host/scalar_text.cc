@@ -6,6 +6,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "codegen/cuda/scalar_code.h"
 
 namespace tilewright::cuda {
 namespace {
@@ -35,17 +36,31 @@ Text Literal(int64_t value) {
   return {absl::StrCat(value, is_long ? "LL" : ""), value < 0 ? kUnary : kAtom, true};
 }
 
+Text Wrapped(DataType type, const std::string& text) {
+  return {absl::StrCat("WrapTo<", type.bits(), ", ", type.is_uint() ? "false" : "true", ">(", text, ")")};
+}
+
 absl::StatusOr<Text> TextOf(const Expr& e, const VarNames& names);
 
 absl::StatusOr<Text> BinaryText(const BinaryNode* op, const VarNames& names) {
   TW_ASSIGN_OR_RETURN(Text a, TextOf(op->a, names));
-  TW_ASSIGN_OR_RETURN(const Text b, TextOf(op->b, names));
+  TW_ASSIGN_OR_RETURN(Text b, TextOf(op->b, names));
+  const DataType type = op->a.dtype();
+  BinaryOp operation = op->op;
+  if (type.is_uint() && type.bits() == 64 && DependsOnSign(operation)) {
+    a = {absl::StrCat("Unsigned(", a.text, ")")};
+    b = {absl::StrCat("Unsigned(", b.text, ")")};
+    if (operation == BinaryOp::kFloorDiv) operation = BinaryOp::kDiv;
+    if (operation == BinaryOp::kFloorMod) operation = BinaryOp::kMod;
+  }
   // Two literals would be computed as C++ does.
   if (a.is_literal && b.is_literal) a = {absl::StrCat("Int(", a.text, ")")};
-  const BinaryRow& row = kBinaryRows[static_cast<size_t>(op->op)];
-  if (row.binding == kAtom) return Text{absl::StrCat(row.name, "(", a.text, ", ", b.text, ")")};
+  const BinaryRow& row = kBinaryRows[static_cast<size_t>(operation)];
   const auto tighter = static_cast<Binding>(row.binding + 1);
-  return Text{absl::StrCat(a.Within(row.binding), " ", row.name, " ", b.Within(tighter)), row.binding};
+  const Text text = row.binding == kAtom
+                        ? Text{absl::StrCat(row.name, "(", a.text, ", ", b.text, ")")}
+                        : Text{absl::StrCat(a.Within(row.binding), " ", row.name, " ", b.Within(tighter)), row.binding};
+  return WrapsToType(operation, type) ? Wrapped(type, text.text) : text;
 }
 
 absl::StatusOr<Text> SelectText(const Expr& condition, const Expr& yes, const Expr& no, const VarNames& names) {
@@ -56,6 +71,7 @@ absl::StatusOr<Text> SelectText(const Expr& condition, const Expr& yes, const Ex
 }
 
 absl::StatusOr<Text> TextOf(const Expr& e, const VarNames& names) {
+  if (e.dtype().is_float()) return absl::UnimplementedError("an expression that the host's part cannot compute");
   if (const auto value = AsInt(e)) return Literal(*value);
   if (const auto* var = dyn_cast<VarNode>(e)) {
     const auto name = names.find(var);
@@ -76,7 +92,7 @@ absl::StatusOr<Text> TextOf(const Expr& e, const VarNames& names) {
     if (type.is_bool())
       return Text{absl::StrCat(a.is_literal ? "Int(0)" : "0", " != ", a.Within(kRelation)), kEquality};
     if (type.bits() >= 64) return a;
-    return Text{absl::StrCat("WrapTo<", type.bits(), ", ", type.is_uint() ? "false" : "true", ">(", a.text, ")")};
+    return Wrapped(type, a.text);
   }
   if (const auto* call = dyn_cast<CallNode>(e)) {
     if (call->op == "likely" && call->args.size() == 1) return TextOf(call->args[0], names);

@@ -17,12 +17,12 @@ namespace {
 
 // Names that the text has another use for.
 constexpr std::string_view kTaken[] = {
-    "run",      "values",      "workspace", "constants", "in",        "call",      "args",          "num_args",
-    "params",   "staged",      "kernels",   "images",    "library",   "Int",       "Select",        "FloorDiv",
-    "FloorMod", "Min",         "Max",       "WrapTo",    "Execution", "Arguments", "Parameter",     "Library",
-    "Kernel",   "Image",       "Machine",   "Refusal",   "Dims",      "Text",      "Kept",          "Divides",
-    "BytesOf",  "StrideOf",    "FirstOf",   "refusal",   "RoundUpTo", "Holds",     "TensorMapSpec", "EncodedTensorMap",
-    "sizes",    "temporaries",
+    "run",      "values",      "workspace", "constants",  "in",        "call",      "args",          "num_args",
+    "params",   "staged",      "kernels",   "images",     "library",   "Int",       "Select",        "FloorDiv",
+    "FloorMod", "Min",         "Max",       "WrapTo",     "Execution", "Arguments", "Parameter",     "Library",
+    "Kernel",   "Image",       "Machine",   "Refusal",    "Dims",      "Text",      "Kept",          "Divides",
+    "BytesOf",  "StrideOf",    "FirstOf",   "refusal",    "RoundUpTo", "Holds",     "TensorMapSpec", "EncodedTensorMap",
+    "sizes",    "temporaries", "Unsigned",  "WidenFloat",
 };
 
 std::string NameOf(const Param& param) { return param.buffer ? param.buffer->name : param.var.name(); }
