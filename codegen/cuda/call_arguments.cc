@@ -41,11 +41,12 @@ absl::StatusOr<CallArguments> CallArguments::Compile(const DeviceFunction& funct
     const Param& param = function.params[i];
     Parameter parameter;
     parameter.is_array = static_cast<bool>(param.buffer);
-    parameter.label = absl::StrCat("argument ", i, " (", param.buffer ? param.buffer->name : param.var.name(), ")");
+    const std::string& name = param.buffer ? param.buffer->name : param.var.name();
+    parameter.label = absl::StrCat("argument ", i, " (", name, ")");
     parameter.type = param.buffer ? param.buffer->dtype : param.var.dtype();
     if (parameter.type.is_handle() || (parameter.type.is_integer() && parameter.type.bits() % 8 != 0)) {
-      return absl::UnimplementedError(absl::StrCat("function ", function.name, ": parameter ", param.var.name(),
-                                                   " has type ", parameter.type.ToString()));
+      return absl::UnimplementedError(
+          absl::StrCat("function ", function.name, ": parameter ", name, " has type ", parameter.type.ToString()));
     }
     if (!param.buffer) {
       parameter.slot = slot_of(param.var.get());

@@ -50,7 +50,7 @@ absl::Status SignatureText::CheckTypes() const {
     const DataType type = TypeOf(param);
     if (!type.is_handle() && (!type.is_integer() || type.bits() % 8 == 0)) continue;
     return absl::UnimplementedError(
-        absl::StrCat("function ", function_, ": parameter ", param.var.name(), " has type ", type.ToString()));
+        absl::StrCat("function ", function_, ": parameter ", NameOf(param), " has type ", type.ToString()));
   }
   return absl::OkStatus();
 }
