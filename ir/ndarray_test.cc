@@ -89,6 +89,56 @@ TEST(Npy, WritesAndReads) {
   }
 }
 
+// A file of this header and these bytes.
+void WriteFile(const std::string& path, std::string header, const std::vector<unsigned char>& bytes) {
+  header.resize(118, ' ');
+  FILE* file = std::fopen(path.c_str(), "wb");
+  std::fputs("\x93NUMPY", file);
+  for (const int byte : {1, 0, 118, 0}) std::fputc(byte, file);
+  std::fputs(header.c_str(), file);
+  std::fwrite(bytes.data(), 1, bytes.size(), file);
+  std::fclose(file);
+}
+
+// numpy.save of numpy.asfortranarray writes the first index fastest.
+TEST(Npy, ReadsColumnsAndBigEndians) {
+  const std::string path = testing::TempDir() + "/c.npy";
+  std::vector<unsigned char> columns;
+  for (int k = 0; k < 2; ++k) {
+    for (int j = 0; j < 3; ++j) {
+      for (int i = 0; i < 2; ++i) columns.push_back(static_cast<unsigned char>(100 * i + 10 * j + k));
+    }
+  }
+  WriteFile(path, "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3, 2), }", columns);
+  auto array = ReadNpy(path);
+  ASSERT_TRUE(array.ok()) << array.status();
+  ASSERT_EQ(array->shape(), std::vector<int64_t>({2, 3, 2}));
+  for (int64_t i = 0; i < 12; ++i) EXPECT_EQ(array->GetInt(i), 100 * (i / 6) + 10 * (i / 2 % 3) + i % 2) << i;
+
+  // [[1, 2], [-3, 0.5]] by columns, the most significant byte first.
+  WriteFile(path, "{'descr': '>f4', 'fortran_order': True, 'shape': (2, 2), }",
+            {0x3f, 0x80, 0, 0, 0xc0, 0x40, 0, 0, 0x40, 0, 0, 0, 0x3f, 0, 0, 0});
+  array = ReadNpy(path, DataType::Float(32));
+  ASSERT_TRUE(array.ok()) << array.status();
+  const double expected[] = {1, 2, -3, 0.5};
+  for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(array->Get(i), expected[i]) << i;
+
+  WriteFile(path, "{'descr': '>i8', 'fortran_order': False, 'shape': (1,), }", {0, 0, 0, 0, 0, 0, 1, 2});
+  array = ReadNpy(path);
+  ASSERT_TRUE(array.ok()) << array.status();
+  EXPECT_EQ(array->GetInt(0), 258);
+
+  for (const char* empty : {"(0, 3)", "()"}) {
+    const std::string shape = empty;
+    WriteFile(path, "{'descr': '|i1', 'fortran_order': True, 'shape': " + shape + ", }", {7});
+    array = ReadNpy(path);
+    ASSERT_TRUE(array.ok()) << array.status();
+    EXPECT_EQ(array->size(), shape == "()" ? 1 : 0);
+  }
+  WriteFile(path, "{'descr': '|i1', 'fortran_order': 1, 'shape': (1,), }", {7});
+  EXPECT_EQ(ReadNpy(path).status().message(), path + ": fortran_order is neither True nor False");
+}
+
 TEST(Npy, RefusesWhatItCannotRead) {
   const std::string path = testing::TempDir() + "/b.npy";
   NDArray a(DataType::Float(32), {4});
@@ -103,13 +153,7 @@ TEST(Npy, RefusesWhatItCannotRead) {
   ASSERT_EQ(truncate(path.c_str(), 130), 0);
   EXPECT_EQ(ReadNpy(path).status().message(), path + ": elements are missing");
   // 2^33 x 2^33 elements are 2^66, which is 0 in 64 bits.
-  std::string header = "{'descr': '|u1', 'fortran_order': False, 'shape': (8589934592, 8589934592), }";
-  header.resize(118, ' ');
-  file = std::fopen(path.c_str(), "wb");
-  std::fputs("\x93NUMPY", file);
-  for (const int byte : {1, 0, 118, 0}) std::fputc(byte, file);
-  std::fputs(header.c_str(), file);
-  std::fclose(file);
+  WriteFile(path, "{'descr': '|u1', 'fortran_order': False, 'shape': (8589934592, 8589934592), }", {});
   EXPECT_EQ(ReadNpy(path).status().message(), path + ": bad shape");
 }
 

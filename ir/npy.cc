@@ -1,5 +1,6 @@
 // The .npy file format: a magic number, a version, the length of a header, the header (a Python dictionary as text),
 // then the elements.
+#include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <cstring>
@@ -97,6 +98,35 @@ bool ParseShape(std::string_view text, std::vector<int64_t>* shape) {
   return true;
 }
 
+// Most-significant-byte-first elements in the order of this machine.
+void SwapBytes(const NDArray& array) {
+  auto* bytes = static_cast<unsigned char*>(array.data());
+  const auto size = static_cast<int64_t>(array.dtype().bytes());
+  for (int64_t at = 0; at < array.bytes(); at += size) std::reverse(bytes + at, bytes + at + size);
+}
+
+// The row-major array whose elements `columns` holds with the first index fastest.
+NDArray FromColumns(const NDArray& columns) {
+  NDArray rows(columns.dtype(), columns.shape());
+  const auto size = static_cast<size_t>(columns.dtype().bytes());
+  const auto* from = static_cast<const unsigned char*>(columns.data());
+  auto* to = static_cast<unsigned char*>(rows.data());
+  const std::vector<int64_t>& shape = columns.shape();
+  std::vector<int64_t> index(shape.size(), 0), strides(shape.size(), 1);
+  for (size_t d = 1; d < shape.size(); ++d) strides[d] = strides[d - 1] * shape[d - 1];
+  int64_t source = 0;
+  for (int64_t at = 0; at < rows.size(); ++at) {
+    std::memcpy(to + static_cast<size_t>(at) * size, from + static_cast<size_t>(source) * size, size);
+    for (size_t d = shape.size(); d-- > 0;) {
+      source += strides[d];
+      if (++index[d] < shape[d]) break;
+      source -= shape[d] * strides[d];
+      index[d] = 0;
+    }
+  }
+  return rows;
+}
+
 }  // namespace
 
 absl::Status WriteNpy(const NDArray& array, const std::string& path) {
@@ -142,17 +172,20 @@ absl::StatusOr<NDArray> ReadNpy(const std::string& path, DataType as) {
   if (description.size() < 2) return error("the header names no element type");
   const size_t quote = description.find(description[0], 1);
   if (quote == std::string_view::npos) return error("the header names no element type");
-  const std::string_view type_text = description.substr(1, quote - 1);
+  std::string type_text(description.substr(1, quote - 1));
+  const bool is_swapped = type_text.size() > 2 && type_text[0] == '>' && type_text[1] != 'V';
+  if (is_swapped) type_text[0] = '<';
   DataType dtype = ParseDescription(type_text);
   if (!as.is_void()) {
     if (!Describes(type_text, as)) {
-      return error(absl::StrCat("elements are ", absl::string_view(type_text.data(), type_text.size()), ", not ",
-                                as.ToString()));
+      return error(absl::StrCat("elements are ", type_text, ", not ", as.ToString()));
     }
     dtype = as;
   }
   if (dtype.is_void()) return error("unknown element type");
-  if (ValueOf(header, "'fortran_order'").substr(0, 5) != "False") return error("the array is not in C order");
+  const std::string_view order = ValueOf(header, "'fortran_order'");
+  const bool by_columns = order.substr(0, 4) == "True";
+  if (!by_columns && order.substr(0, 5) != "False") return error("fortran_order is neither True nor False");
   std::vector<int64_t> shape;
   if (!ParseShape(ValueOf(header, "'shape'"), &shape)) return error("bad shape");
 
@@ -166,7 +199,8 @@ absl::StatusOr<NDArray> ReadNpy(const std::string& path, DataType as) {
   NDArray array(dtype, std::move(shape));
   const auto bytes = static_cast<size_t>(array.bytes());
   if (std::fread(array.data(), 1, bytes, file.get()) != bytes) return error("elements are missing");
-  return array;
+  if (is_swapped) SwapBytes(array);
+  return by_columns ? FromColumns(array) : array;
 }
 
 }  // namespace tilewright
