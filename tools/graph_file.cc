@@ -27,6 +27,7 @@
 #include "target/target.h"
 #include "tools/arrays/array_summary.h"
 #include "tools/arrays/run_arguments.h"
+#include "tools/arrays/symbolic_sizes.h"
 #include "tools/command_line/flag_value.h"
 #include "tools/command_line/input_text.h"
 #include "verify/verify.h"
@@ -108,19 +109,34 @@ absl::StatusOr<int64_t> ValueOf(const Expr& extent, const Dims& dims, const std:
   return absl::InvalidArgumentError(absl::StrCat("the shape of ", name, " needs --dim ", missing, "=NUMBER"));
 }
 
-// NAME.npy of --inputs, or seeded numbers.
-absl::StatusOr<NDArray> Argument(const CommandArguments& args, const std::string& name,
+// NAME.npy of --inputs for each parameter that has one. Adds to `sizes` what they say of symbolic extents.
+absl::StatusOr<std::map<std::string, NDArray>> ReadFiles(const CommandArguments& args, const graph::Function& function,
+                                                         const std::vector<const graph::TensorTypeNode*>& tensors,
+                                                         SymbolicSizes* sizes) {
+  std::map<std::string, NDArray> files;
+  const auto folder = args.Get("--inputs");
+  for (size_t i = 0; folder && i < tensors.size(); ++i) {
+    const std::string name = function->params[i]->name;
+    auto read = ReadNpy(*folder + "/" + name + ".npy", tensors[i]->dtype);
+    if (absl::IsNotFound(read.status())) continue;
+    if (!read.ok()) return read.status();
+    TW_RETURN_IF_ERROR(sizes->SetExtents(*tensors[i]->shape, read->shape(), name + ".npy"));
+    files.emplace(name, *std::move(read));
+  }
+  return files;
+}
+
+// The array of a file, or seeded numbers.
+absl::StatusOr<NDArray> Argument(const std::map<std::string, NDArray>& files, const std::string& name,
                                  const graph::TensorTypeNode& type, const Dims& dims, uint64_t seed) {
   std::vector<int64_t> shape;
   for (const Expr& extent : *type.shape) {
     TW_ASSIGN_OR_RETURN(const int64_t value, ValueOf(extent, dims, name));
     shape.push_back(value);
   }
-  if (const auto folder = args.Get("--inputs")) {
-    auto read = ReadNpy(*folder + "/" + name + ".npy", type.dtype);
-    if (read.ok() && read->shape() == shape) return read;
-    if (read.ok()) return absl::InvalidArgumentError(absl::StrCat(name, ".npy has another shape than ", name));
-    if (!absl::IsNotFound(read.status())) return read.status();
+  if (const auto read = files.find(name); read != files.end()) {
+    if (read->second.shape() == shape) return read->second;
+    return absl::InvalidArgumentError(absl::StrCat(name, ".npy has another shape than ", name));
   }
   TW_ASSIGN_OR_RETURN(const NDArray array, AllocateArray(name, type.dtype, shape));
   if (type.dtype.is_float()) {
@@ -202,16 +218,20 @@ int RunGraph(const CommandArguments& args) {
   const auto tensors = TensorsTaken(main);
   if (!tensors) return Refuse(args, "main has a parameter that is not a tensor of known rank, which run cannot give");
   if (const auto unused = Unused(args, main, *tensors)) return UsageError(args, "run", *unused);
-  Dims dims;
+  SymbolicSizes sizes;
   for (const std::string& text : args.GetAll("--dim")) {
     const auto dim = ReadDim(text);
-    dims.emplace(dim->first, dim->second.front());
+    const absl::Status set = sizes.Set(dim->first, dim->second.front(), "--dim " + text);
+    if (!set.ok()) return Refuse(args, set.message());
   }
+  const auto files = ReadFiles(args, main, *tensors, &sizes);
+  if (!files.ok()) return Refuse(args, files.status().message());
   int64_t seed = 0;
   if (const auto text = args.Get("--seed")) (void)absl::SimpleAtoi(*text, &seed);
   graph::Arrays arguments;
   for (size_t i = 0; i < tensors->size(); ++i) {
-    auto array = Argument(args, main->params[i]->name, *(*tensors)[i], dims, static_cast<uint64_t>(seed) + i + 1);
+    auto array =
+        Argument(*files, main->params[i]->name, *(*tensors)[i], sizes.values(), static_cast<uint64_t>(seed) + i + 1);
     if (!array.ok()) return Refuse(args, array.status().message());
     arguments.push_back(*std::move(array));
   }

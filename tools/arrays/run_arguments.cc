@@ -20,6 +20,7 @@
 #include "ir/functor.h"
 #include "ir/ndarray.h"
 #include "ir/substitute.h"
+#include "tools/arrays/symbolic_sizes.h"
 #include "tools/command_line/flag_value.h"
 
 namespace tilewright {
@@ -47,15 +48,14 @@ void ForEachVariable(const Function& function, F f) {
   }
 }
 
-absl::Status CheckFits(const std::string& name, int64_t number, DataType type) {
-  if (!type.is_integer()) return absl::OkStatus();
-  if (number >= MinValue(type) && (number <= MaxValue(type) || type.bits() == 64)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("--dim ", name, "=", number, " does not fit into ", type.ToString()));
+bool Fits(int64_t number, DataType type) {
+  if (!type.is_integer()) return true;
+  return number >= MinValue(type) && (number <= MaxValue(type) || type.bits() == 64);
 }
 
 // n=128 of each --dim that names an extent or a scalar parameter of the function.
-absl::StatusOr<Dims> ReadDims(const CommandArguments& args, const Function& function) {
-  Dims dims;
+absl::StatusOr<SymbolicSizes> ReadDims(const CommandArguments& args, const Function& function) {
+  SymbolicSizes dims;
   for (const std::string& text : args.GetAll("--dim")) {
     const auto dim = ReadDim(text);
     std::optional<DataType> type;
@@ -64,8 +64,11 @@ absl::StatusOr<Dims> ReadDims(const CommandArguments& args, const Function& func
     });
     if (!type) return absl::InvalidArgumentError(absl::StrCat(function->name, " has no extent ", dim->first));
     const int64_t value = dim->second.front();
-    TW_RETURN_IF_ERROR(CheckFits(dim->first, value, *type));
-    dims.emplace(dim->first, value);
+    const std::string source = absl::StrCat("--dim ", dim->first, "=", value);
+    if (!Fits(value, *type)) {
+      return absl::InvalidArgumentError(absl::StrCat(source, " does not fit into ", type->ToString()));
+    }
+    TW_RETURN_IF_ERROR(dims.Set(dim->first, value, source));
   }
   return dims;
 }
@@ -87,15 +90,15 @@ absl::StatusOr<int64_t> Evaluate(const Expr& e, const Dims& dims, const std::str
 // Makes the arguments of one function.
 class Maker {
  public:
-  Maker(const Function& function, Dims dims, std::optional<std::string> inputs, uint64_t seed)
-      : function_(function), dims_(std::move(dims)), inputs_(std::move(inputs)), seed_(seed) {}
+  Maker(const Function& function, SymbolicSizes sizes, std::optional<std::string> inputs, uint64_t seed)
+      : function_(function), sizes_(std::move(sizes)), inputs_(std::move(inputs)), seed_(seed) {}
 
   absl::StatusOr<std::vector<interp::Argument>> Make() {
-    TW_RETURN_IF_ERROR(ReadScalars());
+    TW_RETURN_IF_ERROR(ReadFiles());
     VarMap known;
     ForEachVariable(function_, [&](const VarNode* var) {
-      const auto dim = dims_.find(var->name);
-      if (dim != dims_.end()) known[Var(var)] = Const(var->dtype(), dim->second);
+      const auto dim = sizes_.values().find(var->name);
+      if (dim != sizes_.values().end()) known[Var(var)] = Const(var->dtype(), dim->second);
     });
     ranges_ = InputRanges(function_, known);
     std::vector<interp::Argument> arguments;
@@ -107,34 +110,40 @@ class Maker {
   }
 
  private:
-  // NAME.npy of --inputs; null where there is none.
-  absl::StatusOr<std::optional<NDArray>> Read(const std::string& name, DataType type,
-                                              const std::vector<int64_t>& shape) const {
-    if (!inputs_) return std::nullopt;
-    const std::string path = *inputs_ + "/" + name + ".npy";
-    auto array = ReadNpy(path, type);
-    if (absl::IsNotFound(array.status())) return std::nullopt;
-    if (!array.ok()) return array.status();
-    if (array->shape() != shape) {
-      return absl::InvalidArgumentError(absl::StrCat(path, " has another shape than ", name));
-    }
-    return *std::move(array);
-  }
+  std::string PathOf(const std::string& name) const { return absl::StrCat(*inputs_, "/", name, ".npy"); }
 
-  // Extents may depend on them.
-  absl::Status ReadScalars() {
+  // NAME.npy of --inputs for each parameter that has one. Integers and shapes say what symbolic extents are.
+  absl::Status ReadFiles() {
     for (const Param& param : function_->params) {
-      if (param.buffer || dims_.contains(param.var.name())) continue;
-      if (param.var.dtype().is_handle()) {
+      if (!param.buffer && param.var.dtype().is_handle()) {
         return absl::InvalidArgumentError(
             absl::StrCat("parameter ", param.var.name(), " is a pointer without a buffer, which run cannot give"));
       }
-      TW_ASSIGN_OR_RETURN(auto array, Read(param.var.name(), param.var.dtype(), {}));
-      if (!array) continue;
-      scalars_.emplace(param.var.name(), *array);
-      if (!param.var.dtype().is_float()) dims_[param.var.name()] = array->GetInt(0);
+      if (!inputs_) continue;
+      const std::string name = param.buffer ? param.buffer->name : param.var.name();
+      auto array = ReadNpy(PathOf(name), param.buffer ? param.buffer->dtype : param.var.dtype());
+      if (absl::IsNotFound(array.status())) continue;
+      if (!array.ok()) return array.status();
+      const std::vector<Expr> declared = param.buffer ? param.buffer->shape : std::vector<Expr>();
+      TW_RETURN_IF_ERROR(sizes_.SetExtents(declared, array->shape(), PathOf(name)));
+      if (!param.buffer && !param.var.dtype().is_float()) {
+        TW_RETURN_IF_ERROR(sizes_.Set(name, array->GetInt(0), PathOf(name)));
+      }
+      files_.emplace(name, *std::move(array));
     }
-    return absl::OkStatus();
+    return CheckSizes();
+  }
+
+  // An error where a size is outside of its variable's type.
+  absl::Status CheckSizes() const {
+    absl::Status status;
+    ForEachVariable(function_, [&](const VarNode* var) {
+      const auto size = sizes_.values().find(var->name);
+      if (size == sizes_.values().end() || var->dtype().bits() == 64 || Fits(size->second, var->dtype())) return;
+      status = absl::InvalidArgumentError(
+          absl::StrCat(var->name, " is ", size->second, ", which does not fit into ", var->dtype().ToString()));
+    });
+    return status;
   }
 
   // Whether an extent of an array depends on the variable.
@@ -147,11 +156,11 @@ class Maker {
   absl::StatusOr<interp::Argument> Scalar(size_t position) {
     const Var& var = function_->params[position].var;
     const DataType type = var.dtype();
-    if (const auto read = scalars_.find(var.name()); read != scalars_.end()) {
-      return type.is_float() ? interp::Argument(read->second.Get(0)) : interp::Argument(read->second.GetInt(0));
-    }
-    if (const auto dim = dims_.find(var.name()); dim != dims_.end()) {
+    if (const auto dim = sizes_.values().find(var.name()); dim != sizes_.values().end()) {
       return type.is_float() ? interp::Argument(static_cast<double>(dim->second)) : interp::Argument(dim->second);
+    }
+    if (const auto read = files_.find(var.name()); read != files_.end()) {
+      return type.is_float() ? interp::Argument(read->second.Get(0)) : interp::Argument(read->second.GetInt(0));
     }
     if (IsExtent(var)) {
       return absl::InvalidArgumentError(absl::StrCat("parameter ", var.name(), " needs --dim ", var.name(), "=NUMBER"));
@@ -169,11 +178,13 @@ class Maker {
     }
     std::vector<int64_t> shape;
     for (const Expr& extent : buffer->shape) {
-      TW_ASSIGN_OR_RETURN(auto value, Evaluate(extent, dims_, absl::StrCat("the shape of ", buffer->name)));
+      TW_ASSIGN_OR_RETURN(auto value, Evaluate(extent, sizes_.values(), absl::StrCat("the shape of ", buffer->name)));
       shape.push_back(value);
     }
-    TW_ASSIGN_OR_RETURN(auto read, Read(buffer->name, buffer->dtype, shape));
-    if (read) return interp::Argument(*read);
+    if (const auto read = files_.find(buffer->name); read != files_.end()) {
+      if (read->second.shape() == shape) return interp::Argument(read->second);
+      return absl::InvalidArgumentError(absl::StrCat(PathOf(buffer->name), " has another shape than ", buffer->name));
+    }
     TW_ASSIGN_OR_RETURN(auto array, AllocateArray(buffer->name, buffer->dtype, shape));
     Fill(array, position);
     return interp::Argument(std::move(array));
@@ -191,10 +202,10 @@ class Maker {
   }
 
   const Function& function_;
-  Dims dims_;
+  SymbolicSizes sizes_;
   const std::optional<std::string> inputs_;
   const uint64_t seed_;
-  std::map<std::string, NDArray> scalars_;
+  std::map<std::string, NDArray> files_;  // by the name of the parameter
   std::vector<std::optional<InputRange>> ranges_;
 };
 

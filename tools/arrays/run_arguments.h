@@ -12,8 +12,9 @@
 
 namespace tilewright {
 
-// One per parameter. A scalar takes its value from --dim NAME=N or from NAME.npy of rank 0 in --inputs; arrays are read
-// from NAME.npy there. Everything else is seeded; integers that say where the program reads are drawn legal
+// One per parameter. A scalar takes its value from --dim NAME=N or from NAME.npy of rank 0 in --inputs; arrays are
+// read from NAME.npy there. Extents that are a variable are --dim, or what the files say of them; two that differ are
+// an error. Everything else is seeded; integers that say where the program reads are drawn legal
 // (autoschedule/measure/reference/input_ranges.h). Errors name the parameter.
 absl::StatusOr<std::vector<interp::Argument>> MakeArguments(const CommandArguments& args, const Function& function);
 

@@ -88,7 +88,7 @@ constexpr FlagRow kRows[] = {
      "before the worker that runs compiled code of a CPU elsewhere, \"ssh board\" for example", Needs("--engine=llvm")},
     {"run", "--seed", "N", kNatural, kPrograms | kGraphs | kModels, "of the inputs"},
     {"run", "--inputs", "DIR", kFolder, kPrograms | kGraphs | kModels,
-     "takes NAME.npy from there for each input that has one; of a scalar, of rank 0"},
+     "takes NAME.npy from there for each input that has one; of a scalar, of rank 0. Its shape says symbolic extents"},
     {"run", "--outputs", "DIR", kFolder, kPrograms | kGraphs | kModels, "writes NAME.npy there for each output"},
     {"run", "--dim", "NAME=N", kDim, kPrograms | kGraphs | kModels,
      "value of a symbolic extent or of a whole scalar parameter", Repeated()},

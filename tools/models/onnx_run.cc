@@ -22,6 +22,7 @@
 #include "target/target.h"
 #include "tools/arrays/array_summary.h"
 #include "tools/arrays/run_arguments.h"
+#include "tools/arrays/symbolic_sizes.h"
 #include "tools/models/onnx_file.h"
 #include "tools/profile/timing_flags.h"
 #include "tools/timings/load_report.h"
@@ -34,34 +35,52 @@ using graph::Arrays;
 using graph::Item;
 using graph::OnnxModel;
 
+// The files of --inputs by the names of inputs. Adds to `sizes` what they say of symbolic dimensions.
+absl::StatusOr<OnnxModel::Inputs> ReadFiles(const std::string& directory, const onnx::GraphProto& graph,
+                                            SymbolicSizes* sizes) {
+  if (!fs::is_directory(directory)) {
+    return absl::InvalidArgumentError(absl::StrCat("--inputs ", directory, " is not a directory"));
+  }
+  OnnxModel::Inputs inputs;
+  for (const auto& input : graph.input()) {
+    const std::string path = graph::ArrayPath(directory, input.name());
+    const auto dtype = graph::ElementType(input.type().tensor_type().elem_type());
+    auto array = ReadNpy(path, dtype.ok() ? *dtype : DataType());
+    if (absl::IsNotFound(array.status())) continue;
+    absl::Status status = array.status();
+    const auto& shape = input.type().tensor_type().shape();
+    for (int i = 0; status.ok() && i < shape.dim_size() && i < static_cast<int>(array->shape().size()); ++i) {
+      if (shape.dim(i).has_dim_value() && shape.dim(i).dim_value() >= 0) continue;
+      status = sizes->Set(graph::DimensionName(input, i), array->shape()[static_cast<size_t>(i)], path);
+    }
+    if (!status.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("input \"", input.name(), "\": ", status.message()));
+    }
+    inputs[input.name()] = {Item::Kind::kTensor, {*std::move(array)}};
+  }
+  return inputs;
+}
+
 absl::StatusOr<OnnxModel::Inputs> InputsOf(const CommandArguments& args, const onnx::GraphProto& graph,
                                            const std::map<std::string, int64_t>& dims) {
   int64_t seed = 0;
   if (const auto text = args.Get("--seed")) (void)absl::SimpleAtoi(*text, &seed);
-  const auto directory = args.Get("--inputs");
-  if (directory && !fs::is_directory(*directory)) {
-    return absl::InvalidArgumentError(absl::StrCat("--inputs ", *directory, " is not a directory"));
+  SymbolicSizes sizes;
+  for (const auto& [name, size] : dims)
+    TW_RETURN_IF_ERROR(sizes.Set(name, size, absl::StrCat("--dim ", name, "=", size)));
+  OnnxModel::Inputs inputs;
+  if (const auto directory = args.Get("--inputs")) {
+    TW_ASSIGN_OR_RETURN(inputs, ReadFiles(*directory, graph, &sizes));
   }
   std::set<std::string> initialized;
   for (const auto& tensor : graph.initializer()) initialized.insert(tensor.name());
-  OnnxModel::Inputs inputs;
   for (const auto& input : graph.input()) {
-    const auto fail = [&](const absl::Status& status) {
-      return absl::InvalidArgumentError(absl::StrCat("input \"", input.name(), "\": ", status.message()));
-    };
-    if (directory) {
-      const auto dtype = graph::ElementType(input.type().tensor_type().elem_type());
-      auto array = ReadNpy(graph::ArrayPath(*directory, input.name()), dtype.ok() ? *dtype : DataType());
-      if (array.ok()) {
-        inputs[input.name()] = {Item::Kind::kTensor, {*std::move(array)}};
-        continue;
-      }
-      if (!absl::IsNotFound(array.status())) return fail(array.status());
-    }
     // An input with a default takes it where no file gives another.
-    if (initialized.contains(input.name())) continue;
-    auto array = graph::RandomInput(input, dims, static_cast<uint64_t>(++seed));
-    if (!array.ok()) return fail(array.status());
+    if (inputs.contains(input.name()) || initialized.contains(input.name())) continue;
+    auto array = graph::RandomInput(input, sizes.values(), static_cast<uint64_t>(++seed));
+    if (!array.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("input \"", input.name(), "\": ", array.status().message()));
+    }
     inputs[input.name()] = {Item::Kind::kTensor, {*std::move(array)}};
   }
   return inputs;
