@@ -53,6 +53,32 @@ def main(A: T.Buffer((64,), "float32"), C: T.Buffer((64,), "float32")):
   EXPECT_FALSE(differ("a * 3 + b", "(a * 3 + b) % 4 != 1"));
 }
 
+// What is rotated by a number that is the same for all instances, modulo a size.
+TEST(SpatialIterators, RotationsBySymbolicDistances) {
+  const auto differ = [](const std::string& place) {
+    return CheckSpatialIterators(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(a: T.handle, c: T.handle, P: T.Buffer((8,), "int32"), s: T.int32):
+    n = T.int32()
+    m = T.int32()
+    A = T.match_buffer(a, (n, 16), "float32")
+    C = T.match_buffer(c, (n, m), "float32")
+    for i, j in T.grid(n, 16):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[)" + place + R"(] = A[vi, vj]
+)"))
+        .empty();
+  };
+  EXPECT_TRUE(differ("(vi + s) % n, vj"));
+  EXPECT_TRUE(differ("(s - vi) % n, (vj * 3 + s + 2) % 48"));
+  EXPECT_TRUE(differ("(vi + m * s - 1) % n, (vj - s) % 16"));
+  EXPECT_FALSE(differ("(vi + s) % m, vj"));
+  EXPECT_FALSE(differ("(vi + vj + s) % n, 0"));
+  EXPECT_FALSE(differ("(vi + vi + s) % n, vj"));
+  EXPECT_FALSE(differ("(vi + P[vi]) % n, vj"));
+}
+
 TEST(SpatialIterators, FewInstancesAreCounted) {
   EXPECT_TRUE(Differ("23", "f % 2 < 1", "C[v // 8 * 4 + v % 8 // 2] = A[v]"));
   EXPECT_TRUE(Differ("6", "True", "C[(v * 5 + 2) % 6 // 2 * 2 + v % 2] = A[v]"));
