@@ -18,8 +18,11 @@ class NameCollector : public StmtVisitor {
   NameCollector(Names* names, std::vector<const VarNode*> only) : names_(*names), only_(std::move(only)) {}
 
   void Add(const Buffer& buffer) {
-    const auto part = sources_.find(buffer->data.get());
-    const VarNode* memory = part == sources_.end() ? buffer->data.get() : part->second;
+    const VarNode* memory = buffer->data.get();
+    if (!sources_.empty()) {
+      const auto part = sources_.find(memory);
+      if (part != sources_.end()) memory = part->second;
+    }
     if (!only_.empty() && std::ranges::find(only_, memory) == only_.end()) return;
     std::vector<Buffer>& known = names_[memory];
     if (std::ranges::none_of(known, [&](const Buffer& other) { return other.same_as(buffer); }))

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <span>
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
 #include "ir/analysis.h"
@@ -23,10 +24,40 @@
 namespace tilewright {
 namespace {
 
+// Which blocks below a loop write and read a buffer, by their places in a list: a nest is asked about each of them.
+class UsersBelow {
+ public:
+  explicit UsersBelow(const std::vector<BlockBelow>& blocks) {
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      for (const BufferRegion& write : blocks[i].realize->block->writes) Add(i, write.buffer, writers_);
+      for (const BufferRegion& read : blocks[i].realize->block->reads) Add(i, read.buffer, readers_);
+    }
+  }
+
+  // In order, each once.
+  std::span<const size_t> Writers(const Buffer& buffer) const { return Of(buffer, writers_); }
+  std::span<const size_t> Readers(const Buffer& buffer) const { return Of(buffer, readers_); }
+
+ private:
+  using Places = std::unordered_map<const BufferNode*, std::vector<size_t>>;
+
+  static void Add(size_t place, const Buffer& buffer, Places& places) {
+    std::vector<size_t>& of_buffer = places[buffer.get()];
+    if (of_buffer.empty() || of_buffer.back() != place) of_buffer.push_back(place);
+  }
+  static std::span<const size_t> Of(const Buffer& buffer, const Places& places) {
+    const auto found = places.find(buffer.get());
+    return found == places.end() ? std::span<const size_t>() : found->second;
+  }
+
+  Places writers_, readers_;
+};
+
 // The blocks that run in one iteration of a loop, and what they touch while it lasts.
 class OneIteration {
  public:
-  OneIteration(const Path& loop_path, const ForNode& innermost) : blocks_(BlocksWithLoopsBelow(innermost.body)) {
+  OneIteration(const Path& loop_path, const ForNode& innermost)
+      : blocks_(BlocksWithLoopsBelow(innermost.body)), users_(blocks_) {
     std::vector<const ForNode*> around = LoopsAbove(loop_path);
     for (const ForNode* loop = cast<ForNode>(loop_path.back());; loop = cast<ForNode>(loop->body)) {
       around.push_back(loop);
@@ -66,8 +97,8 @@ class OneIteration {
 
  private:
   const BlockNode* OtherWriter(size_t self, const Buffer& buffer) const {
-    for (size_t i = 0; i < blocks_.size(); ++i) {
-      if (i != self && Mentions(blocks_[i].realize->block->writes, buffer)) return blocks_[i].realize->block.get();
+    for (const size_t i : users_.Writers(buffer)) {
+      if (i != self) return blocks_[i].realize->block.get();
     }
     return nullptr;
   }
@@ -124,7 +155,8 @@ class OneIteration {
     return region;
   }
   bool CoveredBefore(size_t reader, const BufferRegion& read) {
-    for (size_t i = 0; i < reader; ++i) {
+    for (const size_t i : users_.Writers(read.buffer)) {
+      if (i >= reader) break;
       for (const BufferRegion& write : blocks_[i].realize->block->writes) {
         if (!write.buffer.same_as(read.buffer)) continue;
         if (Inside(reader, read, i, write) || InsideOfSharedIterations(reader, read, i, write)) return true;
@@ -134,7 +166,7 @@ class OneIteration {
   }
   // Each other writer's region holds this one or is held by it (an init and its update).
   bool OverlapsWithinIteration(size_t self, const BufferRegion& write) {
-    for (size_t i = 0; i < blocks_.size(); ++i) {
+    for (const size_t i : users_.Writers(write.buffer)) {
       if (i == self) continue;
       for (const BufferRegion& other : blocks_[i].realize->block->writes) {
         if (!other.buffer.same_as(write.buffer)) continue;
@@ -144,7 +176,8 @@ class OneIteration {
     return true;
   }
 
-  std::vector<BlockBelow> blocks_;
+  const std::vector<BlockBelow> blocks_;
+  const UsersBelow users_;
   arith::Analyzer analyzer_;
 };
 
@@ -260,7 +293,7 @@ std::optional<Refusal> WhyInstancesRepeat(const char* primitive, const ForNode& 
 
 // Whether running an instance again, at any time, changes nothing: it writes what nothing below the loop reads, and
 // computes it from what nothing there writes.
-bool MayRunAgain(const BlockNode& block, const ForNode& outermost) {
+bool MayRunAgain(const BlockNode& block, const UsersBelow& users) {
   const bool spatial =
       std::ranges::all_of(block.iter_vars, [](const IterVar& iter) { return iter.kind == IterKind::kSpatial; });
   if (!spatial || block.init) return false;
@@ -271,13 +304,10 @@ bool MayRunAgain(const BlockNode& block, const ForNode& outermost) {
     return pure;
   });
   if (!pure) return false;
-  for (const BlockRealizeNode* other : BlocksBelow(Stmt(&outermost))) {
-    for (const BufferRegion& write : block.writes) {
-      if (Mentions(other->block->reads, write.buffer)) return false;
-      if (other->block.get() != &block && Mentions(other->block->writes, write.buffer)) return false;
-    }
-  }
-  return true;
+  // The block itself is one of the writers.
+  return std::ranges::all_of(block.writes, [&](const BufferRegion& write) {
+    return users.Readers(write.buffer).empty() && users.Writers(write.buffer).size() <= 1;
+  });
 }
 
 // The binding without loops that do not change it: (i * 4 + j) // 4 with j in [0, 4) is i.
@@ -289,10 +319,10 @@ Expr InLoops(const Expr& binding, const BlockBelow& block, const std::vector<con
   return analyzer.Simplify(binding);
 }
 
-// The instances of the block that run at once when the loop does, with what holds in each of them.
-ComparedInstances ComparedAtOnce(const BlockBelow& block, const ForNode& loop,
+// The instances of the block that run at once when the loop does, with what holds in each of them. `varying` are
+// VarsAtOnce of the loop.
+ComparedInstances ComparedAtOnce(const BlockBelow& block, const LoopVars& varying,
                                  const std::vector<const ForNode*>& above) {
-  const LoopVars varying = VarsAtOnce(loop, above);
   ComparedInstances compared;
   for (const Expr& binding : block.realize->bindings) {
     compared.fixed.push_back(!Varies(InLoops(binding, block, above), varying));
@@ -357,7 +387,9 @@ std::optional<Refusal> WhyIterationsAreOrdered(const char* primitive, const Func
                                                const ForNode& outermost, const ForNode& innermost) {
   const Path path = FindPath(function, outermost.id);
   const std::vector<const ForNode*> above = LoopsAbove(path);
-  for (const BlockBelow& block : BlocksWithLoopsBelow(Stmt(&outermost))) {
+  const std::vector<BlockBelow> blocks = BlocksWithLoopsBelow(Stmt(&outermost));
+  const UsersBelow users(blocks);
+  for (const BlockBelow& block : blocks) {
     const BlockNode& node = *block.realize->block;
     for (const IterVar& iter : node.iter_vars) {
       if (iter.kind == IterKind::kSpatial || iter.kind == IterKind::kReduce) continue;
@@ -372,7 +404,7 @@ std::optional<Refusal> WhyIterationsAreOrdered(const char* primitive, const Func
         std::ranges::all_of(node.iter_vars, [](const IterVar& iter) { return iter.kind == IterKind::kSpatial; }) &&
         std::ranges::all_of(node.writes,
                             [&](const BufferRegion& write) { return IsPrivate(function, path, write.buffer); });
-    if (is_own || MayRunAgain(node, outermost)) continue;
+    if (is_own || MayRunAgain(node, users)) continue;
     if (auto refusal = WhyNotAffine(primitive, outermost, block, above)) return refusal;
   }
   return OneIteration(path, innermost).WhyNotSelfContained(primitive, outermost);
@@ -406,6 +438,7 @@ std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const 
                                         : IsPrivate(function, path, write.buffer);
   };
   const std::vector<const ForNode*> above = LoopsAbove(path);
+  const LoopVars varying = VarsAtOnce(loop, above);
   for (const BlockBelow& block : BlocksWithLoopsBelow(Stmt(&loop))) {
     const BlockNode& node = *block.realize->block;
     const bool opaque =
@@ -440,7 +473,7 @@ std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const 
                      {node.iter_vars[i].var.name(), IterKindName(iter),
                       iter == IterKind::kReduce ? "; rfactor makes partial sums whose loop is" : ""}};
     }
-    const ComparedInstances at_once = ComparedAtOnce(block, loop, above);
+    const ComparedInstances at_once = ComparedAtOnce(block, varying, above);
     const OrderedInstances ordered = FindOrderedInstances(node, at_once);
     if (ordered.DependsOn(*block.realize, loop.var)) {
       return Refusal{

@@ -28,6 +28,29 @@ class BlockCollector : public Visitor {
   std::vector<const ForNode*> loops_;
 };
 
+// Whether a statement holds a single block, those inside of blocks not counted.
+class SingleBlock : public StmtVisitor {
+ public:
+  using StmtVisitor::Visit;
+  static bool In(const Stmt& stmt) {
+    SingleBlock single;
+    single.Visit(stmt);
+    return single.blocks_ == 1;
+  }
+  void Visit(const Stmt& stmt) override {
+    if (stmt && blocks_ < 2) StmtVisitor::Visit(stmt);
+  }
+
+ protected:
+  void VisitSeq(const SeqNode* op) override {
+    for (size_t i = 0; i < op->stmts.size() && blocks_ < 2; ++i) Visit(op->stmts[i]);
+  }
+  void VisitBlockRealize(const BlockRealizeNode*) override { ++blocks_; }
+
+ private:
+  int blocks_ = 0;
+};
+
 class NameCollector : public Visitor {
  public:
   explicit NameCollector(std::string_view name) : name_(name) {}
@@ -112,18 +135,10 @@ Function ReplaceIn(const Function& function, const StmtNode* old, const Stmt& re
 const StmtNode* SubtreeOfOnly(const Path& path) {
   const BlockRealizeNode* scope = ScopeOf(path);
   TW_CHECK(scope != nullptr) << "the root block cannot be removed";
+  if (SingleBlock::In(scope->block->body)) return nullptr;
   // A statement above the block goes with it when the block is all that it holds.
-  const auto holds_only_the_block = [](const Stmt& stmt) {
-    int blocks = 0;
-    PreOrder(stmt, [&](const Stmt& part) {
-      if (isa<BlockRealizeNode>(part)) ++blocks;
-      return blocks < 2 && !isa<BlockRealizeNode>(part);
-    });
-    return blocks == 1;
-  };
-  if (holds_only_the_block(scope->block->body)) return nullptr;
   size_t top = path.size() - 1;
-  while (isa<ForNode>(path[top - 1]) && holds_only_the_block(path[top - 1])) --top;
+  while (isa<ForNode>(path[top - 1]) && SingleBlock::In(path[top - 1])) --top;
   return path[top].get();
 }
 
