@@ -1,6 +1,8 @@
 #include "graph/executor/kernel_versions.h"
 
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/executor/onnx_model.h"
@@ -61,6 +63,68 @@ TEST(KernelVersions, UnpackedConstantsHaveNone) {
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   AddVersions(Nibbles(), constant, target, &*kernel);
   EXPECT_TRUE(kernel->versions.empty());
+}
+
+// Attention of m queries over n keys: the version is for one query and keys of any number.
+TEST(KernelVersions, OneQueryOfKeysOfAnyNumber) {
+  const PrimFunc attention = CanonicalProgram(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(q: T.handle, k: T.handle, c: T.handle):
+    m = T.int64()
+    n = T.int64()
+    Q = T.match_buffer(q, (8, m, 64))
+    K = T.match_buffer(k, (8, n, 64))
+    C = T.match_buffer(c, (8, m, 64))
+    S = T.alloc_buffer((8, m, n))
+    for h, i, j, d in T.grid(8, m, n, 64):
+        with T.block("S"):
+            vh, vi, vj, vd = T.axis.remap("SSSR", [h, i, j, d])
+            with T.init():
+                S[vh, vi, vj] = T.float32(0)
+            S[vh, vi, vj] = S[vh, vi, vj] + Q[vh, vi, vd] * K[vh, vj, vd]
+    for h, i, d, j in T.grid(8, m, 64, n):
+        with T.block("C"):
+            vh, vi, vd, vj = T.axis.remap("SSSR", [h, i, d, j])
+            with T.init():
+                C[vh, vi, vd] = T.float32(0)
+            C[vh, vi, vd] = C[vh, vi, vd] + S[vh, vi, vj] * K[vh, vj, vd]
+)"));
+  const Target target = *NamedTarget("x86-znver4");
+  const std::vector<bool> constant = {false, false, false};
+  absl::StatusOr<ScheduledKernel> kernel = ScheduleKernel(attention, constant, target, "");
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  AddVersions(attention, constant, target, &*kernel);
+  ASSERT_EQ(kernel->versions.size(), 1u);
+  EXPECT_EQ(kernel->versions[0].when, (std::vector<KernelVersion::Extent>{{0, 1, 1}}));
+}
+
+// Queries and keys of a model, of lengths that are not known when it is compiled.
+TEST(KernelVersions, AttentionRunsAtAllSizes) {
+  ModelWriter m(17);
+  m.Input("q", TensorProto::FLOAT, {2, "rows", 32});
+  m.Input("k", TensorProto::FLOAT, {2, 32, "keys"});
+  m.Input("v", TensorProto::FLOAT, {2, "keys", 32});
+  m.Output("y");
+  m.Node("MatMul", {"q", "k"}, {"scores"});
+  ModelWriter::SetInt(m.Node("Softmax", {"scores"}, {"weights"}), "axis", -1);
+  m.Node("MatMul", {"weights", "v"}, {"y"});
+  const auto compiled = OnnxModel::Load(*m.File(), {});
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  const auto interpreted = OnnxModel::Load(*m.File(), {.executor = {.interpret = true}});
+  ASSERT_TRUE(interpreted.ok()) << interpreted.status();
+  for (const auto& [rows, keys] : std::vector<std::pair<int64_t, int64_t>>{{1, 5}, {3, 70}, {1, 70}, {1, 1}, {20, 1}}) {
+    OnnxModel::Inputs inputs;
+    const std::map<std::string, std::vector<int64_t>> shapes = {
+        {"q", {2, rows, 32}}, {"k", {2, 32, keys}}, {"v", {2, keys, 32}}};
+    for (const auto& [name, shape] : shapes) {
+      NDArray array(DataType::Float(32), shape);
+      FillUniform(array, static_cast<uint64_t>(rows + keys) + name.size());
+      inputs[name] = {Item::Kind::kTensor, {array}};
+    }
+    const auto got = (*compiled)->Run(inputs), want = (*interpreted)->Run(inputs);
+    ASSERT_TRUE(got.ok() && want.ok()) << got.status() << want.status();
+    EXPECT_LT(MaxError((*got)[0].arrays[0], (*want)[0].arrays[0]).max_abs, 1e-5) << rows << ", " << keys;
+  }
 }
 
 // A prompt and a decode of one load, by exact activations and by such of 8 bits.
