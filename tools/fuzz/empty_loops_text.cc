@@ -113,13 +113,16 @@ class Maker {
   std::string Stage(Draw& own) {
     const std::string leaf = own.Chance(50) ? Number(own.Below(7)) : absl::StrCat(arrays_.back(), "[vi, vj]");
     const std::string start = absl::StrCat("            ", Element(), " = ", leaf, "\n");
-    switch (own.Below(4)) {
+    switch (own.Below(5)) {
+      case 4:
+        // Nothing sets what a sum of no terms leaves out.
+        return Sum(own, /*alone=*/true);
       case 0:
         return Header("") + start + Header("_loop") + InBlock(own);
       case 1:
         return Header("") + start + AroundBlock(own);
       case 2:
-        return Header("") + start + Sum(own);
+        return Header("") + start + Sum(own, /*alone=*/false);
       default:
         return Header("") + start + InBlock(own);
     }
@@ -158,15 +161,15 @@ class Maker {
                         "                    ", Update(Value("vt", own), maximum));
   }
 
-  // A sum of n terms, with or without a start value of its own.
-  std::string Sum(Draw& own) {
+  // A sum of n terms, with or without a start value of its own; `alone`: with one, since no block before sets it.
+  std::string Sum(Draw& own, bool alone) {
     const bool maximum = own.Chance(40), init = own.Chance(40);
     const std::string terms = own.Chance(60) ? "n" : own.Chance(50) ? "n // 16" : "(n % 16 + 15) // 16";
     const std::string product = own.Chance(50) ? absl::StrCat("A[vi, vj] * B[vk]") : "B[vk]";
     std::string text =
         absl::StrCat("    for i, j, k in T.grid(", rows_, ", ", columns_, ", ", terms, "):\n        with T.block(\"",
                      target_, "_sum\"):\n            vi, vj, vk = ", "T.axis.remap(\"SSR\", [i, j, k])\n");
-    if (init && Piece()) {
+    if (alone || (init && Piece())) {
       absl::StrAppend(&text, "            with T.init():\n                ", Element(), " = ", Number(own.Below(3)),
                       "\n");
     }

@@ -60,7 +60,8 @@ class OwnLoads : public Visitor {
 // Walks through a block in the order of execution.
 class Walk {
  public:
-  Walk(const BlockNode& block, const Buffer& buffer, SureWrites* sure) : buffer_(buffer), sure_(sure) {
+  Walk(const BlockNode& block, const Buffer& buffer, SureWrites* sure)
+      : block_(block), buffer_(buffer), sure_(sure) {
     for (const IterVar& iter : block.iter_vars) analyzer_.Bind(iter.var, iter.domain);
     covered_ = Covered(block.init) && Covered(block.body);
   }
@@ -148,12 +149,14 @@ class Walk {
     const BufferRegion all = BufferRegion::Full(buffer_);
     BlockNode::Fields fields;
     fields.name = "part";
+    fields.iter_vars = block_.iter_vars;
     fields.writes = {all};
     fields.body = s;
     parts_.emplace_back(std::move(fields));
     return sure_->Of(*parts_.back(), parts_.back()->writes[0]);
   }
 
+  const BlockNode& block_;
   const Buffer& buffer_;
   SureWrites* sure_;
   arith::Analyzer analyzer_;
@@ -173,18 +176,34 @@ class Checker : public StmtVisitor {
   void VisitBlock(const BlockNode* block) override {
     const OwnLoads loads(*block);
     for (const Buffer& buffer : loads.buffers) {
-      SureWrites sure(function_);
-      if (Walk(*block, buffer, &sure).covered()) continue;
-      diagnostics.push_back(
-          {Verdict::kAssumed, "initialization", block->id,
-           "block " + block->name + " reads " + buffer->name + ", whose elements are taken to have been written before",
-           /*enumerable=*/true, buffer});
+      Report(*block, buffer, "block " + block->name + " reads " + buffer->name,
+             ", whose elements are taken to have been written before",
+             [&](SureWrites* sure) { return Walk(*block, buffer, sure).covered(); });
     }
     if (block->init) CheckInit(*block);
     StmtVisitor::VisitBlock(block);
   }
 
  private:
+  // What is assumed where `holds` does not hold of the block, or only where sizes are at least 1.
+  template <class Holds>
+  void Report(const BlockNode& block, const Buffer& buffer, const std::string& what, const std::string& assumption,
+              const Holds& holds) {
+    SureWrites sure(function_);
+    if (!holds(&sure)) {
+      diagnostics.push_back(
+          {Verdict::kAssumed, "initialization", block.id, what + assumption, /*enumerable=*/true, buffer});
+      return;
+    }
+    const std::vector<Var>& sizes = sure.taken_as_positive();
+    SureWrites at_zero(function_, std::vector<Var>());
+    if (sizes.empty() || holds(&at_zero)) return;
+    diagnostics.push_back({Verdict::kAssumed, "initialization", block.id,
+                           what + assumption + ": " + NamesOf(sizes) +
+                               (sizes.size() == 1 ? " is" : " are") + " taken to be at least 1",
+                           /*enumerable=*/false, buffer});
+  }
+
   // A reduction reads of its output what its init has set.
   void CheckInit(const BlockNode& block) {
     BlockNode::Fields fields;
@@ -194,13 +213,10 @@ class Checker : public StmtVisitor {
     fields.match_buffers = block.match_buffers;
     fields.body = block.init;
     const Block init(std::move(fields));
-    SureWrites sure(function_);
     for (const BufferRegion& write : init->writes) {
-      if (sure.Of(*init, write)) continue;
-      diagnostics.push_back(
-          {Verdict::kAssumed, "initialization", block.id,
-           "the init of block " + block.name + " is taken to set all of " + Print(write) + " that is read",
-           /*enumerable=*/true, write.buffer});
+      Report(block, write.buffer, "the init of block " + block.name,
+             " is taken to set all of " + Print(write) + " that is read",
+             [&](SureWrites* sure) { return sure->Of(*init, write); });
     }
   }
 

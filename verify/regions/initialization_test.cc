@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "ir/script/parse_or_die.h"
 #include "verify/verify.h"
@@ -55,6 +56,35 @@ TEST(Initialization, OfLargePrograms) {
       Of("B[v] = T.float32(0)\nS[v // 524288] = A[v, 0]\nfor t in range(v // 524288 + 1):\n    B[v] = S[1]", 1 << 20),
       Verdict::kAssumed);
   EXPECT_EQ(Of("for k in range(4):\n    S[3 - k] = A[v, k]\nB[v] = S[v % 4]", 1 << 20), Verdict::kAssumed);
+}
+
+std::vector<std::string> FindingsOfSize(const std::string& statements) {
+  std::vector<std::string> findings;
+  const std::string text = R"(
+@T.prim_func
+def main(a: T.handle, B: T.Buffer((8,), "float32")):
+    n = T.int32()
+    A = T.match_buffer(a, (8, n), "float32")
+    for i in range(8):
+        with T.block("B"):
+            v = T.axis.spatial(8, i)
+            T.reads(A[v, 0:n])
+            T.writes(B[v])
+            S = T.alloc_buffer((1,), "float32")
+)" + statements;
+  for (const Diagnostic& d : VerifyProgram(ParseFunctionOrDie(text)).diagnostics) findings.push_back(d.reason);
+  return findings;
+}
+
+TEST(Initialization, ByLoopsThatMayBeEmpty) {
+  const std::string loop = R"(            for k in range(n):
+                S[0] = A[v, k]
+)";
+  EXPECT_EQ(FindingsOfSize(loop + "            B[v] = S[0]\n"),
+            std::vector<std::string>{"block B reads S, whose elements are taken to have been written before: n is taken "
+                                     "to be at least 1"});
+  EXPECT_EQ(FindingsOfSize("            S[0] = T.float32(0)\n" + loop + "            B[v] = S[0]\n"),
+            std::vector<std::string>{});
 }
 
 }  // namespace

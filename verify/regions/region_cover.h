@@ -12,6 +12,9 @@
 // writes all that it declares (verify/regions/sure_writes.h). What it wrote in the first iteration of a serial loop
 // around both is still there in later ones. A thread sees of its own memory what it wrote itself. What a reduction
 // block with init reads of its own output is fed by the init. Buffers that come from outside hold data already.
+//
+// Sizes and scalar parameters may be 0. What is written before only where they are at least 1 is assumed, and the
+// diagnostic names them.
 #pragma once
 
 #include "verify/structure/diagnostic.h"

@@ -197,25 +197,22 @@ bool HoldTogether(const std::vector<arith::Region>& boxes, const BufferRegion& n
   return hull && arith::Covers(*hull, needed.region, shape, analyzer);
 }
 
-}  // namespace
-
-SureWrites::SureWrites(const Function& function) : function_(function) {
-  const auto add = [&](const Expr& e) {
-    PreOrder(e, [&](const Expr& part) {
-      if (const auto* var = dyn_cast<VarNode>(part)) sizes_.insert(var);
-      return true;
-    });
+// Whether the box has no elements where the size is 0 or less.
+bool IsEmptyAtZero(const std::vector<Range>& box, const Var& size, arith::Analyzer* analyzer) {
+  const auto is_empty = [&](const Expr& extent) {
+    return analyzer->CanProveLessEqual(extent, Const(extent.dtype(), 0));
   };
-  for (const Param& param : function->params) {
-    if (!param.buffer) {
-      sizes_.insert(param.var.get());
-      continue;
-    }
-    for (const Expr& extent : param.buffer->shape) {
-      if (!isa<IntImmNode>(extent)) add(extent);
-    }
-  }
+  const Expr zero = Const(size.dtype(), 0);
+  const bool never_negative = analyzer->CanProveLessEqual(zero, size);
+  const VarMap at_zero = {{size, zero}};
+  arith::Analyzer::Scope scope(analyzer);
+  analyzer->Assume(size <= zero);
+  return std::ranges::any_of(box, [&](const Range& range) {
+    return is_empty(range.extent) || (never_negative && is_empty(Substitute(range.extent, at_zero)));
+  });
 }
+
+}  // namespace
 
 bool SureWrites::IsOwn(const Buffer& buffer, const ForNode& loop) const {
   if (HasOwnMemory(buffer, loop)) return true;
@@ -227,11 +224,12 @@ bool SureWrites::IsOwn(const Buffer& buffer, const ForNode& loop) const {
 bool SureWrites::Of(const BlockNode& block, const BufferRegion& declared) {
   if (IsOneStoreTo(block, declared)) return true;
   const auto known = known_.find(&declared);
-  if (known != known_.end()) return known->second;
+  if (known != known_.end()) return known->second.sure;
   PieceCollector collector(block, declared.buffer, this);
   bool sure = collector.calls_outside;
   if (!sure) {
     arith::Analyzer analyzer;
+    given_.AssumeSizes(&analyzer);
     for (const IterVar& iter : block.iter_vars) analyzer.Bind(iter.var, iter.domain);
     AssumeInside(declared.region, declared.buffer, {}, &analyzer);
     const auto boxes_of = [&](const Buffer& buffer) {
@@ -241,7 +239,7 @@ bool SureWrites::Of(const BlockNode& block, const BufferRegion& declared) {
         if (UsesOneThreadTwice(piece)) continue;
         auto box =
             arith::MustCover(piece.region, DomainOf(piece.loops, 0, declared.buffer), piece.condition, &analyzer);
-        if (box) boxes.push_back(std::move(*box));
+        if (box && IsEmptyWithTheLoops(*box, piece.loops, 0, &analyzer)) boxes.push_back(std::move(*box));
       }
       return boxes;
     };
@@ -255,7 +253,8 @@ bool SureWrites::Of(const BlockNode& block, const BufferRegion& declared) {
     }
     sure = HoldTogether(boxes, declared, &analyzer);
   }
-  return known_[&declared] = sure;
+  known_[&declared] = {Block(&block), sure};
+  return sure;
 }
 
 arith::Domain SureWrites::DomainOf(const std::vector<const ForNode*>& loops, size_t first, const Buffer& buffer) const {
@@ -283,10 +282,33 @@ bool SureWrites::Runs(const std::vector<const ForNode*>& loops, size_t first, co
     // A size is at least 1; what is made of sizes may be less, n // 16.
     PreOrder(loop->extent, [&](const Expr& e) {
       const auto* var = dyn_cast<VarNode>(e);
-      if (var != nullptr && sizes_.contains(var)) analyzer->Assume(Const(e.dtype(), 1) <= e);
+      if (var != nullptr && given_.IsGiven(var)) analyzer->Assume(Const(e.dtype(), 1) <= e);
       return true;
     });
     if (!analyzer->CanProveLessEqual(Const(loop->extent.dtype(), 1), loop->extent)) return false;
+  }
+  return true;
+}
+
+bool SureWrites::IsEmptyWithTheLoops(const std::vector<Range>& box, const std::vector<const ForNode*>& loops,
+                                     size_t first, arith::Analyzer* analyzer) const {
+  for (size_t i = first; i < loops.size(); ++i) {
+    std::vector<Var> sizes;
+    PreOrder(loops[i]->extent, [&](const Expr& e) {
+      if (const auto* var = dyn_cast<VarNode>(e); var != nullptr && given_.IsGiven(var)) sizes.push_back(Var(var));
+      return true;
+    });
+    if (sizes.empty()) continue;
+    arith::Analyzer::Scope scope(analyzer);
+    for (size_t outer = first; outer < i; ++outer) {
+      analyzer->Bind(loops[outer]->var, {loops[outer]->min, loops[outer]->extent});
+    }
+    for (const Var& size : sizes) {
+      if (analyzer->CanProveLessEqual(Const(size.dtype(), 1), size) || IsEmptyAtZero(box, size, analyzer)) continue;
+      const auto is_it = [&](const Var& other) { return other.same_as(size); };
+      if (positive_ && std::ranges::none_of(*positive_, is_it)) return false;
+      if (std::ranges::none_of(taken_as_positive_, is_it)) taken_as_positive_.push_back(size);
+    }
   }
   return true;
 }
@@ -304,6 +326,15 @@ void AssumeInside(const std::vector<Range>& region, const Buffer& buffer, const 
     analyzer->Assume(Const(place.dtype(), 0) <= place);
     analyzer->Assume(CastTo(wide, place) < CastTo(wide, extent));
   }
+}
+
+std::string NamesOf(const std::vector<Var>& vars) {
+  std::string names;
+  for (size_t i = 0; i < vars.size(); ++i) {
+    if (i > 0) names += i + 1 == vars.size() ? " and " : ", ";
+    names += vars[i].name();
+  }
+  return names;
 }
 
 bool Touching(const std::vector<Range>& a, const std::vector<Range>& b, arith::Analyzer* analyzer) {

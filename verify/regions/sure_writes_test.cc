@@ -165,6 +165,121 @@ def main(A: T.Buffer((4096, 512), "float32"), C: T.Buffer((4096,), "float32")):
               ElementsAre("region cover: block C reads B[vi], which is not all written before"));
 }
 
+// A sum of n terms, which are none where n is 0, and who reads it.
+constexpr char kSumOfSize[] = R"(
+@T.prim_func
+def main(a: T.handle, C: T.Buffer((8,), "float32")):
+    n = T.int32()
+    A = T.match_buffer(a, (8, n), "float32")
+    S = T.alloc_buffer((8,), "float32")
+    for i, k in T.grid(8, n):
+        with T.block("S"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                S[vi] = T.float32(0)
+            S[vi] = S[vi] + A[vi, vk]
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = S[vi]
+)";
+constexpr char kWhereNIsPositive[] =
+    "region cover: block C reads S[vi], which is written before only where n is at least 1, as is assumed";
+
+TEST(SureWrites, SizesThatMayBeZero) {
+  const VerifyResult verified = VerifyProgram(ParseFunctionOrDie(kSumOfSize));
+  EXPECT_EQ(verified.verdict(), Verdict::kAssumed);
+  EXPECT_THAT(Findings(kSumOfSize), ElementsAre(kWhereNIsPositive));
+  // Who reads runs only where n is positive.
+  const std::string reader = R"(    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = S[vi]
+)";
+  EXPECT_THAT(Findings(Replaced(kSumOfSize, reader, R"(    for i, k in T.grid(8, n):
+        with T.block("C"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + S[vi] * A[vi, vk]
+)")),
+              IsEmpty());
+  EXPECT_THAT(Findings(Replaced(kSumOfSize, reader, R"(    if 0 < n:
+        for i in range(8):
+            with T.block("C"):
+                vi = T.axis.spatial(8, i)
+                C[vi] = S[vi]
+)")),
+              IsEmpty());
+  // The elements are set by a block of their own.
+  EXPECT_THAT(Findings(Replaced(kSumOfSize, "    for i, k in T.grid(8, n):\n", R"(    for i in range(8):
+        with T.block("start"):
+            vi = T.axis.spatial(8, i)
+            S[vi] = T.float32(1)
+    for i, k in T.grid(8, n):
+)")),
+              IsEmpty());
+}
+
+// As many elements as iterations: none are read where none are written.
+TEST(SureWrites, SizesOfWhatIsWritten) {
+  constexpr char kCopy[] = R"(
+@T.prim_func
+def main(a: T.handle, c: T.handle):
+    m, n = T.int32(), T.int32()
+    A = T.match_buffer(a, (m, n), "float32")
+    C = T.match_buffer(c, (m, n), "float32")
+    S = T.alloc_buffer((m, n), "float32")
+    for f in range(m * n):
+        with T.block("S"):
+            v = T.axis.spatial(m * n, f)
+            S[v // n, v % n] = A[v // n, v % n]
+    for i, j in T.grid(m, n):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = S[vi, vj]
+)";
+  EXPECT_THAT(Findings(kCopy), IsEmpty());
+  EXPECT_THAT(Findings(Replaced(kCopy, R"(f in range(m * n):
+        with T.block("S"):
+            v = T.axis.spatial(m * n, f)
+            S[v // n, v % n] = A[v // n, v % n])",
+                                R"(i_0, j, i_1 in T.grid((m + 15) // 16, n, 16):
+        with T.block("S"):
+            vi = T.axis.spatial(m, i_0 * 16 + i_1)
+            vj = T.axis.spatial(n, j)
+            T.where(i_0 * 16 + i_1 < m)
+            S[vi, vj] = A[vi, vj])")),
+              IsEmpty());
+}
+
+// Pieces that overlap reach further than their number times their distance.
+TEST(SureWrites, PiecesThatOverlapInALoopThatMayBeEmpty) {
+  constexpr char kPieces[] = R"(
+@T.prim_func
+def main(a: T.handle, b: T.handle, C: T.Buffer((1,), "float32")):
+    n, m = T.int32(), T.int32()
+    A = T.match_buffer(a, (n, 5), "float32")
+    B = T.match_buffer(b, (m,), "float32")
+    S = T.alloc_buffer((n * 4 + 1,), "float32")
+    for r, i in T.grid(m, n):
+        with T.block("S"):
+            vr = T.axis.opaque(m, r)
+            vi = T.axis.opaque(n, i)
+            T.reads(A[vi, 0:5], B[vr])
+            T.writes(S[vi * 4:vi * 4 + 5])
+            for j in range(5):
+                S[vi * 4 + j] = A[vi, j] + B[vr]
+    for i in range(1):
+        with T.block("C"):
+            vi = T.axis.spatial(1, i)
+            C[vi] = S[vi]
+)";
+  EXPECT_THAT(Findings(kPieces),
+              ElementsAre("region cover: block C reads S[vi], which is written before only where m and n are at least "
+                          "1, as is assumed"));
+}
+
 // Both loops of the copy take the index of the thread: only its diagonal is copied.
 constexpr char kDiagonal[] = R"(
 @T.prim_func
