@@ -114,15 +114,15 @@ class Maker {
     const std::string leaf = own.Chance(50) ? Number(own.Below(7)) : absl::StrCat(arrays_.back(), "[vi, vj]");
     const std::string start = absl::StrCat("            ", Element(), " = ", leaf, "\n");
     switch (own.Below(5)) {
-      case 4:
-        // Nothing sets what a sum of no terms leaves out.
-        return Sum(own, /*alone=*/true);
       case 0:
         return Header("") + start + Header("_loop") + InBlock(own);
       case 1:
         return Header("") + start + AroundBlock(own);
       case 2:
         return Header("") + start + Sum(own, /*alone=*/false);
+      case 3:
+        // Nothing sets what a sum of no terms leaves out.
+        return Sum(own, /*alone=*/true);
       default:
         return Header("") + start + InBlock(own);
     }
