@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/arith/analyzer.h"
+#include "ir/arith/region.h"
 #include "ir/arith/same_expr.h"
 #include "ir/changes/known_inside.h"
 #include "ir/functor.h"
@@ -60,8 +61,7 @@ class OwnLoads : public Visitor {
 // Walks through a block in the order of execution.
 class Walk {
  public:
-  Walk(const BlockNode& block, const Buffer& buffer, SureWrites* sure)
-      : block_(block), buffer_(buffer), sure_(sure) {
+  Walk(const BlockNode& block, const Buffer& buffer, SureWrites* sure) : block_(block), buffer_(buffer), sure_(sure) {
     for (const IterVar& iter : block.iter_vars) analyzer_.Bind(iter.var, iter.domain);
     covered_ = Covered(block.init) && Covered(block.body);
   }
@@ -76,8 +76,11 @@ class Walk {
     if (const auto* seq = dyn_cast<SeqNode>(s)) return CoveredSequence(*seq);
     if (const auto* store = dyn_cast<StoreNode>(s)) return CoveredStore(*store);
     if (const auto* loop = dyn_cast<ForNode>(s)) {
-      return CoveredExpr(loop->min) && CoveredExpr(loop->extent) &&
-             CoveredInside(loop->body, [&] { BindInside(*loop, &analyzer_); });
+      if (!CoveredExpr(loop->min) || !CoveredExpr(loop->extent)) return false;
+      loops_.push_back(loop);
+      const bool covered = CoveredInside(loop->body, [&] { BindInside(*loop, &analyzer_); });
+      loops_.pop_back();
+      return covered;
     }
     if (const auto* branch = dyn_cast<IfNode>(s)) {
       const Expr& condition = branch->condition;
@@ -103,7 +106,8 @@ class Walk {
     bool covered = true;
     PreOrder(e, [&](const Expr& part) {
       const auto* load = dyn_cast<LoadNode>(part);
-      covered &= load == nullptr || !load->buffer.same_as(buffer_) || written_ || IsStored(load->indices);
+      covered &= load == nullptr || !load->buffer.same_as(buffer_) || written_ || IsStored(load->indices) ||
+                 IsWrittenBefore(load->indices);
       return covered;
     });
     return covered;
@@ -116,6 +120,25 @@ class Walk {
     };
     return std::ranges::any_of(
         stored_, [&](const std::vector<Expr>& other) { return std::ranges::equal(indices, other, agree); });
+  }
+  // Whether a statement that stands before, loops around both held fixed, writes all that the load may touch.
+  bool IsWrittenBefore(const std::vector<Expr>& indices) {
+    arith::Region place;
+    for (size_t d = 0; d < indices.size(); ++d) {
+      const Expr& index = indices[d];
+      if (!index.dtype().is_scalar()) return false;
+      const Expr& extent = buffer_->shape[d];
+      place.push_back(arith::ReadsMemory(index) ? Range{Const(extent.dtype(), 0), extent}
+                                                : Range{index, Const(index.dtype(), 1)});
+    }
+    return std::ranges::any_of(before_, [&](const Before& before) {
+      arith::Domain inside;
+      for (size_t i = before.loops; i < loops_.size(); ++i) {
+        inside.push_back({loops_[i]->var, {loops_[i]->min, loops_[i]->extent}});
+      }
+      const auto needed = arith::MayTouch(place, inside, /*predicate=*/{}, &analyzer_);
+      return needed && Writes(before.statement, before.loops, {buffer_, *needed});
+    });
   }
   // What is written inside may not be written outside. `learn` tells the analyzer what holds inside.
   template <class Learn>
@@ -130,10 +153,13 @@ class Walk {
     return covered;
   }
   bool CoveredSequence(const SeqNode& seq) {
+    const size_t outer = before_.size();
     for (const Stmt& part : seq.stmts) {
       if (!Covered(part)) return false;
-      if (!written_) written_ = WritesAll(part);
+      if (!written_) written_ = Writes(part, loops_.size(), BufferRegion::Full(buffer_));
+      before_.push_back({part, loops_.size()});
     }
+    before_.resize(outer);
     return true;
   }
   bool CoveredStore(const StoreNode& store) {
@@ -145,12 +171,15 @@ class Walk {
     }
     return true;
   }
-  bool WritesAll(const Stmt& s) {
-    const BufferRegion all = BufferRegion::Full(buffer_);
+  // Whether the statement, inside of so many of the loops, writes all of the region.
+  bool Writes(const Stmt& s, size_t loops, const BufferRegion& region) {
     BlockNode::Fields fields;
     fields.name = "part";
     fields.iter_vars = block_.iter_vars;
-    fields.writes = {all};
+    for (size_t i = 0; i < loops; ++i) {
+      fields.iter_vars.push_back({loops_[i]->var, {loops_[i]->min, loops_[i]->extent}, IterKind::kOpaque});
+    }
+    fields.writes = {region};
     fields.body = s;
     parts_.emplace_back(std::move(fields));
     return sure_->Of(*parts_.back(), parts_.back()->writes[0]);
@@ -160,7 +189,13 @@ class Walk {
   const Buffer& buffer_;
   SureWrites* sure_;
   arith::Analyzer analyzer_;
-  std::vector<Block> parts_;               // that `sure_` knows by their addresses
+  std::vector<Block> parts_;  // that `sure_` knows by their addresses
+  struct Before {
+    Stmt statement;
+    size_t loops;  // around it, of `loops_`
+  };
+  std::vector<Before> before_;             // in sequences around
+  std::vector<const ForNode*> loops_;      // around
   std::vector<std::vector<Expr>> stored_;  // elements, by the indices they were stored with, with nothing in between
   bool written_ = false;                   // all of the buffer
   bool covered_ = false;
@@ -198,10 +233,10 @@ class Checker : public StmtVisitor {
     const std::vector<Var>& sizes = sure.taken_as_positive();
     SureWrites at_zero(function_, std::vector<Var>());
     if (sizes.empty() || holds(&at_zero)) return;
-    diagnostics.push_back({Verdict::kAssumed, "initialization", block.id,
-                           what + assumption + ": " + NamesOf(sizes) +
-                               (sizes.size() == 1 ? " is" : " are") + " taken to be at least 1",
-                           /*enumerable=*/false, buffer});
+    diagnostics.push_back(
+        {Verdict::kAssumed, "initialization", block.id,
+         what + assumption + ": " + NamesOf(sizes) + (sizes.size() == 1 ? " is" : " are") + " taken to be at least 1",
+         /*enumerable=*/false, buffer});
   }
 
   // A reduction reads of its output what its init has set.

@@ -5,6 +5,9 @@
 //       for k in range(3): T[k] = A[vi, k]
 //       B[vi] = T[0] + T[3]                       T[3] was never written
 //
+// A load is fed by stores of the same indices with nothing in between, or by statements before it in the sequences
+// around both that surely write all it may touch, loops around both held fixed.
+//
 // The init of a reduction sets all that the block declares to write. What blocks inside read is the business of
 // verify/regions/region_cover.h. Where no rule shows it, a run of the program does
 // (verify/structure/exact_run.h); where that would take too long, it is assumed.

@@ -48,6 +48,15 @@ TEST(Initialization, NotWritten) {
 
 // Too large to be run.
 TEST(Initialization, OfLargePrograms) {
+  // What a loop reads was written by one before it, in the same iteration of the loops around both.
+  EXPECT_EQ(Of("for r in range(2):\n    for k in range(2):\n        S[r * 2 + k] = A[v, k]\n"
+               "    for k in range(2):\n        B[v] = S[r * 2 + 1 - k]",
+               1 << 20),
+            Verdict::kProven);
+  EXPECT_EQ(Of("for r in range(2):\n    for k in range(2):\n        S[r * 2 + k] = A[v, k]\n"
+               "    for k in range(2):\n        B[v] = S[2 + k]",
+               1 << 20),
+            Verdict::kAssumed);
   EXPECT_EQ(Of("S[0] = A[v, 0]\nB[v] = S[0]", 1 << 20), Verdict::kProven);
   // The loop has iterations where v // 524288 is 1 only.
   EXPECT_EQ(Of("B[v] = T.float32(0)\nS[v // 524288] = A[v, 0]\nfor t in range(v // 524288):\n    B[v] = S[1]", 1 << 20),
@@ -80,9 +89,10 @@ TEST(Initialization, ByLoopsThatMayBeEmpty) {
   const std::string loop = R"(            for k in range(n):
                 S[0] = A[v, k]
 )";
-  EXPECT_EQ(FindingsOfSize(loop + "            B[v] = S[0]\n"),
-            std::vector<std::string>{"block B reads S, whose elements are taken to have been written before: n is taken "
-                                     "to be at least 1"});
+  EXPECT_EQ(
+      FindingsOfSize(loop + "            B[v] = S[0]\n"),
+      std::vector<std::string>{"block B reads S, whose elements are taken to have been written before: n is taken "
+                               "to be at least 1"});
   EXPECT_EQ(FindingsOfSize("            S[0] = T.float32(0)\n" + loop + "            B[v] = S[0]\n"),
             std::vector<std::string>{});
 }

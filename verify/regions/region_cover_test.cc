@@ -267,6 +267,40 @@ def main(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
               ElementsAre(HasSubstr("not all written before")));
 }
 
+// Rows of memory that outlives the block, each filled, counted and read by one instance.
+TEST(RegionCover, ScratchRowsOfOneBlock) {
+  const std::string rows = R"(
+@T.prim_func
+def main(X: T.Buffer((4096, 32), "float32"), Y: T.Buffer((4096, 32), "float32")):
+    S = T.alloc_buffer((4096, 32), "float32")
+    R = T.alloc_buffer((4096, 32), "int32")
+    for i in range(4096):
+        with T.block("row"):
+            vi = T.axis.spatial(4096, i)
+            T.reads(X[vi, 0:32], S[vi, 0:32], R[vi, 0:32])
+            T.writes(S[vi, 0:32], R[vi, 0:32], Y[vi, 0:32])
+            for j in range(32):
+                S[vi, j] = X[vi, j]
+                R[vi, j] = 0
+            for j, k in T.grid(32, 32):
+                if S[vi, k] > S[vi, j]:
+                    R[vi, j] = R[vi, j] + 1
+            for j in range(32):
+                Y[vi, j] = S[vi, T.min(R[vi, j], 31)] + S[vi, 31 - j]
+)";
+  EXPECT_THAT(Reasons(rows), IsEmpty());
+  const auto missing = testing::Contains(HasSubstr("which is not all written before"));
+  EXPECT_THAT(
+      Reasons(Replaced(rows, "for j in range(32):\n                S", "for j in range(31):\n                S")),
+      missing);
+  EXPECT_THAT(Reasons(Replaced(rows, "S[vi, j] = X[vi, j]", "S[vi, j // 2] = X[vi, j]")), missing);
+  EXPECT_THAT(Reasons(Replaced(rows, "+ S[vi, 31 - j]", "+ S[4095 - vi, j]")), missing);
+  EXPECT_THAT(
+      Reasons(Replaced(rows, "                S[vi, j] = X[vi, j]\n",
+                       "                if X[vi, j] > T.float32(0):\n                    S[vi, j] = X[vi, j]\n")),
+      missing);
+}
+
 // All threads of a block run what its scope holds, each for its own indices.
 TEST(RegionCover, ThreadsTogetherWriteWhatTheyShare) {
   const std::string shared = R"(
