@@ -80,6 +80,12 @@ void HoistSums(Schedule& sch, BlockRv addition) {
   }
 }
 
+// Whether the block adds up in this type.
+bool AddsUpIn(const Schedule& sch, BlockRv block, DataType type) {
+  const std::optional<SumForm> sum = AsSum(*RealizeOf(sch, block).block);
+  return sum && sum->store->buffer->dtype == type;
+}
+
 // Splits the offsets of integer factors off, their zero points.
 void SplitOffsets(Schedule& sch, BlockRv block) {
   std::optional<BlockRv> last;  // that adds the offset that was split off last
@@ -89,8 +95,11 @@ void SplitOffsets(Schedule& sch, BlockRv block) {
     const std::optional<SumForm> sum = AsSum(*now);
     if (!sum || !sum->term.dtype().is_integer()) break;
     for (size_t i = 0; i < FactorsOf(sum->term).size() && !split; ++i) {
-      const Outcome<std::vector<Rv>> added = sch.Apply("split_offset", {block, static_cast<int64_t>(i)});
-      if (!added.ok()) continue;
+      Schedule attempt = sch;
+      const Outcome<std::vector<Rv>> added = attempt.Apply("split_offset", {block, static_cast<int64_t>(i)});
+      // Tiles do not add up in the other type that sums which may leave their type get.
+      if (!added.ok() || !AddsUpIn(attempt, block, sum->term.dtype())) continue;
+      sch = std::move(attempt);
       const BlockRv addition{(*added)[0]};
       HoistSums(sch, addition);
       // What it makes is read by the addition before, where it may be computed.

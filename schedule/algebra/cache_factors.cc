@@ -1,5 +1,6 @@
 #include "schedule/algebra/cache_factors.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "ir/regions.h"
 #include "schedule/program/cache_stage.h"
 #include "schedule/program/common_refusals.h"
+#include "schedule/program/integer_range.h"
 #include "schedule/program/loop_tree.h"
 #include "schedule/program/make_block.h"
 #include "schedule/program/own_loops.h"
@@ -42,6 +44,33 @@ const Expr& Narrow(const Expr& e) {
 Expr WidenedAs(const Expr& e, const Expr& narrow) {
   const CastNode* widening = Widening(e);
   return widening == nullptr ? narrow : CastTo(e.dtype(), WidenedAs(widening->value, narrow));
+}
+
+// Whether the program multiplies from the left, the chosen factors first and in their order.
+bool IsOwnOrder(const Expr& term, const std::vector<int64_t>& positions) {
+  for (size_t i = 0; i < positions.size(); ++i) {
+    if (positions[i] != static_cast<int64_t>(i)) return false;
+  }
+  const auto* product = dyn_cast<BinaryNode>(term);
+  while (product != nullptr && product->op == BinaryOp::kMul) {
+    const auto* right = dyn_cast<BinaryNode>(product->b);
+    if (right != nullptr && right->op == BinaryOp::kMul) return false;
+    product = dyn_cast<BinaryNode>(product->a);
+  }
+  return true;
+}
+
+// Whether the products of the cached factors, and of these with others, stay in the type. `cached` begins with them.
+bool StayInType(const BlockNode& block, const Expr& term, const std::vector<int64_t>& positions,
+                std::vector<Expr> cached) {
+  const IntegerRange range(term.dtype(), block.iter_vars);
+  if (range.Wraps() || IsOwnOrder(term, positions)) return true;
+  const std::vector<Expr> factors = FactorsOf(term);
+  // All factors together are what the program computes.
+  for (size_t i = 0; i < factors.size() && cached.size() + 1 < factors.size(); ++i) {
+    if (std::ranges::find(positions, static_cast<int64_t>(i)) == positions.end()) cached.push_back(factors[i]);
+  }
+  return cached.size() == 1 || range.OfProduct(cached).has_value();
 }
 
 }  // namespace
@@ -88,6 +117,14 @@ Outcome<CacheFactorsResult> CacheFactors(const Function& function, uint32_t bloc
     indices.push_back(iter.var);
   }
   if (iters.empty()) return Refusal{kName, "{expr0} uses no iterator of {block0}", {block_id}, {product}};
+
+  if (!StayInType(block, form->term, positions, cached)) {
+    return Refusal{kName,
+                   "{expr0} times other factors of {block0} is not known to stay in {text0}",
+                   {block_id},
+                   {product},
+                   {product.dtype().ToString()}};
+  }
 
   CacheFactorsResult result;
   uint32_t next_id = function->next_id;

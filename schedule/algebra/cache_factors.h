@@ -21,8 +21,10 @@
 // and converted where it is used: in int8 it takes a quarter of the memory, and instructions that multiply int8 fit.
 //
 // Conditions: the block adds a product to what it stores to; the numbers name factors, each once and not all of them,
-// which use iterators, and do not read what the block stores to; the block's loops are its iterators, one each, hold
-// nothing else, are serial and carry no annotations, and it has no predicate; the iterators count from 0.
+// which use iterators, and do not read what the block stores to; products of signed integers of 32 and 64 bits stay in
+// their type in the new order too, whatever the elements are (schedule/program/integer_range.h); the block's loops are
+// its iterators, one each, hold nothing else, are serial and carry no annotations, and it has no predicate; the
+// iterators count from 0.
 //
 // Ids: all survive; those of the new block (returned) and its loops are born.
 #pragma once

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "ir/script/parse_or_die.h"
 #include "schedule/recorder/schedule.h"
 #include "schedule/testing/equivalence.h"
@@ -103,6 +105,37 @@ TEST(CacheFactors, RefusesWhatAreNoFactors) {
             "cache_factors: some of the factors of block Y are to be cached, not none and not all");
   EXPECT_EQ(Refused(kBilinear, {int64_t{0}, int64_t{1}, int64_t{2}}),
             "cache_factors: some of the factors of block Y are to be cached, not none and not all");
+}
+
+// In another order products of integers may leave their type, where one factor is 0.
+TEST(CacheFactors, KeepsIntegersInTheirType) {
+  const auto refused = [](const std::string& a, const Value::List& factors) {
+    const std::string program = R"(
+@T.prim_func
+def main(A: T.Buffer((8, 4), "int32"), B: T.Buffer((4,), "uint8"), E: T.Buffer((8,), "int8"), Y: T.Buffer((8,), "int32")):
+    for i, k in T.grid(8, 4):
+        with T.block("Y"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                Y[vi] = 0
+            Y[vi] = Y[vi] + )" + a +
+                                R"( * (T.Cast("int32", B[vk]) // 64) * (T.Cast("int32", E[vi]) + 128)
+)";
+    return Refused(program.c_str(), factors);
+  };
+  const int64_t a = 0, b = 1, e = 2;
+  EXPECT_EQ(refused("A[vi, vk]", {a}), "");  // the program's own order
+  EXPECT_EQ(
+      refused("A[vi, vk]", {a, e}),
+      "cache_factors: A[vi, vk] * (T.Cast(\"int32\", E[vi]) + 128) times other factors of block Y is not known to "
+      "stay in int32");
+  EXPECT_EQ(
+      refused("A[vi, vk]", {e}),
+      "cache_factors: T.Cast(\"int32\", E[vi]) + 128 times other factors of block Y is not known to stay in int32");
+  EXPECT_EQ(refused("A[vi, vk]", {b, e}), "");
+  // 8421504 * 255 is just below 2^31.
+  EXPECT_EQ(refused("T.min(T.max(A[vi, vk], 0), 8421504)", {a, e}), "");
+  EXPECT_NE(refused("T.min(T.max(A[vi, vk], 0), 8421505)", {a, e}), "");
 }
 
 TEST(CacheFactors, RefusesOtherBlocks) {

@@ -11,6 +11,7 @@
 #include "ir/structural.h"
 #include "schedule/program/cache_stage.h"
 #include "schedule/program/common_refusals.h"
+#include "schedule/program/integer_range.h"
 #include "schedule/program/loop_tree.h"
 #include "schedule/program/make_block.h"
 #include "schedule/program/own_loops.h"
@@ -97,6 +98,51 @@ Outcome<Domain> DomainOf(const BlockNode& block, const Expr& others) {
   return domain;
 }
 
+// The types that the parts are computed in: unsigned ones, which wrap around, where they may leave the type of the sum.
+struct PartTypes {
+  DataType products, sums, added;  // sums of products, of the other factors; what both are added up in
+};
+// `factors`: with what varies in the place of the whole factor.
+PartTypes TypesOfParts(const BlockNode& block, const Offset& offset, const std::vector<Expr>& factors,
+                       const std::vector<Expr>& others, const Expr& init) {
+  const DataType type = init.dtype();
+  const IntegerRange range(type, block.iter_vars);
+  if (range.Wraps()) return {type, type, type};
+  const DataType wrapping = DataType::UInt(type.bits());
+  const auto sum_of = [&](const std::vector<Expr>& product) {
+    const std::optional<arith::Bounds> term = range.OfProduct(product);
+    return term ? range.OfSum(*term) : std::nullopt;
+  };
+  const std::optional<arith::Bounds> products = sum_of(factors), sums = sum_of(others);
+  const std::optional<arith::Bounds> factor = range.OfProduct({offset.offset});
+  const std::optional<arith::Bounds> offsets = sums && factor ? range.Inside(*factor * *sums) : std::nullopt;
+  bool added = products && offsets;
+  // With nothing to begin with, the last addition gives what the program does.
+  if (added && !IsInt(init, 0)) {
+    added = range
+                .Inside(offset.minus_offset    ? *products - *offsets
+                        : offset.minus_varying ? *offsets - *products
+                                               : *products + *offsets)
+                .has_value();
+  }
+  return {products ? type : wrapping, sums ? type : wrapping, added ? type : wrapping};
+}
+
+Expr ProductIn(DataType type, const std::vector<Expr>& factors) {
+  Expr product = CastTo(type, factors[0]);
+  for (size_t i = 1; i < factors.size(); ++i) product = product * CastTo(type, factors[i]);
+  return product;
+}
+
+// What the block computes, of the sum of products and the sum of the other factors.
+Expr Added(DataType type, const Offset& offset, const Expr& sum, const Expr& other_sum, const Expr& init) {
+  const Expr products = CastTo(type, sum), offsets = CastTo(type, offset.offset) * CastTo(type, other_sum);
+  const Expr value = offset.minus_offset    ? products - offsets
+                     : offset.minus_varying ? offsets - products
+                                            : products + offsets;
+  return IsInt(init, 0) ? value : CastTo(type, init) + value;
+}
+
 }  // namespace
 
 Outcome<SplitOffsetResult> SplitOffset(const Function& function, uint32_t block_id, int64_t position) {
@@ -117,47 +163,46 @@ Outcome<SplitOffsetResult> SplitOffset(const Function& function, uint32_t block_
     return Refusal{
         kName, "{expr0} in {block0} is not a sum of which one side is the same for all terms", {block_id}, {factor}};
   }
-  std::optional<Expr> others;
+  std::vector<Expr> others;
   for (size_t i = 0; i < factors.size(); ++i) {
     if (Reads(factors[i], store.buffer)) {
       return Refusal{kName, "{expr0} reads what {block0} stores to", {block_id}, {factors[i]}};
     }
-    if (i != static_cast<size_t>(position)) others = others ? *others * factors[i] : factors[i];
+    if (i != static_cast<size_t>(position)) others.push_back(factors[i]);
   }
-  TW_ASSIGN_OR_RETURN(const Domain domain, DomainOf(block, *others));
+  factors[static_cast<size_t>(position)] = offset->varying;
+  const PartTypes types = TypesOfParts(block, *offset, factors, others, init->value);
+  const Expr other = ProductIn(types.sums, others);
+  TW_ASSIGN_OR_RETURN(const Domain domain, DomainOf(block, other));
 
   uint32_t next_id = function->next_id, sums_block = 0;
   SplitOffsetResult result;
-  const Buffer sums(store.buffer->name + "_offset", domain.shape, dtype);
+  const Buffer sums(store.buffer->name + "_offset", domain.shape, types.sums);
   const Stmt sums_nest = MakeBlock({.name = block.name + "_offset",
                                     .iters = domain.iters,
                                     .target = sums,
                                     .indices = domain.indices,
-                                    .value = sums.Load(domain.indices) + *others,
-                                    .init = Const(dtype, 0)},
+                                    .value = sums.Load(domain.indices) + other,
+                                    .init = Const(types.sums, 0)},
                                    &next_id, &sums_block);
 
   std::vector<Expr> sum_shape;
   for (const IterVar& iter : at) sum_shape.push_back(iter.domain.extent);
-  const Buffer sum(store.buffer->name + "_sum", std::move(sum_shape), dtype);
-  factors[static_cast<size_t>(position)] = offset->varying;
-  Expr term = factors[0];
-  for (size_t i = 1; i < factors.size(); ++i) term = term * factors[i];
+  const Buffer sum(store.buffer->name + "_sum", std::move(sum_shape), types.products);
   BlockNode::Fields fields = block.fields();
-  fields.init = Store(sum, Const(dtype, 0), store.indices);
-  fields.body = Store(sum, sum.Load(store.indices) + term, store.indices);
+  fields.init = Store(sum, Const(types.products, 0), store.indices);
+  fields.body = Store(sum, sum.Load(store.indices) + ProductIn(types.products, factors), store.indices);
   AccessRegions regions = DetectRegions(*Block(fields));
   fields.reads = std::move(regions.reads);
   fields.writes = std::move(regions.writes);
 
-  const Expr products = sum.Load(store.indices), offsets = offset->offset * sums.Load(domain.indices);
-  Expr value = offset->minus_offset    ? products - offsets
-               : offset->minus_varying ? offsets - products
-                                       : products + offsets;
-  if (!IsInt(init->value, 0)) value = init->value + value;
-  const Stmt addition = MakeBlock(
-      {.name = block.name + "_add", .iters = at, .target = store.buffer, .indices = store.indices, .value = value},
-      &next_id, &result.block);
+  const Expr value = Added(types.added, *offset, sum.Load(store.indices), sums.Load(domain.indices), init->value);
+  const Stmt addition = MakeBlock({.name = block.name + "_add",
+                                   .iters = at,
+                                   .target = store.buffer,
+                                   .indices = store.indices,
+                                   .value = CastTo(dtype, value)},
+                                  &next_id, &result.block);
 
   const StmtNode* nest = OutermostOwnLoop(path);
   const Stmt reduction =

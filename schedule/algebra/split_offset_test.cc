@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/interp/interp.h"
+#include "ir/ndarray.h"
 #include "ir/script/parse_or_die.h"
 #include "ir/script/printer.h"
 #include "schedule/recorder/schedule.h"
@@ -59,10 +61,48 @@ TEST(SplitOffset, OneFactorAfterTheOther) {
   Schedule sch{Sum(std::string("(") + kA + " - 7) * (z[vj] + " + kB + ")")};
   const Module before = sch.module();
   const BlockRv block = *sch.GetBlock("C");
-  for (int64_t factor : {0, 1}) ASSERT_TRUE(sch.Apply("split_offset", {block, factor}).ok());
+  // z may have any value: what is multiplied by A - 7 first would leave int32.
+  for (int64_t factor : {1, 0}) ASSERT_TRUE(sch.Apply("split_offset", {block, factor}).ok());
   testing::ExpectEquivalent(before.Main(), sch.module().Main());
   EXPECT_NE(Print(sch.module().Main()).find("T.Cast(\"int32\", A[vi, vk]) * T.Cast(\"int32\", B[vk, vj])\n"),
             std::string::npos);
+}
+
+// Sums that end at the ends of int32, of parts that lie outside.
+TEST(SplitOffset, AtTheEndsOfTheType) {
+  const std::string low = "T.Cast(\"int32\", T.Cast(\"int32\", B[vk, vj]) % 2 != 0)";
+  // At most 6 terms.
+  for (const auto& [term, wraps] : {std::pair("(" + std::string(kA) + " - 357913941) * " + low, false),
+                                    {"(" + std::string(kA) + " - 357913942) * " + low, true}}) {
+    const std::string text = Print(Split(Sum(term), 0).Main());
+    EXPECT_EQ(text.find("uint32") != text.npos, wraps) << text;
+  }
+  const Module before = ParseOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((2, 2), "int32"), B: T.Buffer((2,), "int32"), z: T.Buffer((1,), "int32"), C: T.Buffer((2,), "int32")):
+    for i, k in T.grid(2, 2):
+        with T.block("C"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[vi] = 0
+            C[vi] = C[vi] + (A[vi, vk] - z[0]) * B[vk]
+)");
+  const Module after = Split(before, 0);
+  for (const Module& module : {before, after}) {
+    const NDArray a(DataType::Int(32), {2, 2}), b(DataType::Int(32), {2}), z(DataType::Int(32), {1});
+    const NDArray c(DataType::Int(32), {2});
+    const int64_t zero = 2147483646;
+    z.SetInt(0, zero);
+    // (1, 0) and (0, -2)
+    for (int64_t i = 0; i < 4; ++i) a.SetInt(i, zero + (i == 0 ? 1 : i == 3 ? -2 : 0));
+    b.SetInt(0, 2147483647);
+    b.SetInt(1, 1073741824);
+    const auto program = interp::Compile(module.Main(), interp::CompileOptions::AllChecks());
+    ASSERT_TRUE(program.ok());
+    EXPECT_EQ(program->Run({a, b, z, c}).message(), "");
+    EXPECT_EQ(c.GetInt(0), 2147483647);
+    EXPECT_EQ(c.GetInt(1), -2147483648);
+  }
 }
 
 std::string Refused(const Module& module, int64_t factor) {

@@ -345,7 +345,10 @@ constexpr Move kMoves[] = {
     {"pad_einsum_in_place", [](Drawer& d) { return PadEinsum(d, "pad_einsum_in_place"); }, "matmul"},
     {"decompose_padding", [](Drawer& d) { return d.Try("decompose_padding", {d.block(), d.AnyLoop()}); }},
     {"cache_factors",
-     [](Drawer& d) { return d.Try("cache_factors", {d.block(), Value::List{static_cast<int64_t>(0)}}); }},
+     [](Drawer& d) {
+       const int64_t first = 0, third = 2;
+       return d.Try("cache_factors", {d.block(), d.Coin() ? Value::List{first} : Value::List{first, third}});
+     }},
     {"decompose_accumulation", [](Drawer& d) { return d.Try("decompose_accumulation", {d.block()}); }, "scan"},
     {"split_offset", [](Drawer& d) { return d.Try("split_offset", {d.block(), Small(d)}); }, "quantized matmul"},
     {"skip_zero_terms", [](Drawer& d) { return d.Try("skip_zero_terms", {d.block()}); }, "transposed conv"},

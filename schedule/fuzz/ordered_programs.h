@@ -253,4 +253,26 @@ def main(L: T.Buffer((6,), "int32"), A: T.Buffer((6, 9), "float32"), S: T.Buffer
                 S[vi] = S[vi] + A[vi, t]
 )";
 
+// Sums and products of int32 that end inside of the type; their parts, or the factors in another order, need not.
+inline constexpr const char* kFarZeroPoint = R"(
+@T.prim_func
+def main(A: T.Buffer((4, 2), "uint8"), B: T.Buffer((2, 5), "int8"), C: T.Buffer((4, 5), "int32")):
+    for i, j, k in T.grid(4, 5, 2):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = 0
+            C[vi, vj] = C[vi, vj] + (T.Cast("int32", A[vi, vk]) - 1073741824) * T.Cast("int32", T.Cast("int32", B[vk, vj]) % 2 != 0)
+)";
+inline constexpr const char* kZeroBetweenLargeFactors = R"(
+@T.prim_func
+def main(A: T.Buffer((4, 6), "uint8"), B: T.Buffer((6,), "uint8"), E: T.Buffer((4,), "uint8"), C: T.Buffer((4,), "int32")):
+    for i, k in T.grid(4, 6):
+        with T.block("C"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[vi] = 0
+            C[vi] = C[vi] + (T.Cast("int32", A[vi, vk]) + 65536) * (T.Cast("int32", B[vk]) // 64) * (T.Cast("int32", E[vi]) + 65536)
+)";
+
 }  // namespace tilewright::fuzz
