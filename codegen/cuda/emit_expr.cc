@@ -60,6 +60,12 @@ bool EndsAChoice(const BinaryNode* op) {
          (inner != nullptr && (inner->op == BinaryOp::kMin || inner->op == BinaryOp::kMax));
 }
 
+// Whether hardware may give the other zero where both operands are zeros: it takes the lesser (greater) one.
+bool EndsAtTheOtherZero(const BinaryNode* op) {
+  const double number = cast<FloatImmNode>(op->b)->value;
+  return number == 0 && std::signbit(number) == (op->op == BinaryOp::kMax);
+}
+
 Binding Next(Binding binding) { return static_cast<Binding>(binding + 1); }
 
 }  // namespace
@@ -195,7 +201,10 @@ Text KernelEmitter::FloatBinary(const BinaryNode* op) {
     case BinaryOp::kMin:
     case BinaryOp::kMax: {
       const std::string name = op->op == BinaryOp::kMin ? "tw::min_of" : "tw::max_of";
-      if (EndsAChoice(op)) return {absl::StrCat(name, "_choice(", type, "(", a.text, "), ", b.text, ")")};
+      if (EndsAChoice(op)) {
+        const char* suffix = EndsAtTheOtherZero(op) ? "_choice_or_zero(" : "_choice(";
+        return {absl::StrCat(name, suffix, type, "(", a.text, "), ", b.text, ")")};
+      }
       return {absl::StrCat(name, "<", type, ">(", a.text, ", ", b.text, ")")};
     }
     case BinaryOp::kMod:

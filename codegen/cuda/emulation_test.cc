@@ -149,6 +149,23 @@ def main(A: T.Buffer((64,), "TYPE"), B: T.Buffer((64, 4), "TYPE")):
   }
 }
 
+// Of zeros of both signs the second operand is chosen.
+TEST(Emulation, ChoicesOfZerosGiveTheSecond) {
+  constexpr std::string_view kText = R"(
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64, 4), "float32")):
+    for i in T.thread_binding(64, thread="threadIdx.x"):
+        with T.block("B"):
+            v = T.axis.spatial(64, i)
+            zero: T.float32 = T.copysign(T.float32(0), A[v])
+            B[v, 0] = T.copysign(T.float32(1), T.min(T.max(zero, T.float32(-2)), T.float32(0)))
+            B[v, 1] = T.copysign(T.float32(1), T.max(T.min(zero, T.float32(2)), T.float32(-0.0)))
+            B[v, 2] = T.copysign(T.float32(1), T.max(T.min(zero, T.float32(2)), T.float32(0)))
+            B[v, 3] = T.copysign(T.float32(1), T.min(zero, T.float32(0)))
+)";
+  EXPECT_EQ(testing::CompareWithInterpreter(kText, {.target = Gpu(), .integers = 1}), "");
+}
+
 // Halves are chosen as they are, without conversions.
 TEST(Emulation, ChoicesOfHalvesStayHalves) {
   constexpr std::string_view kText = R"(

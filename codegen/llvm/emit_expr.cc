@@ -18,6 +18,15 @@ bool EndsAChoice(llvm::Value* a, llvm::Value* b) {
   return llvm::isa<llvm::SelectInst>(a) && llvm::PatternMatch::match(b, m_NonNaN());
 }
 
+// What minnum or maxnum of `a` and the number `b` gives, but `b` where both are zeros: machines give
+// the second one there, or the lesser (greater) one.
+llvm::Value* SecondOfZeros(llvm::IRBuilderBase& builder, llvm::Value* least_or_greatest, llvm::Value* a, llvm::Value* b,
+                           bool is_min) {
+  using namespace llvm::PatternMatch;
+  if (match(b, m_NonZeroFP()) || (is_min ? match(b, m_NegZeroFP()) : match(b, m_PosZeroFP()))) return least_or_greatest;
+  return builder.CreateSelect(builder.CreateFCmpOEQ(a, b), b, least_or_greatest);
+}
+
 // Whether evaluating `e` where its guard does not hold could trap or has effects.
 bool NeedsGuard(const Expr& e) {
   bool found = false;
@@ -269,10 +278,10 @@ llvm::Value* FunctionEmitter::EmitFloatBinary(BinaryOp op, llvm::Value* a, llvm:
     }
     // The second operand where the comparison fails, so also where one of the two is a NaN: what minps and maxps do.
     case BinaryOp::kMin:
-      if (EndsAChoice(a, b)) return builder_.CreateMinNum(a, b);
+      if (EndsAChoice(a, b)) return SecondOfZeros(builder_, builder_.CreateMinNum(a, b), a, b, true);
       return builder_.CreateSelect(Compare(llvm::CmpInst::FCMP_OLT, a, b), a, b);
     case BinaryOp::kMax:
-      if (EndsAChoice(a, b)) return builder_.CreateMaxNum(a, b);
+      if (EndsAChoice(a, b)) return SecondOfZeros(builder_, builder_.CreateMaxNum(a, b), a, b, false);
       return builder_.CreateSelect(Compare(llvm::CmpInst::FCMP_OGT, a, b), a, b);
     default:
       TW_UNREACHABLE();

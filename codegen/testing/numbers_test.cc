@@ -202,6 +202,28 @@ TEST(Numbers, AreRoundedBetweenLimits) {
   for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(wrong[i], "") << Print(all[i].function);
 }
 
+// Minima and maxima of zeros of both signs are the second operand; the sign is what is compared.
+TEST(Numbers, OfTwoZerosTheSecondIsChosen) {
+  const std::string zeros = "T.copysign(T.float32(0), T.Cast(\"float32\", v % 2) - T.float32(0.5))";
+  const std::string nan_or_zeros = "T.Select(v % 5 == 0, T.sqrt(T.float32(-1) - T.fabs(" + zeros + ")), " + zeros + ")";
+  std::vector<testing::Compared> all;
+  for (const std::string& value : {zeros, nan_or_zeros}) {
+    for (const char* number : {"T.float32(0.0)", "T.float32(-0.0)"}) {
+      for (const char* chosen :
+           {"T.min($0, $1)", "T.max($0, $1)", "T.min($1, $0)", "T.max($1, $0)", "T.min(T.max($0, T.float32(-2)), $1)",
+            "T.max(T.min($0, T.float32(6)), $1)", "T.min(T.max($0, $1), T.float32(6))", "T.max(T.max($1, $0), $1)",
+            "T.min(T.min($1, $0), $1)", "T.max($1, T.min($0, T.float32(6)))"}) {
+        const std::string sign = "T.copysign(T.float32(1), " + absl::Substitute(chosen, value, number) + ")";
+        for (const char* loop : {"serial", "vectorized"}) {
+          all.push_back({ParseOrDie(Program("float32", sign, loop)).Main(), {.tolerance = 0}});
+        }
+      }
+    }
+  }
+  const std::vector<std::string> wrong = testing::CompareAllWithInterpreter(all);
+  for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(wrong[i], "") << Print(all[i].function);
+}
+
 // A condition on large numbers is evaluated as it stands: b + c of `a - b < c` overflows here, a - b does not.
 TEST(Numbers, OfMemoryAreComparedWithoutOverflow) {
   for (const char* condition : {"a - b < c", "c <= a - b", "v < 2147483647 - a", "a - b - 1 < c - v"}) {

@@ -55,6 +55,11 @@ TW_DEVICE float min_of_choice(float a, float b) { return TW_MATH(fminf)(a, b); }
 TW_DEVICE float max_of_choice(float a, float b) { return TW_MATH(fmaxf)(a, b); }
 TW_DEVICE double min_of_choice(double a, double b) { return TW_MATH(fmin)(a, b); }
 TW_DEVICE double max_of_choice(double a, double b) { return TW_MATH(fmax)(a, b); }
+// The same where `b` is the zero that fmin or fmax may not give beside the other one.
+TW_DEVICE float min_of_choice_or_zero(float a, float b) { return a == b ? b : min_of_choice(a, b); }
+TW_DEVICE float max_of_choice_or_zero(float a, float b) { return a == b ? b : max_of_choice(a, b); }
+TW_DEVICE double min_of_choice_or_zero(double a, double b) { return a == b ? b : min_of_choice(a, b); }
+TW_DEVICE double max_of_choice_or_zero(double a, double b) { return a == b ? b : max_of_choice(a, b); }
 
 // The float next to the value whose last bit is odd, unless the value is a float: rounding it further gives what
 // rounding the value once gives.
