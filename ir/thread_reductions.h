@@ -11,6 +11,7 @@
 #pragma once
 
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "ir/function.h"
@@ -25,6 +26,9 @@ struct ThreadReduction {
 
 // In the order of the program, each block and iterator once. Virtual threads run in turn and do not count.
 std::vector<ThreadReduction> FindThreadReductions(const Function& function);
+
+// The loops that are not bound to threads and that such a reduction goes on over: k of `vk = k * 32 + tx`.
+std::unordered_set<const ForNode*> LoopsOfThreadReductions(const Function& function);
 
 // "block B reduces over vk, which depends on threadIdx.x"
 std::string ToString(const ThreadReduction& reduction);

@@ -83,6 +83,35 @@ def main(A: T.Buffer((4, 3, 100), "int32"), B: T.Buffer((4, 3), "int32")):
                             B[vb, vj] = T.int32(-100)
                         B[vb, vj] = T.max(B[vb, vj], A[vb, vj, vk])
 )"},
+    {"reduced_by_a_loop_around_the_threads", R"(
+@T.prim_func
+def main(A: T.Buffer((6, 128), "float32"), B: T.Buffer((6,), "float32")):
+    for i, k in T.grid(6, 4):
+        for tx in T.thread_binding(32, thread="threadIdx.x"):
+            with T.block("B"):
+                vi = T.axis.spatial(6, i)
+                vk = T.axis.reduce(128, k * 32 + tx)
+                with T.init():
+                    B[vi] = T.float32(1)
+                B[vi] = B[vi] + A[vi, vk]
+)"},
+    {"reduced_by_a_loop_around_blocks", R"(
+@T.prim_func
+def main(A: T.Buffer((6, 128), "float32"), B: T.Buffer((6,), "float32"), C: T.Buffer((6,), "float32")):
+    for k in range(2):
+        for bx in T.thread_binding(6, thread="blockIdx.x"):
+            for tx in T.thread_binding(64, thread="threadIdx.x"):
+                with T.block("B"):
+                    vi = T.axis.spatial(6, bx)
+                    vk = T.axis.reduce(128, k * 64 + tx)
+                    with T.init():
+                        B[vi] = T.float32(0)
+                    B[vi] = B[vi] + A[vi, vk]
+    for tx in T.thread_binding(6, thread="threadIdx.x"):
+        with T.block("C"):
+            vi = T.axis.spatial(6, tx)
+            C[vi] = B[5 - vi]
+)"},
     {"argmax", R"(
 @T.prim_func
 def main(A: T.Buffer((4, 128), "float32"), I: T.Buffer((4,), "int32"), V: T.Buffer((4,), "float32")):

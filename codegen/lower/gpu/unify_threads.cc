@@ -15,6 +15,7 @@
 #include "ir/functor.h"
 #include "ir/script/printer.h"
 #include "ir/substitute.h"
+#include "ir/thread_reductions.h"
 #include "ir/thread_tags.h"
 #include "verify/threads/kernels.h"
 
@@ -392,8 +393,8 @@ class Unifier : public StmtMutator {
 class Host : public StmtMutator {
  public:
   using StmtMutator::Mutate;
-  Host(const BufferScopes& scopes, const GpuTarget& gpu, uint32_t next_id)
-      : scopes_(scopes), gpu_(gpu), next_id_(next_id) {}
+  Host(const Function& function, const BufferScopes& scopes, const GpuTarget& gpu)
+      : scopes_(scopes), gpu_(gpu), next_id_(function->next_id), reducing_(LoopsOfThreadReductions(function)) {}
   absl::Status status;
   uint32_t next_id() const { return next_id_; }
 
@@ -410,7 +411,9 @@ class Host : public StmtMutator {
     return Sequence(std::move(result));
   }
   Stmt MutateFor(const ForNode* op, const Stmt& self) override {
-    const bool host = op->kind != ForKind::kThreadBound && HasBoundLoop(self) && SharedInside(self).empty();
+    // What threads reduce together is in their own memory until the last term.
+    const bool host = op->kind != ForKind::kThreadBound && HasBoundLoop(self) && SharedInside(self).empty() &&
+                      !reducing_.contains(op);
     return host ? StmtMutator::MutateFor(op, self) : Kernel(self);
   }
   Stmt MutateWhile(const WhileNode*, const Stmt& self) override { return Kernel(self); }
@@ -477,6 +480,7 @@ class Host : public StmtMutator {
   const BufferScopes& scopes_;
   const GpuTarget& gpu_;
   uint32_t next_id_;
+  const std::unordered_set<const ForNode*> reducing_;  // loops that threads reduce together over
   std::unordered_map<const VarNode*, const StmtNode*> kernel_of_;
 };
 
@@ -484,7 +488,7 @@ class Host : public StmtMutator {
 
 absl::StatusOr<Function> UnifyThreads(const Function& function, const GpuTarget& gpu) {
   const BufferScopes scopes = ScopesOf(function);
-  Host host(scopes, gpu, function->next_id);
+  Host host(function, scopes, gpu);
   Stmt body = host.Mutate(function->body);
   if (!host.status.ok()) return host.status;
   return function.WithBody(std::move(body), host.next_id());
