@@ -149,7 +149,35 @@ def main(A: T.Buffer((64,), "TYPE"), B: T.Buffer((64, 4), "TYPE")):
   }
 }
 
-// Of zeros of both signs the second operand is chosen.
+// What a block allocates its threads share; what a thread allocates is its own, so that no barrier has to stand in a
+// loop that each runs as often as its memory says.
+TEST(Emulation, MemoryThatThreadsAndBlocksAllocate) {
+  constexpr std::string_view kText = R"(
+@T.prim_func
+def main(A: T.Buffer((4, 64), "int32"), C: T.Buffer((4, 64), "int32")):
+    for b in T.thread_binding(4, thread="blockIdx.x"):
+        with T.block("k"):
+            v = T.axis.spatial(4, b)
+            T.reads(A[v, 0:64])
+            T.writes(C[v, 0:64])
+            W = T.alloc_buffer((64,), "int32")
+            for t in T.thread_binding(64, thread="threadIdx.x"):
+                with T.block("W"):
+                    vt = T.axis.spatial(64, t)
+                    S = T.alloc_buffer((1,), "int32")
+                    S[0] = A[v, vt]
+                    while S[0] < 9:
+                        S[0] = S[0] + 1 + vt % 4
+                    W[vt] = S[0]
+            for t in T.thread_binding(64, thread="threadIdx.x"):
+                with T.block("C"):
+                    vt = T.axis.spatial(64, t)
+                    C[v, vt] = W[63 - vt]
+)";
+  EXPECT_EQ(testing::CompareWithInterpreter(kText, {.target = Gpu(), .integers = 4}), "");
+}
+
+// The second operand of zeros of both signs is chosen.
 TEST(Emulation, ChoicesOfZerosGiveTheSecond) {
   constexpr std::string_view kText = R"(
 @T.prim_func

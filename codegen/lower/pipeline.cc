@@ -56,6 +56,7 @@
 #include "codegen/lower/gpu/merge_shared.h"
 #include "codegen/lower/gpu/operand_descriptors.h"
 #include "codegen/lower/gpu/order_async.h"
+#include "codegen/lower/gpu/own_memory.h"
 #include "codegen/lower/gpu/place_barriers.h"
 #include "codegen/lower/gpu/select_instructions.h"
 #include "codegen/lower/gpu/share_blocks.h"
@@ -132,8 +133,10 @@ constexpr Pass kCpu[] = {
     {"signed_dots", [](const Function& f, const Context& c) -> Result { return LowerSignedDots(f, c.target); }},
 };
 
-// Threads of a kernel are brought together while blocks say what they reduce and which memory they write.
+// Threads of a kernel are brought together while blocks say what they reduce and which memory they write, and when it
+// is known who owns that.
 constexpr Pass kGpuBlocks[] = {
+    {"own_memory", [](const Function& f, const Context&) -> Result { return GiveOwnMemory(f); }},
     {"unify_threads", [](const Function& f, const Context& c) { return UnifyThreads(f, c.gpu()); }},
     {"cross_thread_reduction", [](const Function& f, const Context& c) { return CombineAcrossThreads(f, c.gpu()); }},
 };

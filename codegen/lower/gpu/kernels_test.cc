@@ -251,6 +251,42 @@ def main(A: T.Buffer((128, 64), "float32"), B: T.Buffer((128,), "float32")):
                             B[vi] = T.float32(0)
                         B[vi] = B[vi] + S[vi, vk]
 )"},
+    {"scratch_of_a_thread_that_loops_by_it", R"(
+@T.prim_func
+def main(X: T.Buffer((64, 32), "int32"), Y: T.Buffer((64,), "int32")):
+    for b in T.thread_binding(2, thread="blockIdx.x"):
+        for t in T.thread_binding(32, thread="threadIdx.x"):
+            with T.block("row"):
+                vi = T.axis.spatial(64, b * 32 + t)
+                T.reads(X[vi, 0:32])
+                T.writes(Y[vi])
+                S = T.alloc_buffer((2,), "int32")
+                S[0] = 0
+                S[1] = 0
+                while S[0] < 32:
+                    if X[vi, S[0]] > 0:
+                        S[1] = S[1] + X[vi, S[0]]
+                    S[0] = S[0] + 1 + T.max(X[vi, S[0]], 0)
+                Y[vi] = S[1]
+)"},
+    {"workspace_of_a_block", R"(
+@T.prim_func
+def main(A: T.Buffer((4, 64), "float32"), C: T.Buffer((4, 64), "float32")):
+    for b in T.thread_binding(4, thread="blockIdx.x"):
+        with T.block("k"):
+            v = T.axis.spatial(4, b)
+            T.reads(A[v, 0:64])
+            T.writes(C[v, 0:64])
+            W = T.alloc_buffer((64,), "float32")
+            for t in T.thread_binding(64, thread="threadIdx.x"):
+                with T.block("W"):
+                    vt = T.axis.spatial(64, t)
+                    W[vt] = A[v, vt]
+            for t in T.thread_binding(64, thread="threadIdx.x"):
+                with T.block("C"):
+                    vt = T.axis.spatial(64, t)
+                    C[v, vt] = W[63 - vt]
+)"},
     {"no_threads_at_all", R"(
 @T.prim_func
 def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
