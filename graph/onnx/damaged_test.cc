@@ -117,5 +117,66 @@ TEST(Damaged, EveryFileGivesAGraphOrAnError) {
   EXPECT_GT(good, 0);
 }
 
+// All nodes of a graph and of the bodies in it.
+void CollectNodes(onnx::GraphProto* graph, std::vector<onnx::NodeProto*>* nodes) {
+  for (onnx::NodeProto& node : *graph->mutable_node()) {
+    nodes->push_back(&node);
+    for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
+      if (attribute.has_g()) CollectNodes(attribute.mutable_g(), nodes);
+    }
+  }
+}
+
+// Gives one drawn node a form that no operator has; false where the draw does not fit it.
+bool BreakForm(onnx::ModelProto* model, std::mt19937_64& random) {
+  std::vector<onnx::NodeProto*> nodes;
+  CollectNodes(model->mutable_graph(), &nodes);
+  onnx::NodeProto& node = *nodes[random() % nodes.size()];
+  const auto attribute = [&] { return static_cast<int>(random() % static_cast<uint64_t>(node.attribute_size())); };
+  switch (random() % 5) {
+    case 0:
+      if (node.attribute_size() == 0) return false;
+      node.mutable_attribute(attribute())->mutable_name()->append("s");
+      return true;
+    case 1:
+      if (node.attribute_size() == 0) return false;
+      *node.add_attribute() = onnx::AttributeProto(node.attribute(attribute()));
+      return true;
+    case 2:
+      // Concat and Loop take any number.
+      if (node.op_type() == "Concat" || node.op_type() == "Loop") return false;
+      for (int i = 0; i < 6; ++i) node.add_input(node.input(0));
+      return true;
+    case 3:
+      if (node.op_type() == "Loop") return false;
+      for (int i = 0; i < 3; ++i) node.add_output("surplus" + std::to_string(i));
+      return true;
+    default:
+      if (model->graph().initializer_size() == 0) return false;
+      *model->mutable_graph()->add_initializer() = TensorProto(model->graph().initializer(0));
+      return true;
+  }
+}
+
+TEST(Damaged, FaultsOfFormAreErrors) {
+  OpTable ops;
+  AddBasicOps(&ops);
+  AddHostOps(&ops);
+  const std::vector<std::string> models = {ConvolutionModel(), ShapeModel(), ControlModel()};
+  int64_t broken = 0;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    std::mt19937_64 random(seed);
+    onnx::ModelProto model;
+    ASSERT_TRUE(model.ParseFromString(models[random() % models.size()]));
+    if (!BreakForm(&model, random)) continue;
+    ++broken;
+    auto file = ModelWriter::FileOf(model.SerializeAsString());
+    ASSERT_TRUE(file.ok()) << file.status();
+    const auto imported = ImportModel(**file, ops);
+    EXPECT_FALSE(imported.ok() && UnsupportedError(*imported).ok()) << "seed " << seed;
+  }
+  EXPECT_GT(broken, 100);
+}
+
 }  // namespace
 }  // namespace tilewright::graph

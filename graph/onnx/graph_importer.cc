@@ -5,39 +5,32 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "graph/onnx/declared_outputs.h"
 #include "graph/onnx/empty_dimensions.h"
 #include "graph/onnx/model_functions.h"
 #include "graph/onnx/node_order.h"
 #include "graph/onnx/operators.h"
+#include "graph/onnx/signatures.h"
 #include "graph/onnx/sparse_tensor.h"
-#include "ir/script/printer.h"
 
 namespace tilewright::graph {
 namespace {
 
 constexpr int kMaxDepth = 64;                     // of bodies and functions inside each other
 constexpr int64_t kMostBytes = int64_t{1} << 40;  // of one tensor
+// The first version of the format in which models name the opsets that they use.
+constexpr int64_t kFirstVersionWithOpsets = 3;
 
 std::string OpName(const onnx::NodeProto& node) {
   return node.domain().empty() || node.domain() == "ai.onnx" ? node.op_type()
                                                              : absl::StrCat(node.domain(), ":", node.op_type());
 }
 
-std::string DomainOf(const onnx::NodeProto& node) { return node.domain() == "ai.onnx" ? "" : node.domain(); }
-
-std::string Describe(const Item& item) {
-  switch (item.kind) {
-    case Item::Kind::kAbsent:
-      return "-";
-    case Item::Kind::kTensor:
-      return ToString(item.type());
-    case Item::Kind::kSequence:
-      return absl::StrCat("sequence of ", item.elements.size());
-    case Item::Kind::kOptional:
-      return item.elements.empty() ? "optional without element" : absl::StrCat("optional ", Describe(item.elements[0]));
-  }
-  return "";
+std::string Named(const onnx::NodeProto& node) {
+  return absl::StrCat("node \"", node.name(), "\" (", OpName(node), ")");
 }
+
+std::string DomainOf(const onnx::NodeProto& node) { return node.domain() == "ai.onnx" ? "" : node.domain(); }
 
 // Whether the extents that are numbers make more bytes than any machine has. What comes after sees no such extents, so
 // that products of them do not overflow.
@@ -63,10 +56,11 @@ GraphImporter::GraphImporter(ModelFile* file, BlockBuilder* builder, const Impor
   }
 }
 
-int64_t GraphImporter::OpsetOf(const std::string& domain) const {
+std::optional<int64_t> GraphImporter::OpsetOf(const std::string& domain) const {
   const auto& opsets = opsets_.back();
   auto it = opsets.find(domain == "ai.onnx" ? "" : domain);
-  return it == opsets.end() ? 1 : it->second;
+  if (it != opsets.end()) return it->second;
+  return file_->model().ir_version() < kFirstVersionWithOpsets ? std::optional<int64_t>(1) : std::nullopt;
 }
 
 const Item* GraphImporter::Find(const std::string& name) const {
@@ -210,15 +204,23 @@ absl::StatusOr<Item> GraphImporter::InputItem(const onnx::ValueInfoProto& input,
 }
 
 absl::Status GraphImporter::ImportInitializers(const onnx::GraphProto& graph) {
+  std::set<std::string> inputs, initialized;
+  for (const onnx::ValueInfoProto& input : graph.input()) inputs.insert(input.name());
+  const auto define = [&](const std::string& name, Item item) {
+    if (!initialized.insert(name).second) {
+      return absl::InvalidArgumentError(absl::StrCat("two initializers have the name \"", name, "\""));
+    }
+    // An initializer is the default of an input of the same name, and its value where the caller gives no other.
+    if (inputs.contains(name) && scopes_.back().names.contains(name)) return absl::OkStatus();
+    return Define(name, std::move(item));
+  };
   for (const onnx::TensorProto& tensor : graph.initializer()) {
     TW_ASSIGN_OR_RETURN(Item item, ConstantOf(tensor));
-    // An initializer is the default of an input of the same name, and its value where the caller gives no other.
-    if (scopes_.size() == 1 && input_names_.contains(tensor.name())) continue;
-    scopes_.back().names.insert_or_assign(tensor.name(), std::move(item));
+    TW_RETURN_IF_ERROR(define(tensor.name(), std::move(item)));
   }
   for (const onnx::SparseTensorProto& sparse : graph.sparse_initializer()) {
     TW_ASSIGN_OR_RETURN(Item item, ConstantOf(sparse));
-    scopes_.back().names.insert_or_assign(sparse.values().name(), std::move(item));
+    TW_RETURN_IF_ERROR(define(sparse.values().name(), std::move(item)));
   }
   return absl::OkStatus();
 }
@@ -255,6 +257,12 @@ absl::Status GraphImporter::ImportMain() {
     if (item == nullptr) {
       return absl::InvalidArgumentError(absl::StrCat("output \"", output.name(), "\" is not defined"));
     }
+    const auto producer = scopes_.back().producers.find(output.name());
+    const std::string from =
+        producer == scopes_.back().producers.end() ? "it is" : absl::StrCat(Named(*producer->second), " gives");
+    // Extents that the caller chose are not the model's.
+    const bool chosen = !options_.dims.empty() || !options_.values.empty() || !options_.ranks.empty();
+    TW_RETURN_IF_ERROR(CheckDeclared(output, *item, from, !chosen));
     ModelValue value{.name = output.name(), .kind = item->kind, .first = results.size()};
     const Items* fields = &item->elements;
     if (item->kind == Item::Kind::kOptional && !fields->empty() && (*fields)[0].kind == Item::Kind::kSequence) {
@@ -309,7 +317,29 @@ absl::Status GraphImporter::ImportNodes(const Nodes& nodes) {
 
 const OnnxOperator* GraphImporter::OperatorOf(const onnx::NodeProto& node) const {
   if (FindFunction(file_->model(), node) != nullptr) return nullptr;
-  return FindOperator(DomainOf(node), node.op_type(), OpsetOf(node.domain()));
+  return FindOperator(DomainOf(node), node.op_type(), OpsetOf(node.domain()).value_or(0));
+}
+
+absl::Status GraphImporter::CheckForm(const onnx::NodeProto& node, const onnx::FunctionProto* function,
+                                      const OnnxOperator* op) const {
+  TW_RETURN_IF_ERROR(CheckAttributesAreUnique(node));
+  if (function != nullptr) {
+    if (node.input_size() > function->input_size() || node.output_size() > function->output_size()) {
+      return absl::InvalidArgumentError("it has more inputs or outputs than the function of the model that it calls");
+    }
+    return absl::OkStatus();
+  }
+  const auto opset = OpsetOf(node.domain());
+  if (!opset) {
+    return absl::InvalidArgumentError(absl::StrCat("the ", opsets_.size() > 1 ? "function of the model" : "model",
+                                                   " does not import the domain \"", DomainOf(node),
+                                                   "\" (opset_import)"));
+  }
+  if (op == nullptr) {
+    return absl::UnimplementedError(IsKnownOperator(DomainOf(node), node.op_type()) ? "this opset is not supported"
+                                                                                    : "the operator is not supported");
+  }
+  return CheckNodeForm(DomainOf(node), node, *opset);
 }
 
 void GraphImporter::Fail(const onnx::NodeProto& node, int64_t opset, const Items& inputs, const absl::Status& status) {
@@ -335,8 +365,8 @@ absl::StatusOr<Items> GraphImporter::InputsOf(const onnx::NodeProto& node, bool*
     bool input_failed = false;
     for (const Scope& scope : scopes_) input_failed |= scope.failed.contains(name);
     if (item == nullptr && !input_failed) {
-      return absl::InvalidArgumentError(absl::StrCat("node \"", node.name(), "\" (", OpName(node), ") reads \"", name,
-                                                     "\", which no node before it gives"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(Named(node), " reads \"", name, "\", which no node before it gives"));
     }
     *failed |= item == nullptr;
     inputs.push_back(item == nullptr ? Item() : *item);
@@ -346,15 +376,14 @@ absl::StatusOr<Items> GraphImporter::InputsOf(const onnx::NodeProto& node, bool*
 
 absl::Status GraphImporter::ImportNode(const onnx::NodeProto& node) {
   ++result_->op_counts[OpName(node)];
-  const int64_t opset = OpsetOf(node.domain());
+  const int64_t opset = OpsetOf(node.domain()).value_or(0);
   const onnx::FunctionProto* function = FindFunction(file_->model(), node);
   const OnnxOperator* op = OperatorOf(node);
   bool failed = false;
   TW_ASSIGN_OR_RETURN(const Items inputs, InputsOf(node, &failed));
-  if (function == nullptr && op == nullptr) {
-    Fail(node, opset, inputs,
-         absl::UnimplementedError(IsKnownOperator(DomainOf(node), node.op_type()) ? "this opset is not supported"
-                                                                                  : "the operator is not supported"));
+  absl::Status status = CheckForm(node, function, op);
+  if (!status.ok()) {
+    Fail(node, opset, inputs, status);
     return absl::OkStatus();
   }
   if (failed) {
@@ -364,7 +393,7 @@ absl::Status GraphImporter::ImportNode(const onnx::NodeProto& node) {
   OnnxNode view(node, opset, inputs, this, &emitter_);
   // Plans and profiles name their calls as the model does. Nodes of a function that is inlined have names of their own.
   emitter_.set_value_name(node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name());
-  absl::Status status = op == nullptr ? absl::OkStatus() : CheckOperands(op->operands, view);
+  if (op != nullptr) status = CheckOperands(op->operands, view);
   if (!status.ok()) {
     Fail(node, opset, inputs, status);
     return absl::OkStatus();
@@ -390,7 +419,10 @@ absl::Status GraphImporter::ImportNode(const onnx::NodeProto& node) {
   }
   for (size_t i = 0; i < view.num_outputs() && i < view.results().size(); ++i) {
     if (!view.results()[i].present()) continue;
-    TW_RETURN_IF_ERROR(Define(node.output(static_cast<int>(i)), view.results()[i]));
+    const absl::Status defined = Define(node.output(static_cast<int>(i)), view.results()[i]);
+    if (!defined.ok()) {
+      return absl::Status(defined.code(), absl::StrCat(Named(node), ": ", defined.message()));
+    }
   }
   return absl::OkStatus();
 }

@@ -64,7 +64,11 @@ class GraphImporter {
   void Fail(const onnx::NodeProto& node, int64_t opset, const Items& inputs, const absl::Status& status);
   // The row of the table that imports a node; null where there is none, or a function of the model.
   const OnnxOperator* OperatorOf(const onnx::NodeProto& node) const;
-  int64_t OpsetOf(const std::string& domain) const;
+  // An error where the node does not have the form of its operator or function.
+  absl::Status CheckForm(const onnx::NodeProto& node, const onnx::FunctionProto* function,
+                         const OnnxOperator* op) const;
+  // Nothing where neither the model nor the function around says it.
+  std::optional<int64_t> OpsetOf(const std::string& domain) const;
 
   ModelFile* file_;
   BlockBuilder* builder_;

@@ -452,6 +452,7 @@ TEST_F(Import, ActivationsOfAQuantizedLstmStayFloats) {
                                     {"x", "w", "r", "", "", "", "", "", "w_scale", "", "r_scale", ""}, {"y"})
                            : m.Node("LSTM", {"x", "w", "r"}, {"y"});
     if (quantized) node->set_domain("com.microsoft");
+    m.Import("com.microsoft", 1);
     ModelWriter::SetInt(node, "hidden_size", 1);
     m.Output("y");
     // The steps of eight bits between the least and the greatest would be 0.03.

@@ -46,9 +46,6 @@ Elements OnnxOperands::ElementsOf(size_t input) const {
 
 absl::Status CheckOperands(const OnnxOperands& operands, const OnnxNode& node) {
   const Items& inputs = node.in();
-  if (operands.most != 0 && inputs.size() > static_cast<size_t>(operands.most)) {
-    return absl::InvalidArgumentError("it has more inputs than the operator takes");
-  }
   for (const std::string& name : std::vector<std::string>(absl::StrSplit(operands.required, ' ', absl::SkipEmpty()))) {
     if (node.Attr(name) == nullptr) {
       return absl::InvalidArgumentError(absl::StrCat("it has no attribute ", name));

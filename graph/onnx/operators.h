@@ -22,10 +22,9 @@ constexpr InputSet Inputs(std::initializer_list<int> inputs) {
   return set;
 }
 
-// What ONNX limits of an operator's operands: its program is written for these.
+// What ONNX limits of an operator's operands: its program is written for these. How many there are is in signatures.h.
 struct OnnxOperands {
   Elements elements = Elements::kAny;  // of the first input
-  int most = 0;                        // inputs; 0: any number
   InputSet integers = 0;               // inputs behind the first that hold positions, sizes or axes
   InputSet booleans = 0;               // the same for conditions
   bool reads_shape_only = false;       // results do not depend on elements

@@ -22,15 +22,18 @@ class ModelWriter {
 
   explicit ModelWriter(int64_t opset) {
     model_.set_ir_version(8);
-    auto* import = model_.add_opset_import();
-    import->set_domain("");
-    import->set_version(opset);
+    Import("", opset);
     model_.mutable_graph()->set_name("test");
   }
 
   onnx::ModelProto& model() { return model_; }
   onnx::GraphProto& graph() { return *model_.mutable_graph(); }
 
+  void Import(const std::string& domain, int64_t opset) {
+    auto* import = model_.add_opset_import();
+    import->set_domain(domain);
+    import->set_version(opset);
+  }
   void Input(const std::string& name, int32_t type, const std::vector<Dim>& dims) {
     AddValue(graph().add_input(), name, type, dims);
   }

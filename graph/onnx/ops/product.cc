@@ -233,7 +233,7 @@ OnnxOperators ProductOperators() {
       {"Einsum", 12, ImportEinsum, {.elements = Elements::kNumbers, .required = "equation"}},
       {"FusedMatMul", 1, ImportFusedMatMul, {}, kMicrosoft},
       {"Gemm", 1, ImportGemm, {.elements = Elements::kNumbers}},
-      {"MatMul", 1, ImportMatMul, {.elements = Elements::kNumbers, .most = 2}},
+      {"MatMul", 1, ImportMatMul, {.elements = Elements::kNumbers}},
       {"MatMulInteger", 10, ImportMatMulInteger, {.elements = Elements::kIntegers}},
       {"MatMulIntegerToFloat", 1, ImportMatMulIntegerToFloat, {}, kMicrosoft},
       {"QLinearMatMul", 10, ImportQLinearMatMul},

@@ -208,7 +208,7 @@ OnnxOperators ReductionOperators() {
       {"ReduceProd", 1, ImportReduceProd, {.elements = Elements::kNumbers, .integers = Inputs({1})}},
       {"ReduceSum", 1, ImportReduceSum, {.elements = Elements::kNumbers, .integers = Inputs({1})}},
       {"ReduceSumSquare", 1, ImportReduceSumSquare, {.elements = Elements::kNumbers, .integers = Inputs({1})}},
-      {"Softmax", 1, ImportSoftmax, {.elements = Elements::kFloats, .most = 1}},
+      {"Softmax", 1, ImportSoftmax, {.elements = Elements::kFloats}},
   };
 }
 

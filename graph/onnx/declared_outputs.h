@@ -1,0 +1,20 @@
+// Outputs as a model declares them, beside what its nodes give.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "graph/onnx/item.h"
+#include "onnx/onnx_pb.h"
+
+namespace tilewright::graph {
+
+// An item as messages show it: "R.Tensor((2, n), \"float32\")", "sequence of 3".
+std::string Describe(const Item& item);
+
+// An error where a tensor is declared with another type than `item` has, or, with `extents`, with another rank or
+// another constant extent. `from` says where the item is from: "node \"a\" (Add) gives".
+absl::Status CheckDeclared(const onnx::ValueInfoProto& output, const Item& item, absl::string_view from, bool extents);
+
+}  // namespace tilewright::graph
