@@ -7,9 +7,14 @@
 namespace tilewright::ops {
 namespace {
 
-// Copies x into a buffer that is then changed.
-Buffer Copy(FunctionBuilder& f, const std::string& name, const Buffer& x) {
-  return f.Compute(name, x->shape, [&](const std::vector<Var>& v) { return x.Load({v.begin(), v.end()}); });
+Buffer InType(FunctionBuilder& f, const std::string& name, const Buffer& x, DataType type) {
+  return Map(f, name, {x}, [&](const std::vector<Expr>& e) { return CastTo(type, e[0]); });
+}
+
+// The type in which updates are combined: sums and products of narrow floats are rounded once.
+DataType CombiningType(ScatterMode mode, DataType type) {
+  const bool accumulates = mode == ScatterMode::kAdd || mode == ScatterMode::kMultiply;
+  return accumulates && type.is_float() && type.bits() < 32 ? DataType::Float(32) : type;
 }
 
 Expr Combine(ScatterMode mode, const Expr& old, const Expr& update) {
@@ -102,19 +107,21 @@ Buffer GatherNd(FunctionBuilder& f, const Buffer& x, const Buffer& indices, int 
 Buffer ScatterElements(FunctionBuilder& f, const Buffer& x, const Buffer& indices, const Buffer& updates, int axis,
                        ScatterMode mode) {
   const size_t a = static_cast<size_t>(axis);
-  Buffer y = Copy(f, "scattered", x);
+  const DataType type = CombiningType(mode, x->dtype);
+  Buffer y = InType(f, "scattered", x, type);
   InOrder(f, "scatter", indices->shape, y, [&](const Indices& at) {
     Indices target = at;
     target[a] = WrapIndex(indices.Load(at), x->shape[a]);
-    f.Store(y, Combine(mode, y.Load(target), updates.Load(at)), target);
+    f.Store(y, Combine(mode, y.Load(target), CastTo(type, updates.Load(at))), target);
   });
-  return y;
+  return type == x->dtype ? y : InType(f, "rounded", y, x->dtype);
 }
 
 Buffer ScatterNd(FunctionBuilder& f, const Buffer& x, const Buffer& indices, const Buffer& updates, ScatterMode mode) {
   const int64_t named = LastExtent(indices);
   const std::ptrdiff_t outer = static_cast<std::ptrdiff_t>(indices->ndim()) - 1;
-  Buffer y = Copy(f, "scattered", x);
+  const DataType type = CombiningType(mode, x->dtype);
+  Buffer y = InType(f, "scattered", x, type);
   InOrder(f, "scatter_nd", updates->shape, y, [&](const Indices& at) {
     Indices target;
     for (int64_t i = 0; i < named; ++i) {
@@ -123,9 +130,9 @@ Buffer ScatterNd(FunctionBuilder& f, const Buffer& x, const Buffer& indices, con
       target.push_back(WrapIndex(indices.Load(where), x->shape[static_cast<size_t>(i)]));
     }
     target.insert(target.end(), at.begin() + outer, at.end());
-    f.Store(y, Combine(mode, y.Load(target), updates.Load(at)), target);
+    f.Store(y, Combine(mode, y.Load(target), CastTo(type, updates.Load(at))), target);
   });
-  return y;
+  return type == x->dtype ? y : InType(f, "rounded", y, x->dtype);
 }
 
 Buffer OneHot(FunctionBuilder& f, const Buffer& indices, const Expr& depth, const Buffer& values, int axis) {

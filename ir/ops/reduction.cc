@@ -115,7 +115,8 @@ Buffer ArgExtreme(FunctionBuilder& f, const Buffer& x, int axis, bool keep, bool
 Buffer CumulativeSum(FunctionBuilder& f, const Buffer& x, int axis, bool exclusive, bool reverse) {
   // One sum an element: a running sum would be a chain that no loop may cut. Blocks that run in order take its place
   // where extents are large.
-  Buffer y = f.Alloc("cumulative", x->shape, x->dtype);
+  const DataType type = SumType(x->dtype);
+  Buffer y = f.Alloc("cumulative", x->shape, type);
   const size_t a = static_cast<size_t>(axis);
   const Expr extent = x->shape[a];
   const std::vector<Expr> before_axis(x->shape.begin(), x->shape.begin() + axis);
@@ -134,15 +135,17 @@ Buffer CumulativeSum(FunctionBuilder& f, const Buffer& x, int axis, bool exclusi
           for (size_t i = 0; i < inner.size(); ++i) at.push_back(block.Spatial(after_axis[i], inner[i]));
           Indices before = at;
           before[a] = reverse ? here + one : here - one;
-          const Expr none = Const(x->dtype, 0);
+          const Expr none = Const(type, 0);
+          const auto term = [&](const Indices& place) { return CastTo(type, x.Load(place)); };
           const Expr sum = IfThenElse(k == zero, none, y.Load(before));
-          const Expr added = exclusive ? IfThenElse(k == zero, none, x.Load(before)) : x.Load(at);
+          const Expr added = exclusive ? IfThenElse(k == zero, none, term(before)) : term(at);
           f.Store(y, sum + added, at);
         });
       });
     });
   });
-  return y;
+  if (type == x->dtype) return y;
+  return Map(f, "cumulative_sums", {y}, [&](const std::vector<Expr>& e) { return CastTo(x->dtype, e[0]); });
 }
 
 }  // namespace tilewright::ops

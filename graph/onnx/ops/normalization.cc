@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "base/status_macros.h"
+#include "graph/onnx/model_file.h"
 #include "graph/onnx/node.h"
 #include "graph/onnx/operators.h"
 #include "ir/ops/reduction.h"
@@ -147,15 +148,20 @@ absl::Status CheckInto(OnnxNode& n, const Exprs& shape, const Item& operand) {
   return n.RequireBroadcast({shape, operand.shape});
 }
 
+// Mean and inverse deviation have the type that stash_type names, float32 where it is absent.
 absl::Status ImportLayerNormalization(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
   TW_RETURN_IF_ERROR(n.RequireFloat());
+  const int64_t stash_number = n.Int("stash_type", onnx::TensorProto::FLOAT);
+  const auto stash = ElementType(static_cast<int32_t>(stash_number));
+  if (!stash.ok() || !stash->is_float()) return n.Error("stash_type ", stash_number, " is not a type of floats");
   TW_ASSIGN_OR_RETURN(const std::vector<int> axes, TailAxes(n, -1));
   for (size_t i = 1; i < n.in().size(); ++i) TW_RETURN_IF_ERROR(CheckInto(n, n.In(0).shape, n.In(i)));
   const double epsilon = n.Float("epsilon", 1e-5f);
   const DataType type = n.In(0).dtype;
+  const DataType wide = stash->bits() > 32 ? *stash : Computing(type);
   return n.Out(n.Program("layer_norm", n.in(), [&](ProgramParts& p) {
-    const ops::Normalized norm = ops::Normalize(p.f, p.in[0], axes, epsilon, Computing(type));
+    const ops::Normalized norm = ops::Normalize(p.f, p.in[0], axes, epsilon, wide);
     Buffers parts = {norm.value};
     parts.insert(parts.end(), p.in.begin() + 1, p.in.end());
     Buffer value = ops::MapTo(p.f, "layer_norm", p.in[0]->shape, parts, [&](const Exprs& e) {
@@ -163,8 +169,11 @@ absl::Status ImportLayerNormalization(OnnxNode& n) {
       return CastTo(type, e.size() > 2 ? scaled + CastTo(e[0].dtype(), e[2]) : scaled);
     });
     Buffers results = {value};
-    if (n.num_outputs() > 1) results.push_back(norm.mean);
-    if (n.num_outputs() > 2) results.push_back(norm.inverse_deviation);
+    const auto stashed = [&](const char* name, const Buffer& b) {
+      return b->dtype == *stash ? b : ops::Map(p.f, name, {b}, [&](const Exprs& e) { return CastTo(*stash, e[0]); });
+    };
+    if (n.num_outputs() > 1) results.push_back(stashed("mean", norm.mean));
+    if (n.num_outputs() > 2) results.push_back(stashed("inverse_deviation", norm.inverse_deviation));
     return results;
   }));
 }
