@@ -51,6 +51,15 @@ absl::Status CheckOperands(const OnnxOperands& operands, const OnnxNode& node) {
       return absl::InvalidArgumentError(absl::StrCat("it has no attribute ", name));
     }
   }
+  for (const std::string& word : std::vector<std::string>(absl::StrSplit(operands.only, ' ', absl::SkipEmpty()))) {
+    const std::pair<std::string, std::string> wanted = absl::StrSplit(word, '=');
+    const onnx::AttributeProto* attribute = node.Attr(wanted.first);
+    if (attribute == nullptr) continue;
+    const std::string value = attribute->has_s() ? attribute->s() : absl::StrCat(attribute->i());
+    if (value == wanted.second) continue;
+    return absl::UnimplementedError(
+        absl::StrCat("the attribute ", wanted.first, " is ", value, ", and only ", wanted.second, " is supported"));
+  }
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].is_tensor() || TakesElements(operands.ElementsOf(i), inputs[i].dtype)) continue;
     const std::string which = i == 0 ? "" : absl::StrCat(" as input ", i);

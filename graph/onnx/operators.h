@@ -29,6 +29,7 @@ struct OnnxOperands {
   InputSet booleans = 0;               // the same for conditions
   bool reads_shape_only = false;       // results do not depend on elements
   const char* required = "";           // attributes that a node has to have, separated by blanks
+  const char* only = "";               // attributes of which one value is supported: "causal=1 quant_type=int"
 
   Elements ElementsOf(size_t input) const;
 };

@@ -257,7 +257,9 @@ OnnxOperators CachedAttentionOperators() {
       {"GroupQueryAttention",
        1,
        ImportGroupQueryAttention,
-       {.integers = Inputs({5, 6, 9}), .required = "num_heads kv_num_heads"},
+       {.integers = Inputs({5, 6, 9}),
+        .required = "num_heads kv_num_heads",
+        .only = "causal=1 sliding_window_cache=0 k_quant_type=NONE v_quant_type=NONE"},
        kMicrosoft},
       {"TensorScatter", 24, ImportTensorScatter, {.integers = Inputs({2})}},
   };

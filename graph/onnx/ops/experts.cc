@@ -255,6 +255,12 @@ absl::Status ImportMoe(OnnxNode& n) {
 absl::Status ImportQMoe(OnnxNode& n) {
   const int64_t bits = n.Int("expert_weight_bits", 4);
   if (bits != 4 && bits != 8) return n.Error("expert_weight_bits is ", bits);
+  for (const char* name : {"fc1_expert_weight_bits", "fc2_expert_weight_bits", "fc3_expert_weight_bits"}) {
+    if (n.Int(name, bits) != bits) return n.Unsupported(name, " is not expert_weight_bits");
+  }
+  for (size_t i = 14; i < n.in().size(); ++i) {
+    if (n.Has(i)) return n.Unsupported("input ", i, " of QMoE");
+  }
   return Experts(n).Import({.weights = {2, 5, 8}, .scales = {3, 6, 9}, .zeros = {11, 12, 13}, .bias = {4, 7, 10}},
                            bits);
 }
@@ -263,8 +269,8 @@ absl::Status ImportQMoe(OnnxNode& n) {
 
 OnnxOperators ExpertOperators() {
   return {
-      {"MoE", 1, ImportMoe, {}, kMicrosoft},
-      {"QMoE", 1, ImportQMoe, {}, kMicrosoft},
+      {"MoE", 1, ImportMoe, {.only = "swiglu_limit_after_activation=0"}, kMicrosoft},
+      {"QMoE", 1, ImportQMoe, {.only = "swiglu_limit_after_activation=0 quant_type=int"}, kMicrosoft},
   };
 }
 

@@ -198,7 +198,11 @@ absl::Status ImportGatherBlockQuantized(OnnxNode& n) {
 OnnxOperators PackedOperators() {
   return {
       {"GatherBlockQuantized", 1, ImportGatherBlockQuantized, {.integers = Inputs({1})}, kMicrosoft},
-      {"MatMulNBits", 1, ImportMatMulNBits, {.integers = Inputs({4}), .required = "K N"}, kMicrosoft},
+      {"MatMulNBits",
+       1,
+       ImportMatMulNBits,
+       {.integers = Inputs({4}), .required = "K N", .only = "weight_prepacked=0"},
+       kMicrosoft},
   };
 }
 
