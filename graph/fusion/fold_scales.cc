@@ -8,9 +8,11 @@
 #include "autoschedule/program/contraction.h"
 #include "base/status_macros.h"
 #include "graph/fusion/program_form.h"
+#include "graph/fusion/scale_range.h"
 #include "graph/ir/functor.h"
 #include "ir/builder.h"
 #include "ir/functor.h"
+#include "ir/interp/interp.h"
 #include "ir/ops/structured.h"
 #include "ir/substitute.h"
 
@@ -222,7 +224,7 @@ class ScaleFolder : public Mutator {
     const PrimFunc program = builder().module().FindProgram(call->function);
     const std::vector<Value> args = ReplacedArgs(*call);
     const std::optional<Scale> scale = ScaleOf(program, AreConstants(args, program));
-    if (!scale) return Note(binding, Mutator::MutateBinding(binding));
+    if (!scale || !StaysNormalAhead(*scale, args, program)) return Note(binding, Mutator::MutateBinding(binding));
     const auto* x = dyn_cast<VarNode>(call->args[scale->x]);
     const auto producer = calls_.find(x);
     if (x != nullptr && producer != calls_.end() && uses_[x] == 1) {
@@ -250,11 +252,20 @@ class ScaleFolder : public Mutator {
     return status;
   }
 
-  // Emits a program over one vector of the constants: `value` of their elements, times or plus what `with` holds.
-  // `shape` is that of the result, along whose dimension `dimension` the constants lie.
-  absl::StatusOr<Var> Compute(const Scale& scale, const std::vector<Value>& args, const PrimFunc& program,
-                              const std::vector<Expr>& shape, size_t dimension, const std::vector<Value>& with,
-                              const std::function<Expr(const Affine&, const std::vector<Expr>&)>& value) {
+  using AffineValue = std::function<Expr(const Affine&, const std::vector<Expr>&)>;
+
+  // A program of constants, and these.
+  struct Computation {
+    PrimFunc program;
+    std::vector<Value> args;
+    const Buffer& result() const { return program->params.back().buffer; }
+  };
+
+  // A program over one vector of the constants: `value` of their elements, times or plus what `with` holds. `shape` is
+  // that of the result, along whose dimension `dimension` the constants lie.
+  static Computation Write(const Scale& scale, const std::vector<Value>& args, const PrimFunc& program,
+                           const std::vector<Expr>& shape, size_t dimension, const std::vector<Value>& with,
+                           const AffineValue& value) {
     FunctionBuilder f("scaled");
     const DataType type = scale.op.outputs[0].buffer->dtype;
     std::vector<Value> used = with;
@@ -292,8 +303,43 @@ class ScaleFolder : public Mutator {
       }
       return value(affine, others);
     });
-    const std::string name = builder().AddProgram(f.Build({result}), "scaled");
-    return builder().Emit(CallTir(name, used, TensorType(type, shape)), "scaled");
+    return {f.Build({result}), std::move(used)};
+  }
+
+  absl::StatusOr<Var> Emit(const Computation& computation) {
+    const std::string name = builder().AddProgram(computation.program, "scaled");
+    const Buffer& result = computation.result();
+    return builder().Emit(CallTir(name, computation.args, TensorType(result->dtype, result->shape)), "scaled");
+  }
+
+  // What the program gives; an error where it does.
+  static absl::StatusOr<NDArray> ResultOf(const Computation& computation) {
+    std::vector<interp::Argument> arguments;
+    for (const Value& arg : computation.args) arguments.emplace_back(cast<ConstantNode>(arg)->ToNDArray());
+    const auto shape = ConstantExtents(computation.result()->shape);
+    if (!shape) return absl::InternalError("constants of symbolic extents");
+    NDArray result(computation.result()->dtype, *shape);
+    arguments.emplace_back(result);
+    TW_ASSIGN_OR_RETURN(const interp::Program program, interp::Compile(computation.program, {.wrap_signed = true}));
+    TW_RETURN_IF_ERROR(program.Run(arguments));
+    return result;
+  }
+
+  static bool AllHold(const Computation& conditions) {
+    const auto result = ResultOf(conditions);
+    if (!result.ok()) return false;
+    for (int64_t i = 0; i < result->size(); ++i) {
+      if (result->GetInt(i) == 0) return false;
+    }
+    return true;
+  }
+
+  // Whether factor and term can be computed ahead of x.
+  static bool StaysNormalAhead(const Scale& scale, const std::vector<Value>& args, const PrimFunc& program) {
+    return AllHold(VectorOf(scale, args, program, [](const Affine& affine, const std::vector<Expr>&) {
+      const Expr factor = StaysNormal(affine.factor);
+      return affine.term ? And(factor, StaysNormal(affine.term)) : factor;
+    }));
   }
 
   // The producer with scaled weights; false where it is not a sum of products with constant weights.
@@ -307,21 +353,30 @@ class ScaleFolder : public Mutator {
     const DataType type = scale.op.outputs[0].buffer->dtype;
     const auto* weights = cast<ConstantNode>(operands[linear->weights]);
     if (weights->dtype != type) return false;
+    const auto bias_with = [&](const AffineValue& value) {
+      const auto* bias = cast<ConstantNode>(operands[*linear->bias]);
+      return Write(scale, args, own, Extents(bias->shape), 0, {operands[*linear->bias]}, value);
+    };
+    const auto biased = [](const Affine& affine, const std::vector<Expr>& with) {
+      return Plus(with[0] * affine.factor, affine.term);
+    };
+    if (linear->bias && !AllHold(bias_with([&](const Affine& affine, const std::vector<Expr>& with) {
+          return StaysNormal(biased(affine, with));
+        }))) {
+      return false;
+    }
     if (scale.affine.HasFactor()) {
+      TW_ASSIGN_OR_RETURN(const NDArray factors, ResultOf(VectorOf(scale, args, own, FactorOf)));
+      if (!WeightsStayNormal(*weights, linear->weights_dimension, factors)) return false;
       const auto product = [](const Affine& affine, const std::vector<Expr>& with) { return with[0] * affine.factor; };
       TW_ASSIGN_OR_RETURN(operands[linear->weights],
-                          Compute(scale, args, own, Extents(weights->shape), linear->weights_dimension,
-                                  {operands[linear->weights]}, product));
+                          Emit(Write(scale, args, own, Extents(weights->shape), linear->weights_dimension,
+                                     {operands[linear->weights]}, product)));
     } else if (!linear->bias) {
       return false;  // an addition after a sum without one: nothing is saved
     }
     if (linear->bias) {
-      const auto* bias = cast<ConstantNode>(operands[*linear->bias]);
-      TW_ASSIGN_OR_RETURN(operands[*linear->bias],
-                          Compute(scale, args, own, Extents(bias->shape), 0, {operands[*linear->bias]},
-                                  [](const Affine& affine, const std::vector<Expr>& with) {
-                                    return Plus(with[0] * affine.factor, affine.term);
-                                  }));
+      TW_ASSIGN_OR_RETURN(operands[*linear->bias], Emit(bias_with(biased)));
     }
     const CallTir scaled(producer.function, operands, producer.out, producer.symbols);
     TW_ASSIGN_OR_RETURN(Var sum, builder().Emit(scaled, var->name));
@@ -332,11 +387,14 @@ class ScaleFolder : public Mutator {
     return true;
   }
 
-  absl::StatusOr<Var> Vector(const Scale& scale, const std::vector<Value>& args, const PrimFunc& program, bool factor) {
+  static Expr FactorOf(const Affine& affine, const std::vector<Expr>&) { return affine.factor; }
+  static Expr TermOf(const Affine& affine, const std::vector<Expr>&) { return affine.term; }
+
+  // One number for each channel.
+  static Computation VectorOf(const Scale& scale, const std::vector<Value>& args, const PrimFunc& program,
+                              const AffineValue& value) {
     const Expr extent = scale.op.outputs[0].buffer->shape[static_cast<size_t>(scale.dimension)];
-    return Compute(scale, args, program, {extent}, 0, {}, [&](const Affine& affine, const std::vector<Expr>&) {
-      return factor ? affine.factor : affine.term;
-    });
+    return Write(scale, args, program, {extent}, 0, {}, value);
   }
 
   // out = x * factor + term with vectors for these; what is null is left out.
@@ -364,7 +422,7 @@ class ScaleFolder : public Mutator {
   absl::StatusOr<Var> WriteAdd(const Scale& scale, const CallTirNode& call, const std::vector<Value>& args,
                                const Var& sum) {
     const PrimFunc own = builder().module().FindProgram(call.function);
-    TW_ASSIGN_OR_RETURN(const Var term, Vector(scale, args, own, false));
+    TW_ASSIGN_OR_RETURN(const Var term, Emit(VectorOf(scale, args, own, TermOf)));
     return WriteAffine(scale, call, sum, Value(), term, sum->name);
   }
 
@@ -378,10 +436,10 @@ class ScaleFolder : public Mutator {
       Replace(var, same);
       return absl::OkStatus();
     }
-    TW_ASSIGN_OR_RETURN(const Var factor, Vector(scale, args, own, true));
+    TW_ASSIGN_OR_RETURN(const Var factor, Emit(VectorOf(scale, args, own, FactorOf)));
     Value term;
     if (scale.affine.term) {
-      TW_ASSIGN_OR_RETURN(term, Vector(scale, args, own, false));
+      TW_ASSIGN_OR_RETURN(term, Emit(VectorOf(scale, args, own, TermOf)));
     }
     TW_ASSIGN_OR_RETURN(Var scaled, WriteAffine(scale, call, args[scale.x], factor, term, var->name));
     Replace(var, scaled);

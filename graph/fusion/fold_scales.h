@@ -8,8 +8,9 @@
 // term are computed once. Where the operand is a sum of products with constant weights that this program alone reads,
 // the factor goes into the weights, and the term into the bias where there is one.
 //
-// The result is rounded at other places than before. What it computes for infinities and NaN is the same, but for
-// products that overflow in one order only.
+// The result is rounded at other places than before. What it computes for infinities and NaN is the same, but for sums
+// that overflow in one order only. Nothing is folded where a factor or a weight would leave the normal numbers
+// (scale_range.h).
 #pragma once
 
 #include "absl/status/statusor.h"
