@@ -6,6 +6,7 @@
 #include "autoschedule/sketch/scheduled_programs.h"
 #include "base/phases.h"
 #include "base/status_macros.h"
+#include "graph/executor/library_programs.h"
 #include "graph/executor/optimize.h"
 #include "graph/ir/basic_ops.h"
 
@@ -81,6 +82,8 @@ absl::StatusOr<std::unique_ptr<OnnxModel>> OnnxModel::Load(std::unique_ptr<Model
   }
   model->bound_ = std::move(import.values);
   TW_ASSIGN_OR_RETURN(const KernelOptions kernels, WithMachine(options.executor.kernels));
+  LoweringTable lowerings;
+  if (options.as_library) AddLibraryPrograms(&lowerings);
   // What fusion asks about is compiled later.
   ExecutorOptions executor = options.executor;
   executor.kernels = kernels;
@@ -90,7 +93,8 @@ absl::StatusOr<std::unique_ptr<OnnxModel>> OnnxModel::Load(std::unique_ptr<Model
                                                         .report = options.report,
                                                         .cache = kernels.cache,
                                                         .scheduled = executor.kernels.scheduled.get(),
-                                                        .sizes = options.likely}));
+                                                        .sizes = options.likely,
+                                                        .lowerings = &lowerings}));
   executor.release_constants = [file = model->file_.get()] { file->Release(); };
   executor.release_constants();
   TW_ASSIGN_OR_RETURN(model->executor_, Executor::Compile(model->optimized_, executor));

@@ -38,6 +38,7 @@ class OnnxModel {
     ExecutorOptions executor = {};
     PassContext passes = {};         // how far the graph is optimized; opt_level 0 runs it as it was imported
     FusionReport* report = nullptr;  // receives which kernels there are and why
+    bool as_library = false;         // nothing runs beside the kernels: more operators become programs
   };
   // Errors: what is wrong with the model, or all of its nodes that cannot be imported.
   static absl::StatusOr<std::unique_ptr<OnnxModel>> Load(std::unique_ptr<ModelFile> file, const LoadOptions& options);

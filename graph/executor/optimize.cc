@@ -144,6 +144,7 @@ absl::StatusOr<GraphModule> OptimizeGraph(const GraphModule& module, const OpTab
   std::optional<DecisionStore> kept;
   if (options.cache != nullptr) kept = StoreIn(*options.cache, options.target);
   const PassEnvironment environment{.ops = &ops,
+                                    .lowerings = options.lowerings,
                                     .folder = HostFolder(&ops),
                                     .target = options.target,
                                     .precision = context.precision,

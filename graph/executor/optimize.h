@@ -11,6 +11,7 @@
 #include "graph/fusion/fuse_kernels.h"
 #include "graph/ir/graph_module.h"
 #include "graph/ir/op.h"
+#include "graph/rewrite/lowering.h"
 #include "graph/rewrite/pass.h"
 #include "graph/rewrite/passes.h"
 #include "target/target.h"
@@ -26,6 +27,7 @@ struct OptimizeOptions {
   const KernelCache* cache = nullptr;      // keeps what fusion decided
   ScheduledPrograms* scheduled = nullptr;  // keeps what the rules made of programs, for this target; null: nobody asks
   SizesByName sizes = {};                  // that symbolic extents of functions probably have
+  const LoweringTable* lowerings = nullptr;  // of operators that become programs; null: none does
 };
 
 // How many bindings of its functions call programs, those in branches included.

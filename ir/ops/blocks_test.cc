@@ -12,6 +12,7 @@
 #include "ir/ops/reduction.h"
 #include "ir/ops/row_ops.h"
 #include "ir/ops/scalar_math.h"
+#include "ir/ops/selection.h"
 #include "ir/ops/window_nd.h"
 #include "ir/structural.h"
 
@@ -157,6 +158,25 @@ TEST(Blocks, ScatterTakesTurns) {
   const NDArray result = ResultOf(
       scatter, {Array(kF32, {3}, {0, 0, 0}), Array(kInt64, {4}, {0, -1, 0, 2}), Array(kF32, {4}, {1, 2, 3, 4})}, {3});
   EXPECT_EQ(Numbers(result), (std::vector<double>{4, 0, 6}));
+}
+
+// Equal elements stand in the order of their positions; NaN is larger than all numbers.
+TEST(Blocks, FirstElementsOfLines) {
+  const auto run = [](const std::vector<double>& x, int64_t count, bool largest, bool places) {
+    FunctionBuilder f;
+    const auto n = static_cast<int64_t>(x.size());
+    const Buffer in = f.Input("x", {Const(kInt64, n), Const(kInt64, 1)}, kF32);
+    const Selected best = TopK(f, in, 0, count, largest);
+    // The results' other one is an inner value.
+    const Function top = f.Build({places ? best.positions : best.values});
+    return Numbers(ResultOf(top, {Array(kF32, {n, 1}, x)}, {count, 1}));
+  };
+  EXPECT_EQ(run({1, 3, -2, 3, 0}, 3, true, false), (std::vector<double>{3, 3, 1}));
+  EXPECT_EQ(run({1, 3, -2, 3, 0}, 3, true, true), (std::vector<double>{1, 3, 0}));
+  EXPECT_EQ(run({1, 3, -2, 3, 0}, 5, false, true), (std::vector<double>{2, 4, 0, 1, 3}));
+  EXPECT_EQ(run({1, kNan, kInf, kNan}, 3, true, true), (std::vector<double>{1, 3, 2}));
+  EXPECT_EQ(run({kNan, 1, kInf, kNan}, 4, false, true), (std::vector<double>{1, 2, 0, 3}));
+  EXPECT_EQ(run({-0.0, 0, -0.0}, 2, false, true), (std::vector<double>{0, 1}));
 }
 
 TEST(Blocks, EinsteinSums) {

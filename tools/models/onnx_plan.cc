@@ -37,6 +37,15 @@ constexpr char kNoPlan[] =
     "the order of its calls depends on data (If, Loop, or operators whose results' extents do): it has no plan, and "
     "runs by `run` only";
 
+// kNoPlan, with the first values that only the host computes.
+std::string NoPlan(const graph::Executor& executor) {
+  std::vector<std::string> hosts;
+  for (const graph::ExecutorStep& step : executor.steps()) {
+    if (step.part == nullptr && hosts.size() < 3) hosts.push_back(step.host);
+  }
+  return hosts.empty() ? kNoPlan : absl::StrCat(kNoPlan, "; on the host alone: ", absl::StrJoin(hosts, ", "));
+}
+
 // The model of the first operand for a target, compiled where that is the host; for other targets `use` says what for.
 // Reports what is wrong, and gives null and the exit status.
 std::unique_ptr<OnnxModel> LoadOnnx(const CommandArguments& args, const graph::KernelCache* cache, const Target& target,
@@ -47,9 +56,12 @@ std::unique_ptr<OnnxModel> LoadOnnx(const CommandArguments& args, const graph::K
   graph::ExecutorOptions executor = ExecutorOptionsOf(args, cache);
   if (target.name != HostTarget().name) executor.kernels.use = use;
   executor.kernels.target = target;
-  auto model = OnnxModel::Load(
-      std::move(file),
-      {.dims = DimsOf(args), .likely = LikelyOf(args), .executor = executor, .passes = passes, .report = report});
+  auto model = OnnxModel::Load(std::move(file), {.dims = DimsOf(args),
+                                                 .likely = LikelyOf(args),
+                                                 .executor = executor,
+                                                 .passes = passes,
+                                                 .report = report,
+                                                 .as_library = use == graph::KernelUse::kExport});
   if (model.ok()) return *std::move(model);
   *status = RefuseOnnx(args, model.status().message());
   return nullptr;
@@ -261,7 +273,7 @@ int CompileOnnx(const CommandArguments& args, const std::string& path) {
   const std::unique_ptr<OnnxModel> model = LoadOnnx(args, cache.get(), *target, graph::KernelUse::kExport, &status);
   if (model == nullptr) return status;
   const PlannedFunction* planned = model->executor().planned();
-  if (planned == nullptr) return RefuseOnnx(args, kNoPlan);
+  if (planned == nullptr) return RefuseOnnx(args, NoPlan(model->executor()));
   WarnOfSlowKernels(args, model->executor());
   graph::ExportOptions options{.name = CIdentifier(std::filesystem::path(path).stem().string()),
                                .path = path,

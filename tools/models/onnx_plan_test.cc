@@ -57,6 +57,26 @@ TEST_F(OnnxPlan, CompileWritesAnObjectAndAHeader) {
   EXPECT_THAT(header.str(), HasSubstr("// (x: float32[3, 64], y: float32[3, 32])\nint _7_layer(const TwCall* call"));
 }
 
+// A library carries a program for TopK of a constant k; what only the host computes is named.
+TEST_F(OnnxPlan, OperatorsOfTheHost) {
+  ModelWriter top(17);
+  top.Input("x", TensorProto::FLOAT, {2, 30});
+  top.Int64s("k", {4});
+  top.Node("TopK", {"x", "k"}, {"values", "places"});
+  top.Output("values");
+  top.Output("places");
+  const Result compiled = RunTool({"compile", Write(top, "top.onnx"), "-o", Path("top.so")});
+  EXPECT_EQ(compiled.status, kDone) << compiled.err;
+  ModelWriter det(17);
+  det.Input("x", TensorProto::FLOAT, {2, 3, 3});
+  det.Node("Det", {"x"}, {"y"});
+  det.Output("y");
+  const Result refused = RunTool({"compile", Write(det, "det.onnx"), "-o", Path("det.so")});
+  EXPECT_EQ(refused.status, kRefused);
+  EXPECT_THAT(refused.err, HasSubstr("on the host alone: "));
+  EXPECT_THAT(refused.err, HasSubstr("host.determinant"));
+}
+
 // One library for all values of n: the size of the workspace is a function of it.
 TEST_F(OnnxPlan, CompileTakesSymbolicExtents) {
   const Result result = RunTool({"compile", Layer(), "-o", Path("all.so")});
