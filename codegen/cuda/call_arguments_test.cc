@@ -132,7 +132,10 @@ TEST(CallArguments, OverlapsAreRefusedWhereOneIsWritten) {
   Call writes(FunctionOf(kSized, {"B"}));
   ExpectRefused(writes.Bind({a, b}), kTwErrorAliasing,
                 "argument 0 (A) and argument 1 (B) overlap, and one of them is written");
+  ExpectRefused(writes.Bind({{.shape = {16, 4}, .data = memory + 192}, {.shape = {64}, .data = memory}}),
+                kTwErrorAliasing, "argument 0 (A) and argument 1 (B) overlap, and one of them is written");
   EXPECT_EQ(writes.Bind({a, {.shape = {64}, .data = memory + 256}}).message, "");
+  EXPECT_EQ(writes.Bind({{.shape = {16, 4}, .data = memory + 256}, {.shape = {64}, .data = memory}}).message, "");
   EXPECT_EQ(Call(FunctionOf(kSized)).Bind({a, b}).message, "");
   EXPECT_EQ(writes.Bind({{.shape = {0, 4}, .data = memory}, {.shape = {0}, .data = memory}}).message, "");
   EXPECT_EQ(writes.Bind({{.shape = {0, 4}}, {.shape = {0}}}).message, "");
