@@ -5,7 +5,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -13,6 +12,7 @@
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
+#include "schedule/layout/padded_extents.h"
 #include "schedule/program/cache_stage.h"
 #include "schedule/program/common_refusals.h"
 #include "schedule/program/instances.h"
@@ -25,56 +25,22 @@ namespace {
 
 constexpr const char* kName = "pad_einsum";
 
-using Extents = std::unordered_map<Var, Expr, IdentityHash, IdentityEqual>;
-
 struct PaddedBuffer {
   Buffer buffer, padded;
   std::vector<size_t> dims;  // that are padded
 };
 
 // Everything that is to be changed.
-struct Plan {
-  Extents iterators;               // of the block, to their new extents
-  std::map<uint32_t, Expr> loops;  // by id
+struct Plan : PaddedExtents {
   std::vector<PaddedBuffer> inputs, outputs;
 };
 
-// Buffers, extents of loops, and domains of the block's iterators.
-class PaddingRewriter : public Mutator {
- public:
-  explicit PaddingRewriter(const Plan& plan) : plan_(plan) {
-    for (const PaddedBuffer& input : plan.inputs) buffers_.emplace(input.buffer, input.padded);
-    for (const PaddedBuffer& output : plan.outputs) buffers_.emplace(output.buffer, output.padded);
-  }
-  Buffer MutateBuffer(const Buffer& buffer) override {
-    const auto it = buffers_.find(buffer);
-    return it == buffers_.end() ? buffer : it->second;
-  }
-
- protected:
-  Stmt MutateFor(const ForNode* op, const Stmt& self) override {
-    const Stmt mutated = Mutator::MutateFor(op, self);
-    const auto it = plan_.loops.find(op->id);
-    if (it == plan_.loops.end()) return mutated;
-    ForNode::Fields fields = cast<ForNode>(mutated)->fields();
-    fields.extent = it->second;
-    return For(std::move(fields));
-  }
-  Block MutateBlock(const Block& block) override {
-    const Block mutated = Mutator::MutateBlock(block);
-    const auto is_padded = [&](const IterVar& iter) { return plan_.iterators.contains(iter.var); };
-    if (std::ranges::none_of(mutated->iter_vars, is_padded)) return mutated;
-    BlockNode::Fields fields = mutated->fields();
-    for (IterVar& iter : fields.iter_vars) {
-      if (is_padded(iter)) iter.domain.extent = plan_.iterators.at(iter.var);
-    }
-    return Block(std::move(fields));
-  }
-
- private:
-  const Plan& plan_;
-  BufferMap buffers_;
-};
+BufferMap PaddedBuffers(const Plan& plan) {
+  BufferMap buffers;
+  for (const PaddedBuffer& input : plan.inputs) buffers.emplace(input.buffer, input.padded);
+  for (const PaddedBuffer& output : plan.outputs) buffers.emplace(output.buffer, output.padded);
+  return buffers;
+}
 
 // A nest over `shape` around a block that copies an element from one buffer to the other: the element itself, or zero
 // outside of `from` along `guarded`.
@@ -366,7 +332,7 @@ Outcome<PadEinsumResult> PadEinsum(const Function& function, uint32_t block, con
       continue;
     }
     stmts.insert(stmts.end(), before.begin(), before.end());
-    stmts.push_back(PaddingRewriter(plan).Mutate(stmt));
+    stmts.push_back(ExtentRewriter(plan, PaddedBuffers(plan)).Mutate(stmt));
     stmts.insert(stmts.end(), after.begin(), after.end());
   }
   return PadEinsumResult{

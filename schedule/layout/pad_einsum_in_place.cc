@@ -8,10 +8,10 @@
 
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
-#include "ir/mentions.h"
 #include "ir/regions.h"
 #include "ir/structural.h"
 #include "ir/substitute.h"
+#include "schedule/layout/padded_extents.h"
 #include "schedule/program/loop_tree.h"
 #include "verify/structure/block_scope.h"
 
@@ -21,20 +21,10 @@ namespace {
 constexpr const char* kName = "pad_einsum_in_place";
 
 // New extents, by what they belong to.
-struct Padding {
-  std::unordered_map<Var, Expr, IdentityHash, IdentityEqual> iterators;
-  std::map<uint32_t, Expr> loops;   // by id
+struct Padding : PaddedExtents {
   std::map<uint32_t, Expr> guards;  // of producers, by the block's id
   std::unordered_map<Buffer, std::map<size_t, Expr>, IdentityHash, IdentityEqual> buffers;  // by dimension
 };
-
-// What is mentioned wherever something changes.
-std::vector<const VarNode*> VarsOf(const Padding& plan) {
-  std::vector<const VarNode*> vars;
-  for (const auto& [iterator, extent] : plan.iterators) vars.push_back(iterator.get());
-  for (const auto& [buffer, dims] : plan.buffers) vars.push_back(buffer->data.get());
-  return vars;
-}
 
 class EinsumPadder {
  public:
@@ -256,44 +246,25 @@ std::optional<Refusal> EinsumPadder::Plan(const std::vector<int64_t>& padding) {
   return std::nullopt;
 }
 
-class PaddingRewriter : public MutatorOfMentions {
+// Producers write zeros where their guards do not hold.
+class PaddingRewriter : public ExtentRewriter {
  public:
-  PaddingRewriter(const Padding& plan, BufferMap buffers)
-      : MutatorOfMentions(VarsOf(plan)), plan_(plan), buffers_(std::move(buffers)) {}
-  Buffer MutateBuffer(const Buffer& buffer) override {
-    const auto it = buffers_.find(buffer);
-    return it == buffers_.end() ? buffer : it->second;
-  }
+  PaddingRewriter(const Padding& plan, BufferMap buffers) : ExtentRewriter(plan, std::move(buffers)), plan_(plan) {}
 
  protected:
-  Stmt MutateFor(const ForNode* op, const Stmt& self) override {
-    const Stmt mutated = Mutator::MutateFor(op, self);
-    const auto it = plan_.loops.find(op->id);
-    if (it == plan_.loops.end()) return mutated;
-    ForNode::Fields fields = cast<ForNode>(mutated)->fields();
-    fields.extent = CastTo(op->extent.dtype(), it->second);
-    return For(std::move(fields));
-  }
   Block MutateBlock(const Block& block) override {
-    const auto is_padded = [&](const IterVar& iter) { return plan_.iterators.contains(iter.var); };
-    const Block mutated = Mutator::MutateBlock(block);
-    if (std::ranges::none_of(block->iter_vars, is_padded) && !plan_.guards.contains(block->id)) return mutated;
+    const Block mutated = ExtentRewriter::MutateBlock(block);
+    const auto guard = plan_.guards.find(block->id);
+    if (guard == plan_.guards.end()) return mutated;
     BlockNode::Fields fields = mutated->fields();
-    for (IterVar& iter : fields.iter_vars) {
-      const auto it = plan_.iterators.find(iter.var);
-      if (it != plan_.iterators.end()) iter.domain.extent = CastTo(iter.domain.extent.dtype(), it->second);
-    }
-    if (const auto guard = plan_.guards.find(block->id); guard != plan_.guards.end()) {
-      const auto* store = cast<StoreNode>(fields.body);
-      const Expr zero = Const(store->value.dtype(), 0);
-      fields.body = Store(store->buffer, IfThenElse(guard->second, store->value, zero), store->indices);
-    }
+    const auto* store = cast<StoreNode>(fields.body);
+    const Expr zero = Const(store->value.dtype(), 0);
+    fields.body = Store(store->buffer, IfThenElse(guard->second, store->value, zero), store->indices);
     return Block(std::move(fields));
   }
 
  private:
   const Padding& plan_;
-  const BufferMap buffers_;
 };
 
 Function EinsumPadder::Apply() const {
