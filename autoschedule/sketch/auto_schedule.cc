@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 #include <tuple>
-#include <unordered_set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -11,11 +10,11 @@
 #include "autoschedule/cost/projected.h"
 #include "autoschedule/normalize/normal_form.h"
 #include "autoschedule/program/block_loops.h"
+#include "autoschedule/sketch/join_nests.h"
 #include "autoschedule/sketch/sketches.h"
 #include "autoschedule/sketch/threads_by_size.h"
 #include "base/phases.h"
 #include "base/status_macros.h"
-#include "ir/arith/analyzer.h"
 #include "ir/iterations.h"
 #include "ir/mentions.h"
 #include "verify/structure/block_scope.h"
@@ -26,197 +25,6 @@ namespace {
 
 // How often structures of each fit are drawn.
 constexpr double kWeights[] = {16, 8, 1, 1};
-
-// ---- Loop nests at the top
-
-using Done = std::monostate;
-
-// A nest at the top: its outermost loop, its first block, and the buffers that its blocks use.
-struct TopNest {
-  Ref<ForNode> loop;
-  Ref<BlockNode> block;
-  std::vector<Buffer> reads, writes;
-};
-
-void Append(const std::vector<BufferRegion>& regions, std::vector<Buffer>& buffers) {
-  for (const BufferRegion& region : regions) buffers.push_back(region.buffer);
-}
-
-std::vector<TopNest> TopNests(const Function& function) {
-  std::vector<TopNest> nests;
-  const auto* root = dyn_cast<BlockRealizeNode>(function->body);
-  if (root == nullptr) return nests;
-  const BlockScope scope = BlockScope::Of(root->block.get());
-  for (const ScopeChild& child : scope.children()) {
-    if (child.loops.empty()) continue;
-    const BlockNode& block = *child.realize->block;
-    if (nests.empty() || nests.back().loop.get() != child.loops[0]) {
-      nests.push_back({Ref<ForNode>(child.loops[0]), child.realize->block, {}, {}});
-    }
-    Append(block.reads, nests.back().reads);
-    Append(block.writes, nests.back().writes);
-  }
-  return nests;
-}
-
-bool ShareABuffer(const TopNest& earlier, const TopNest& later) {
-  return std::ranges::any_of(later.reads, [&](const Buffer& read) {
-    const auto is_there = [&](const Buffer& buffer) { return buffer->data.same_as(read->data); };
-    return std::ranges::any_of(earlier.reads, is_there) || std::ranges::any_of(earlier.writes, is_there);
-  });
-}
-
-// What a nest needs of those before it: it does not become one with a nest where those between them that it needs,
-// itself or by others, touch what that one writes, or write what it touches (schedule/loops/merge.h).
-class Needed {
- public:
-  // The nests must outlive this; `later` is the place of one of them.
-  Needed(const std::vector<TopNest>& nests, size_t later) : nests_(nests), next_(later) { by_nest_.Add(nests[later]); }
-
-  // To be asked from the nearest nest on.
-  bool StandsBetween(size_t earlier) {
-    for (; next_ > earlier + 1; --next_) {
-      const TopNest& nest = nests_[next_ - 1];
-      if (by_nest_.Conflict(nest) || between_.Conflict(nest)) between_.Add(nest);
-    }
-    return between_.Conflict(nests_[earlier]);
-  }
-
- private:
-  struct Uses {
-    std::unordered_set<const BufferNode*> touched, written;
-
-    void Add(const TopNest& nest) {
-      for (const Buffer& buffer : nest.reads) touched.insert(buffer.get());
-      for (const Buffer& buffer : nest.writes) {
-        touched.insert(buffer.get());
-        written.insert(buffer.get());
-      }
-    }
-    bool Conflict(const TopNest& nest) const {
-      const auto is_written = [&](const Buffer& buffer) { return written.contains(buffer.get()); };
-      const auto is_touched = [&](const Buffer& buffer) { return touched.contains(buffer.get()); };
-      return std::ranges::any_of(nest.reads, is_written) || std::ranges::any_of(nest.writes, is_touched);
-    }
-  };
-
-  const std::vector<TopNest>& nests_;
-  size_t next_;  // the nests from here on were looked at
-  Uses by_nest_, between_;
-};
-
-// The annotations of a loop as far as they are integers; nothing where others are among them.
-using Hints = std::vector<std::pair<std::string, int64_t>>;
-std::optional<Hints> HintsOf(const ForNode& loop) {
-  Hints hints;
-  for (const auto& [key, annotation] : loop.annotations) {
-    const auto* value = std::get_if<Expr>(&annotation.value);
-    const std::optional<int64_t> number = value == nullptr ? std::nullopt : AsInt(*value);
-    if (!number) return std::nullopt;
-    hints.emplace_back(key, *number);
-  }
-  return hints;
-}
-
-// Whether they run through as many iterations in the same way.
-bool AreAlike(const ForNode& a, const ForNode& b) {
-  const std::optional<Hints> hints = HintsOf(a);
-  return a.kind == b.kind && (a.kind == ForKind::kParallel || a.kind == ForKind::kSerial) && hints &&
-         hints == HintsOf(b) && arith::Analyzer().CanProveEqual(a.extent, b.extent);
-}
-
-// Makes both loops one, of their kind and with their annotations.
-Outcome<Done> Merge(Schedule& sch, LoopRv earlier, LoopRv later) {
-  const ForKind kind = LoopOf(sch, earlier).kind;
-  const Hints hints = *HintsOf(LoopOf(sch, earlier));
-  for (const LoopRv& loop : {earlier, later}) {
-    for (const auto& [key, value] : hints) TW_RETURN_IF_ERROR(sch.Unannotate(loop, key));
-  }
-  TW_ASSIGN_OR_RETURN(const LoopRv merged, sch.Merge({earlier, later}));
-  for (const auto& [key, value] : hints) TW_RETURN_IF_ERROR(sch.Annotate(merged, key, Value(value)));
-  return kind == ForKind::kParallel ? sch.Parallel(merged) : Outcome<Done>(Done());
-}
-
-// Makes nests one, and remembers what was asked of a schedule until it changes.
-class NestJoiner {
- public:
-  NestJoiner(Schedule& sch, const std::string& function, const Target& target, Choices& choices)
-      : sch_(sch), function_(function), target_(target), choices_(choices), blocks_(BlocksInRoot(sch, function)) {}
-
-  // Whether they become one; nothing where they cannot. The schedule and the choices are as before then.
-  std::optional<bool> Decide(const TopNest& earlier, const TopNest& later) {
-    Schedule asked = sch_;
-    const std::optional<LoopRv> first = OutermostLoop(asked, earlier), second = OutermostLoop(asked, later);
-    if (!first || !second) return std::nullopt;
-    Schedule joined = asked;
-    if (!Merge(joined, *first, *second).ok()) return std::nullopt;
-    const float together = Seconds(joined);
-    const bool pays = together <= SecondsApart();
-    Schedule chosen = std::move(asked);
-    Choices taken = choices_;
-    const Outcome<Choices::Pick> pick =
-        taken.Take(chosen, later.block->name + ".nests", {0, 1}, pays ? 1 : 0, {{"apart"}, {"together"}});
-    if (!pick.ok() || (pick->value != 0 && !Merge(chosen, *first, *second).ok())) return std::nullopt;
-    sch_ = std::move(chosen);
-    choices_ = std::move(taken);
-    if (pick->value != 0) apart_ = together;
-    return pick->value != 0;
-  }
-
- private:
-  std::optional<LoopRv> OutermostLoop(Schedule& sch, const TopNest& nest) const {
-    const auto block = std::ranges::find_if(
-        blocks_, [&](const BlockRv& each) { return sch.Get(each).As<BlockRef>()->id == nest.block->id; });
-    if (block == blocks_.end()) return std::nullopt;
-    const Outcome<std::vector<LoopRv>> loops = sch.GetLoops(*block);
-    return loops.ok() ? std::optional(loops->front()) : std::nullopt;
-  }
-  // Without the last digits, which the order of sums decides.
-  float Seconds(const Schedule& sch) const {
-    return static_cast<float>(Project(sch.module().Find(function_), target_).seconds);
-  }
-  float SecondsApart() {
-    if (!apart_) apart_ = Seconds(sch_);
-    return *apart_;
-  }
-
-  Schedule& sch_;
-  const std::string& function_;
-  const Target& target_;
-  Choices& choices_;
-  const std::vector<BlockRv> blocks_;
-  std::optional<float> apart_;
-};
-
-// Loop nests at the top of a function become one where an iteration of the later one needs nothing that other
-// iterations of the earlier one make, and both use a buffer: threads are started once, and what they share is near.
-//
-//   for i in T.parallel(16):                        for i in T.parallel(16):
-//       Q[i * 6 + ...] = tiles of X times A    ->       Q[i * 6 + ...] = tiles of X times A
-//   for i in T.parallel(16):                            K[i * 6 + ...] = tiles of X times B
-//       K[i * 6 + ...] = tiles of X times B
-//
-// Products of one input, reductions of its columns, and whatever else has the same outermost loop after each block was
-// scheduled by itself. NAME.nests is the choice, of the first block of the later nest: "apart" or "together", which is
-// preferred where the projected time does not grow.
-void JoinNests(Schedule& sch, const std::string& function, const Target& target, Choices& choices) {
-  NestJoiner joiner(sch, function, target, choices);
-  std::vector<TopNest> nests = TopNests(sch.module().Find(function));
-  for (size_t later = 1; later < nests.size();) {
-    // The nearest of those before it that it can become one with.
-    std::optional<bool> together;
-    Needed needed(nests, later);
-    for (size_t earlier = later; earlier-- > 0 && !together;) {
-      if (!ShareABuffer(nests[earlier], nests[later]) || needed.StandsBetween(earlier)) continue;
-      if (AreAlike(*nests[earlier].loop, *nests[later].loop)) together = joiner.Decide(nests[earlier], nests[later]);
-    }
-    if (together.value_or(false)) {
-      nests = TopNests(sch.module().Find(function));
-    } else {
-      ++later;
-    }
-  }
-}
 
 // The rules of one function, on the blocks directly in its root block and in blocks that hold others.
 class FunctionRules {

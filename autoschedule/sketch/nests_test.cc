@@ -5,11 +5,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
 #include "autoschedule/program/top_nests.h"
 #include "autoschedule/sketch/auto_schedule.h"
+#include "autoschedule/sketch/join_nests.h"
 #include "codegen/testing/equivalence.h"
 #include "intrin/registry.h"
+#include "ir/functor.h"
 #include "ir/script/parse_or_die.h"
 #include "ir/script/printer.h"
 
@@ -108,6 +111,36 @@ def main(X: T.Buffer((64, 64), "float32"), Y: T.Buffer((64, 64), "float32"), A: 
                          Product("A", "X", "Y", "64", 64, 64) + Product("B", "A", "A", "64", 64, 64));
   const AutoScheduled scheduled = Scheduled(program);
   EXPECT_EQ(Nests(scheduled), 2) << Print(scheduled.schedule.module());
+  ExpectRight(scheduled, program, 1);
+}
+
+// A chain of products, of which each row needs one row of the product before: its nests grow up to a size.
+TEST(Nests, OfLongChainsAreShort) {
+  constexpr int kProducts = 18;
+  const auto name = [](int k) { return k + 1 == kProducts ? "C" : absl::StrCat("T", k); };
+  std::string text = R"(
+@T.prim_func
+def main(X: T.Buffer((48, 24), "float32"), W: T.Buffer((24, 24), "float32"), C: T.Buffer((48, 24), "float32")):)";
+  for (int k = 0; k + 1 < kProducts; ++k) text += absl::StrCat("\n    ", name(k), " = T.alloc_buffer((48, 24))");
+  for (int k = 0; k < kProducts; ++k) text += Product(name(k), k == 0 ? "X" : name(k - 1), "W", "48", 24, 24);
+  const Function program = ParseFunctionOrDie(text);
+  const AutoScheduled scheduled = Scheduled(program);
+  const Function function = scheduled.schedule.module().Main();
+  const auto* list = dyn_cast<SeqNode>(cast<BlockRealizeNode>(function->body)->block->body);
+  ASSERT_NE(list, nullptr);
+  const auto blocks_in = [](const Stmt& nest) {
+    size_t blocks = 0;
+    PreOrder(nest, [&](const Stmt& stmt) {
+      blocks += isa<BlockRealizeNode>(stmt) ? 1 : 0;
+      return !isa<BlockRealizeNode>(stmt);
+    });
+    return blocks;
+  };
+  // The first nest is as long as it may be: another product does not fit.
+  const size_t blocks = blocks_in(list->stmts[0]);
+  EXPECT_LE(blocks, kMostJoinedBlocks);
+  EXPECT_GT(blocks, kMostJoinedBlocks * 3 / 4);
+  for (const Stmt& nest : list->stmts) EXPECT_LE(blocks_in(nest), blocks);
   ExpectRight(scheduled, program, 1);
 }
 

@@ -203,8 +203,11 @@ std::vector<Length> LengthsOf(const Kinds& kinds, std::vector<Length> longer) {
   return lengths;
 }
 std::vector<Length> LengthsOfPrograms() {
-  return LengthsOf(GrowingPrograms(),
-                   {{"chain of functions", 500}, {"chain of sums", 500}, {"many outputs", 64}, {"unrolled steps", 64}});
+  return LengthsOf(GrowingPrograms(), {{"chain of functions", 500},
+                                       {"chain of sums", 500},
+                                       {"chain of products", 64},
+                                       {"many outputs", 64},
+                                       {"unrolled steps", 64}});
 }
 std::vector<Length> LengthsOfModels() {
   return LengthsOf(GrowingModels(), {{"elementwise chain", 500},
