@@ -56,6 +56,7 @@ NUMBERS = {
         "kMostOperationsAhead": ("operations", "the same of what is computed once, ahead of time"),
     },
     "sketch": {
+        "kMostJoinedBlocks": ("blocks", "bound of work: each step in a nest looks at its blocks"),
         "kWeights": ("weights", "how often structures of each fit are drawn"),
         "kStencilTiles": ("planes, rows, vectors", "preferred values of choices, by what a stencil's vectors share"),
         "kMostStencilLoads": ("loads", "bound of work: which of them overlap is asked pair by pair"),
@@ -69,7 +70,6 @@ NUMBERS = {
     "sketch/gpu": {
         "kMostPadding": ("ratio of products", "that a large tile may cost"),
         "kLeastUsefulPart": ("part of the products", "of a padded product that is worth a tile"),
-        "kDepth": ("elements", "preferred value of the choice NAME.tile_k (two rules)"),
         "kPreferredThreadSides": ("elements", "preferred values of the choices NAME.thread_m and NAME.thread_n"),
         "kRowBytes": ("bytes", "a multiple of which a row in shared memory is longer by an access"),
         "kMostStages": ("stages", "bound of what a choice offers"),

@@ -134,7 +134,7 @@ class Neighbourhood {
     size_t blocks = nests[earlier].blocks + nests[later].blocks, first = later, last = later;
     const auto takes = [&](size_t nest) {
       if (nest != earlier) blocks += nests[nest].blocks;
-      return blocks <= kMostBlocks;
+      return blocks <= 2 * kMostJoinedBlocks;
     };
     while (first > 0 && takes(first - 1)) --first;
     while (last + 1 < nests.size() && takes(last + 1)) ++last;
@@ -158,9 +158,6 @@ class Neighbourhood {
   }
 
  private:
-  // More than most functions have.
-  static constexpr size_t kMostBlocks = 2 * kMostJoinedBlocks;
-
   std::unordered_set<const StmtNode*> left_out_;
 };
 

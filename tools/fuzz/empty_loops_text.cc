@@ -121,8 +121,8 @@ class Maker {
       case 2:
         return Header("") + start + Sum(own, /*alone=*/false);
       case 3:
-        // Nothing sets what a sum of no terms leaves out.
-        return Sum(own, /*alone=*/true);
+        // Nothing sets what a sum of no terms leaves out: of an output, rules write the init (docs/numerics.md).
+        return target_ == "C" ? Header("") + start + InBlock(own) : Sum(own, /*alone=*/true);
       default:
         return Header("") + start + InBlock(own);
     }

@@ -64,8 +64,7 @@ Outcome<int64_t> TakeGroup(Picker& picker, const ProductPlan& plan, const Produc
 }
 
 Outcome<ProductTile> TakeProductTile(Schedule& sch, const ProductPlan& plan, const std::vector<int64_t>& sides,
-                                     const std::vector<int64_t>& depths, int64_t depth, const Target& target,
-                                     Choices& choices) {
+                                     const std::vector<int64_t>& depths, const Target& target, Choices& choices) {
   const MatrixSizes& sizes = plan.sizes;
   int64_t best_m = sides.front(), best_n = sides.front();
   for (int64_t m : sides) {
@@ -82,7 +81,7 @@ Outcome<ProductTile> TakeProductTile(Schedule& sch, const ProductPlan& plan, con
   }
   TW_ASSIGN_OR_RETURN(const Choices::Pick m, TakeUpTo(sch, plan.name + ".tile_m", sides, best_m, choices));
   TW_ASSIGN_OR_RETURN(const Choices::Pick n, TakeUpTo(sch, plan.name + ".tile_n", sides, best_n, choices));
-  const int64_t deep = std::min(depth, RoundUp(sizes.k, depths.front()));
+  const int64_t deep = std::min(depths[depths.size() / 2], RoundUp(sizes.k, depths.front()));
   TW_ASSIGN_OR_RETURN(const Choices::Pick k, TakeUpTo(sch, plan.name + ".tile_k", depths, deep, choices));
   return ProductTile{m.value, n.value, k.value};
 }

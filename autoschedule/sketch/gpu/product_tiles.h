@@ -43,10 +43,9 @@ std::optional<ProductPlan> PlanProduct(const BlockRealizeNode& realize, const Ta
 double UsefulPart(const MatrixSizes& sizes, int64_t side);
 
 // Choices: NAME.tile_m, NAME.tile_n out of `sides` and NAME.tile_k out of `depths`; preferred are the largest that
-// leave a block for each core and do little besides, and the depth `depth`.
+// leave a block for each core and do little besides, and the depth in the middle.
 Outcome<ProductTile> TakeProductTile(Schedule& sch, const ProductPlan& plan, const std::vector<int64_t>& sides,
-                                     const std::vector<int64_t>& depths, int64_t depth, const Target& target,
-                                     Choices& choices);
+                                     const std::vector<int64_t>& depths, const Target& target, Choices& choices);
 
 // One of `candidates`: `preferred`, or the largest below it that is there.
 Outcome<Choices::Pick> TakeUpTo(Schedule& sch, const std::string& name, const std::vector<int64_t>& candidates,

@@ -12,7 +12,6 @@ using Done = std::monostate;
 
 // Sides of a block's tile and depths that are fetched at once.
 const std::vector<int64_t> kSides = {16, 32, 64, 128}, kDepths = {8, 16, 32};
-constexpr int64_t kDepth = 16;
 
 // Sides of a thread's tile in block's tiles of kSides: as large as keeps the loads of a step below its products and
 // leaves a warp.
@@ -35,7 +34,7 @@ Outcome<int64_t> TakeThreadSide(Schedule& sch, const std::string& name, int64_t 
 
 Outcome<Done> ScheduleThreadTiles(Schedule& sch, BlockRv block, const ProductPlan& plan, const Target& target,
                                   Choices& choices) {
-  TW_ASSIGN_OR_RETURN(const ProductTile tile, TakeProductTile(sch, plan, kSides, kDepths, kDepth, target, choices));
+  TW_ASSIGN_OR_RETURN(const ProductTile tile, TakeProductTile(sch, plan, kSides, kDepths, target, choices));
   // At least 4 x 8 threads, and no more than a block may have.
   TW_ASSIGN_OR_RETURN(const int64_t m, TakeThreadSide(sch, plan.name + ".thread_m", tile.m, 4, 32, choices));
   TW_ASSIGN_OR_RETURN(const int64_t n, TakeThreadSide(sch, plan.name + ".thread_n", tile.n, 8, 32, choices));

@@ -14,7 +14,6 @@ namespace {
 using Done = std::monostate;
 constexpr const char* kName = "warp_tile_rule";
 const std::vector<int64_t> kSides = {16, 32, 64, 128}, kDepths = {16, 32, 64};
-constexpr int64_t kDepth = 32;
 // A row of a tile in shared memory is an access longer than a multiple of this: rows that are read together lie in
 // different banks.
 constexpr int64_t kRowBytes = 64;
@@ -68,7 +67,7 @@ class WarpSchedule {
  private:
   Outcome<Done> Choose(BlockRv block) {
     const GpuTarget& gpu = target_.gpu_part();
-    TW_ASSIGN_OR_RETURN(tile_, TakeProductTile(sch_, plan_, kSides, kDepths, kDepth, target_, choices_));
+    TW_ASSIGN_OR_RETURN(tile_, TakeProductTile(sch_, plan_, kSides, kDepths, target_, choices_));
     // Warps of two fragments along M.
     TW_ASSIGN_OR_RETURN(warps_m_, TakeWarps(".warps_m", tile_.m, std::max<int64_t>(2, tile_.m / kFragmentSide / 2)));
     TW_ASSIGN_OR_RETURN(warps_n_, TakeWarps(".warps_n", tile_.n, 2));
