@@ -57,7 +57,6 @@ WRITABLE_PLAN = re.compile(r"(?<!const )(?<!struct )\bContractionPlan(?: \w|[&*]
 SIZE = re.compile(r"\bk[A-Z]\w*(?:\[\w*\])? = \{?(?:32|128|1024|65535)\b(?! \* )")
 # Which constants are not sizes of warps, blocks or grids, by file.
 SIZES = {
-    "autoschedule/sketch/gpu/warp_tile_rule.cc": {"kDepth"},  # elements of K, preferred
     "codegen/lower/gpu/operand_descriptors.cc": {"kBytesOfK"},  # of a step of wgmma
     "codegen/lower/gpu/shared_places.h": {"kSwizzleSpans"},  # bytes
     # The emulator checks what is generated, with numbers of its own.
