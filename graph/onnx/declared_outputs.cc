@@ -21,17 +21,6 @@ std::string DeclaredShape(const onnx::TypeProto::Tensor& type) {
   return absl::StrCat(" of (", absl::StrJoin(extents, ", "), ")");
 }
 
-bool ExtentsFit(const onnx::TensorShapeProto& declared, const std::vector<Expr>& shape) {
-  if (static_cast<size_t>(declared.dim_size()) != shape.size()) return false;
-  for (int d = 0; d < declared.dim_size(); ++d) {
-    const auto& dim = declared.dim(d);
-    const auto extent = AsInt(shape[static_cast<size_t>(d)]);
-    // Some tools write a negative extent where they know none.
-    if (extent && dim.has_dim_value() && dim.dim_value() >= 0 && dim.dim_value() != *extent) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 std::string Describe(const Item& item) {
@@ -48,13 +37,11 @@ std::string Describe(const Item& item) {
   return "";
 }
 
-absl::Status CheckDeclared(const onnx::ValueInfoProto& output, const Item& item, absl::string_view from, bool extents) {
+absl::Status CheckDeclared(const onnx::ValueInfoProto& output, const Item& item, absl::string_view from) {
   if (!item.is_tensor() || !output.type().has_tensor_type()) return absl::OkStatus();
   const auto& declared = output.type().tensor_type();
   const auto dtype = ElementType(declared.elem_type());
-  const bool type_fits = !dtype.ok() || *dtype == item.dtype;
-  const bool shape_fits = !extents || !declared.has_shape() || ExtentsFit(declared.shape(), item.shape);
-  if (type_fits && shape_fits) return absl::OkStatus();
+  if (!dtype.ok() || *dtype == item.dtype) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("output \"", output.name(), "\" is declared as ",
                                                  OnnxTypeName(declared.elem_type()), DeclaredShape(declared), ", and ",
                                                  from, " ", Describe(item)));

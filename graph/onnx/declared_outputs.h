@@ -13,8 +13,9 @@ namespace tilewright::graph {
 // An item as messages show it: "R.Tensor((2, n), \"float32\")", "sequence of 3".
 std::string Describe(const Item& item);
 
-// An error where a tensor is declared with another type than `item` has, or, with `extents`, with another rank or
-// another constant extent. `from` says where the item is from: "node \"a\" (Add) gives".
-absl::Status CheckDeclared(const onnx::ValueInfoProto& output, const Item& item, absl::string_view from, bool extents);
+// An error where a tensor is declared with another type than `item` has. `from` says where the item is from:
+// "node \"a\" (Add) gives". Declared extents are not compared: tools write those of an example, and others take them for
+// a hint as well.
+absl::Status CheckDeclared(const onnx::ValueInfoProto& output, const Item& item, absl::string_view from);
 
 }  // namespace tilewright::graph

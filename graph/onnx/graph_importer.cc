@@ -260,9 +260,7 @@ absl::Status GraphImporter::ImportMain() {
     const auto producer = scopes_.back().producers.find(output.name());
     const std::string from =
         producer == scopes_.back().producers.end() ? "it is" : absl::StrCat(Named(*producer->second), " gives");
-    // Extents that the caller chose are not the model's.
-    const bool chosen = !options_.dims.empty() || !options_.values.empty() || !options_.ranks.empty();
-    TW_RETURN_IF_ERROR(CheckDeclared(output, *item, from, !chosen));
+    TW_RETURN_IF_ERROR(CheckDeclared(output, *item, from));
     ModelValue value{.name = output.name(), .kind = item->kind, .first = results.size()};
     const Items* fields = &item->elements;
     if (item->kind == Item::Kind::kOptional && !fields->empty() && (*fields)[0].kind == Item::Kind::kSequence) {

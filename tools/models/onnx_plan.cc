@@ -37,15 +37,6 @@ constexpr char kNoPlan[] =
     "the order of its calls depends on data (If, Loop, or operators whose results' extents do): it has no plan, and "
     "runs by `run` only";
 
-// kNoPlan, with the first values that only the host computes.
-std::string NoPlan(const graph::Executor& executor) {
-  std::vector<std::string> hosts;
-  for (const graph::ExecutorStep& step : executor.steps()) {
-    if (step.part == nullptr && hosts.size() < 3) hosts.push_back(step.host);
-  }
-  return hosts.empty() ? kNoPlan : absl::StrCat(kNoPlan, "; on the host alone: ", absl::StrJoin(hosts, ", "));
-}
-
 // The model of the first operand for a target, compiled where that is the host; for other targets `use` says what for.
 // Reports what is wrong, and gives null and the exit status.
 std::unique_ptr<OnnxModel> LoadOnnx(const CommandArguments& args, const graph::KernelCache* cache, const Target& target,
@@ -273,7 +264,7 @@ int CompileOnnx(const CommandArguments& args, const std::string& path) {
   const std::unique_ptr<OnnxModel> model = LoadOnnx(args, cache.get(), *target, graph::KernelUse::kExport, &status);
   if (model == nullptr) return status;
   const PlannedFunction* planned = model->executor().planned();
-  if (planned == nullptr) return RefuseOnnx(args, NoPlan(model->executor()));
+  if (planned == nullptr) return RefuseOnnx(args, kNoPlan);
   WarnOfSlowKernels(args, model->executor());
   graph::ExportOptions options{.name = CIdentifier(std::filesystem::path(path).stem().string()),
                                .path = path,
