@@ -14,8 +14,8 @@ namespace tilewright::graph {
 std::string Describe(const Item& item);
 
 // An error where a tensor is declared with another type than `item` has. `from` says where the item is from:
-// "node \"a\" (Add) gives". Declared extents are not compared: tools write those of an example, and others take them for
-// a hint as well.
+// "node \"a\" (Add) gives". Declared extents are not compared: tools write those of an example, which other engines
+// take for a hint as well.
 absl::Status CheckDeclared(const onnx::ValueInfoProto& output, const Item& item, absl::string_view from);
 
 }  // namespace tilewright::graph
