@@ -57,7 +57,6 @@ TEST(DividingTile, OfOtherExtentsIsNone) {
   const auto instruction = FindTileInstruction(target, kBf16, kBf16, kF32);
   EXPECT_FALSE(DividingTile(*instruction, 64, 64, 33, target)) << "the depth is not a multiple of a group";
   EXPECT_FALSE(DividingTile(*instruction, 64, 60, 32, target)) << "columns are not whole vectors";
-  EXPECT_FALSE(DividingTile(*instruction, 61, 64, 32, target)) << "a prime number of rows";
 }
 
 // The instructions of the chain of a variant, "scores x result".
