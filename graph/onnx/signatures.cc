@@ -55,7 +55,8 @@ std::vector<std::string> AttributesAt(const char* column, int64_t opset) {
   return names;
 }
 
-absl::Status CheckCount(const char* column, int64_t opset, int count, absl::string_view what, absl::string_view verb) {
+absl::Status CheckCount(const char* column, int64_t opset, int64_t count, absl::string_view what,
+                        absl::string_view verb) {
   const auto [least, most] = CountsAt(column, opset);
   if (count > most) {
     return absl::InvalidArgumentError(
@@ -107,7 +108,9 @@ absl::Status CheckNodeForm(absl::string_view domain, const onnx::NodeProto& node
                      ", which are: ", names.empty() ? "none" : absl::StrJoin(names, ", ")));
   }
   TW_RETURN_IF_ERROR(CheckCount(row->inputs, opset, node.input_size(), "inputs", "takes"));
-  return CheckCount(row->outputs, opset, node.output_size(), "outputs", "gives");
+  // Results behind the last one that is named are read by nobody.
+  const int64_t outputs = std::max<int64_t>(node.output_size(), CountsAt(row->outputs, opset).first);
+  return CheckCount(row->outputs, opset, outputs, "outputs", "gives");
 }
 
 }  // namespace tilewright::graph
