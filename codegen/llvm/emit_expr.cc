@@ -11,20 +11,13 @@
 namespace tilewright::codegen {
 namespace {
 
-// Whether `a` is a choice and `b` a number. LLVM makes max(max(c, x), c) of choices max(c, x), which is NaN where x is
-// and not c; the functions that give the number where the other operand is NaN it knows better.
-bool EndsAChoice(llvm::Value* a, llvm::Value* b) {
-  using llvm::PatternMatch::m_NonNaN;
-  return llvm::isa<llvm::SelectInst>(a) && llvm::PatternMatch::match(b, m_NonNaN());
-}
-
-// What minnum or maxnum of `a` and the number `b` gives, but `b` where both are zeros: machines give
-// the second one there, or the lesser (greater) one.
-llvm::Value* SecondOfZeros(llvm::IRBuilderBase& builder, llvm::Value* least_or_greatest, llvm::Value* a, llvm::Value* b,
-                           bool is_min) {
+// Whether `a` is a choice and `b` a number, so that minnum or maxnum gives what is wanted. LLVM makes max(max(c, x), c)
+// of choices max(c, x), which is NaN where x is and not c; the functions that give the number where the other operand is
+// NaN it knows better. Of two zeros they give the lesser (greater) one on some machines, so not where `b` is the other.
+bool EndsAChoice(llvm::Value* a, llvm::Value* b, bool is_min) {
   using namespace llvm::PatternMatch;
-  if (match(b, m_NonZeroFP()) || (is_min ? match(b, m_NegZeroFP()) : match(b, m_PosZeroFP()))) return least_or_greatest;
-  return builder.CreateSelect(builder.CreateFCmpOEQ(a, b), b, least_or_greatest);
+  const bool zero = is_min ? match(b, m_NegZeroFP()) : match(b, m_PosZeroFP());
+  return llvm::isa<llvm::SelectInst>(a) && match(b, m_NonNaN()) && (zero || match(b, m_NonZeroFP()));
 }
 
 // Whether evaluating `e` where its guard does not hold could trap or has effects.
@@ -278,10 +271,10 @@ llvm::Value* FunctionEmitter::EmitFloatBinary(BinaryOp op, llvm::Value* a, llvm:
     }
     // The second operand where the comparison fails, so also where one of the two is a NaN: what minps and maxps do.
     case BinaryOp::kMin:
-      if (EndsAChoice(a, b)) return SecondOfZeros(builder_, builder_.CreateMinNum(a, b), a, b, true);
+      if (EndsAChoice(a, b, true)) return builder_.CreateMinNum(a, b);
       return builder_.CreateSelect(Compare(llvm::CmpInst::FCMP_OLT, a, b), a, b);
     case BinaryOp::kMax:
-      if (EndsAChoice(a, b)) return SecondOfZeros(builder_, builder_.CreateMaxNum(a, b), a, b, false);
+      if (EndsAChoice(a, b, false)) return builder_.CreateMaxNum(a, b);
       return builder_.CreateSelect(Compare(llvm::CmpInst::FCMP_OGT, a, b), a, b);
     default:
       TW_UNREACHABLE();

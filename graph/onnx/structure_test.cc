@@ -71,8 +71,10 @@ std::vector<Fault> Faults() {
   };
   return {
       {"misspelt", [=](auto& m) { ModelWriter::SetInt(node(m, 0), "groups", 1); },
-       "node \"node_c\", operator Conv, opset 17, inputs (R.Tensor((n, 2, 8, 8), \"float32\"), R.Tensor((4, 2, 3, 3), "
-       "\"float32\")): the attribute groups is not one of Conv's at opset 17, which are: auto_pad, dilations, group, "
+       "node \"node_c\", operator Conv, opset 17, inputs (R.Tensor((n, 2, 8, 8), dtype=\"float32\"), R.Tensor((4, 2, "
+       "3, 3), "
+       "dtype=\"float32\")): the attribute groups is not one of Conv's at opset 17, which are: auto_pad, dilations, "
+       "group, "
        "kernel_shape, pads, strides"},
       {"misspelt_microsoft", [=](auto& m) { ModelWriter::SetInt(node(m, 1), "exact", 1); },
        "the attribute exact is not one of FastGelu's at opset 1, which are: none"},
@@ -81,7 +83,8 @@ std::vector<Fault> Faults() {
          ModelWriter::SetInt(node(m, 0), "group", 1);
          ModelWriter::SetInt(node(m, 0), "group", 1);
        },
-       "operator Conv, opset 17, inputs (R.Tensor((n, 2, 8, 8), \"float32\"), R.Tensor((4, 2, 3, 3), \"float32\")): it "
+       "operator Conv, opset 17, inputs (R.Tensor((n, 2, 8, 8), dtype=\"float32\"), R.Tensor((4, 2, 3, 3), "
+       "dtype=\"float32\")): it "
        "has the attribute group twice"},
       {"twice_of_a_function",
        [=](auto& m) {
@@ -123,7 +126,7 @@ std::vector<Fault> Faults() {
        "the function of the model does not import the domain \"\" (opset_import)"},
       {"declared_type", [=](auto& m) { declared(m)->set_elem_type(TensorProto::INT64); },
        "output \"y\" is declared as INT64 of (n, 4, 6, 6), and node \"node_y\" (local:Double) gives R.Tensor((n, 4, 6, "
-       "6), \"float32\")"},
+       "6), dtype=\"float32\")"},
   };
 }
 
