@@ -11,13 +11,20 @@
 namespace tilewright::codegen {
 namespace {
 
-// Whether `a` is a choice and `b` a number, so that minnum or maxnum gives what is wanted. LLVM makes max(max(c, x), c)
-// of choices max(c, x), which is NaN where x is and not c; the functions that give the number where the other operand is
-// NaN it knows better. Of two zeros they give the lesser (greater) one on some machines, so not where `b` is the other.
-bool EndsAChoice(llvm::Value* a, llvm::Value* b, bool is_min) {
+// Whether `a` is a choice and `b` a number. LLVM makes max(max(c, x), c) of choices max(c, x), which is NaN where x is
+// and not c; the functions that give the number where the other operand is NaN it knows better.
+bool EndsAChoice(llvm::Value* a, llvm::Value* b) {
+  using llvm::PatternMatch::m_NonNaN;
+  return llvm::isa<llvm::SelectInst>(a) && llvm::PatternMatch::match(b, m_NonNaN());
+}
+
+// The least or greatest of something and `b`, but `b` where that is a zero, and the one that machines may not give: of
+// two zeros they give the second one, or the lesser (greater) one. LLVM makes such instructions of comparisons too.
+llvm::Value* SecondOfZeros(llvm::IRBuilderBase& builder, llvm::Value* least_or_greatest, llvm::Value* b, bool is_min) {
   using namespace llvm::PatternMatch;
-  const bool zero = is_min ? match(b, m_NegZeroFP()) : match(b, m_PosZeroFP());
-  return llvm::isa<llvm::SelectInst>(a) && match(b, m_NonNaN()) && (zero || match(b, m_NonZeroFP()));
+  if (!(is_min ? match(b, m_PosZeroFP()) : match(b, m_NegZeroFP()))) return least_or_greatest;
+  llvm::Value* zero = llvm::ConstantFP::getZero(b->getType());
+  return builder.CreateSelect(builder.CreateFCmpOEQ(least_or_greatest, zero), b, least_or_greatest);
 }
 
 // Whether evaluating `e` where its guard does not hold could trap or has effects.
@@ -270,12 +277,16 @@ llvm::Value* FunctionEmitter::EmitFloatBinary(BinaryOp op, llvm::Value* a, llvm:
       return builder_.CreateFSub(a, builder_.CreateFMul(quotient, b));
     }
     // The second operand where the comparison fails, so also where one of the two is a NaN: what minps and maxps do.
-    case BinaryOp::kMin:
-      if (EndsAChoice(a, b, true)) return builder_.CreateMinNum(a, b);
-      return builder_.CreateSelect(Compare(llvm::CmpInst::FCMP_OLT, a, b), a, b);
-    case BinaryOp::kMax:
-      if (EndsAChoice(a, b, false)) return builder_.CreateMaxNum(a, b);
-      return builder_.CreateSelect(Compare(llvm::CmpInst::FCMP_OGT, a, b), a, b);
+    case BinaryOp::kMin: {
+      llvm::Value* least = EndsAChoice(a, b) ? builder_.CreateMinNum(a, b)
+                                             : builder_.CreateSelect(Compare(llvm::CmpInst::FCMP_OLT, a, b), a, b);
+      return SecondOfZeros(builder_, least, b, true);
+    }
+    case BinaryOp::kMax: {
+      llvm::Value* greatest = EndsAChoice(a, b) ? builder_.CreateMaxNum(a, b)
+                                                : builder_.CreateSelect(Compare(llvm::CmpInst::FCMP_OGT, a, b), a, b);
+      return SecondOfZeros(builder_, greatest, b, false);
+    }
     default:
       TW_UNREACHABLE();
   }
