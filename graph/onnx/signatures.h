@@ -29,9 +29,9 @@ const SignatureRow* FindSignature(absl::string_view domain, absl::string_view na
 // An error where an attribute occurs twice.
 absl::Status CheckAttributesAreUnique(const onnx::NodeProto& node);
 
-// An error where the node has an attribute that its operator does not have at this opset, too few or too many inputs, or
-// too many outputs. Attributes whose names begin with two underscores are annotations. Operators of com.microsoft gain
-// attributes without a new opset, and 0 (or nothing) is their default: an unknown one with that value is accepted.
+// An error where the node has an attribute that its operator does not have at this opset, too few or too many inputs,
+// or too many outputs. Attributes whose names begin with two underscores are annotations. Operators of com.microsoft
+// gain attributes without a new opset, and 0 (or nothing) is their default: an unknown one with that value is accepted.
 absl::Status CheckNodeForm(absl::string_view domain, const onnx::NodeProto& node, int64_t opset);
 
 }  // namespace tilewright::graph
