@@ -92,7 +92,8 @@ install_library() {
   ln -sf "libtilewright.so.${version}" "${prefix}/lib/libtilewright.so.${major}"
   ln -sf "libtilewright.so.${major}" "${prefix}/lib/libtilewright.so"
   rm -f "${prefix}/lib/libtilewright.a"
-  xargs -a "${list}" ar qcs "${prefix}/lib/libtilewright.a"
+  # In one call: sources of two folders may have one file name, and a second call would replace the objects of the first.
+  ar qcs "${prefix}/lib/libtilewright.a" "@${list}"
   rm -f "${list}"
   local private="${libraries[*]}"
   local file
