@@ -89,20 +89,15 @@ std::vector<Primitive> BlockPrimitives() {
        {{"block_or_loop", ArgKind::kLoopOrBlock}, {"ann_key", ArgKind::kString}, {"ann_val", ArgKind::kAnnotation}},
        ResultKind::kNone,
        Role::kTransform,
-       [](Application& call) -> Outcome<Applied> {
-         TW_ASSIGN_OR_RETURN(Function result,
-                             Annotate(call.function(), call.Id(0), call.String(1), ToAnnotation(call.arg(2))));
-         return call.Changed(result);
+       [](Application& call) {
+         return Changed(call, Annotate(call.function(), call.Id(0), call.String(1), ToAnnotation(call.arg(2))));
        }},
       {"unannotate",
        "A loop or block loses an annotation.",
        {{"block_or_loop", ArgKind::kLoopOrBlock}, {"ann_key", ArgKind::kString}},
        ResultKind::kNone,
        Role::kTransform,
-       [](Application& call) -> Outcome<Applied> {
-         TW_ASSIGN_OR_RETURN(Function result, Unannotate(call.function(), call.Id(0), call.String(1)));
-         return call.Changed(result);
-       }},
+       [](Application& call) { return Changed(call, Unannotate(call.function(), call.Id(0), call.String(1))); }},
       {"enter_postproc",
        "Marks where the steps begin that every schedule of its kind takes at the end.",
        {},

@@ -12,11 +12,6 @@
 namespace tilewright {
 namespace {
 
-Outcome<Applied> Changed(Application& call, const Outcome<Function>& function) {
-  if (!function.ok()) return function.refusal();
-  return call.Changed(*function);
-}
-
 // "read" or "write", the argument with that number.
 Outcome<BufferSelector::Access> AccessOf(const char* primitive, const Application& call, size_t argument) {
   if (call.String(argument) == "read") return BufferSelector::Access::kRead;
@@ -26,8 +21,8 @@ Outcome<BufferSelector::Access> AccessOf(const char* primitive, const Applicatio
 
 Outcome<Applied> ApplyAnnotateAccess(Application& call) {
   TW_ASSIGN_OR_RETURN(BufferSelector::Access access, AccessOf("annotate_buffer_access", call, 2));
-  return Changed(call, AnnotateBufferAccess(call.function(), call.Id(0), access, static_cast<int>(call.Int(1)),
-                                            *call.arg(3).As<IndexMap>()));
+  return Changed(
+      call, AnnotateBufferAccess(call.function(), call.Id(0), access, IntArg(call, 1), *call.arg(3).As<IndexMap>()));
 }
 
 Outcome<Applied> ApplyHideAccess(Application& call) {
@@ -50,8 +45,8 @@ std::vector<Primitive> BufferPrimitives() {
        ResultKind::kNone,
        Role::kTransform,
        [](Application& call) {
-         return Changed(call, StorageAlign(call.function(), call.Id(0), static_cast<int>(call.Int(1)),
-                                           static_cast<int>(call.Int(2)), call.Int(3), call.Int(4)));
+         return Changed(call, StorageAlign(call.function(), call.Id(0), IntArg(call, 1), IntArg(call, 2), call.Int(3),
+                                           call.Int(4)));
        }},
       {"set_layout",
        "The elements of a buffer that a block writes lie in memory as a named layout says.",
@@ -59,7 +54,7 @@ std::vector<Primitive> BufferPrimitives() {
        ResultKind::kNone,
        Role::kTransform,
        [](Application& call) {
-         return Changed(call, SetLayout(call.function(), call.Id(0), static_cast<int>(call.Int(1)), call.String(2)));
+         return Changed(call, SetLayout(call.function(), call.Id(0), IntArg(call, 1), call.String(2)));
        }},
       {"unsafe_set_dtype",
        "A buffer that a block writes holds elements of another type; results may change.",
@@ -67,8 +62,7 @@ std::vector<Primitive> BufferPrimitives() {
        ResultKind::kNone,
        Role::kTransform,
        [](Application& call) {
-         return Changed(call,
-                        UnsafeSetDtype(call.function(), call.Id(0), static_cast<int>(call.Int(1)), call.String(2)));
+         return Changed(call, UnsafeSetDtype(call.function(), call.Id(0), IntArg(call, 1), call.String(2)));
        }},
       {"widen_buffer",
        "A buffer that a block writes holds its elements in a wider type.",
@@ -76,16 +70,20 @@ std::vector<Primitive> BufferPrimitives() {
        ResultKind::kNone,
        Role::kTransform,
        [](Application& call) {
-         return Changed(call, WidenBuffer(call.function(), call.Id(0), static_cast<int>(call.Int(1)), call.String(2)));
+         return Changed(call, WidenBuffer(call.function(), call.Id(0), IntArg(call, 1), call.String(2)));
        }},
       {"flip_sign_bit",
        "A buffer of bytes that a block writes holds those of the other sign, with the sign bit flipped.",
        {{"block", ArgKind::kBlock}, {"buffer_index", ArgKind::kInt}},
        ResultKind::kNone,
        Role::kTransform,
-       [](Application& call) {
-         return Changed(call, FlipSignBit(call.function(), call.Id(0), static_cast<int>(call.Int(1))));
-       }},
+       [](Application& call) { return Changed(call, FlipSignBit(call.function(), call.Id(0), IntArg(call, 1))); }},
+  };
+}
+
+std::vector<Primitive> RegionPrimitives() {
+  using Role = Primitive::Role;
+  return {
       {"annotate_buffer_access",
        "The region of a buffer that a block declares is given.",
        {{"block", ArgKind::kBlock},
@@ -106,10 +104,7 @@ std::vector<Primitive> BufferPrimitives() {
        {{"block", ArgKind::kBlock}, {"loop", ArgKind::kLoop}},
        ResultKind::kBlock,
        Role::kTransform,
-       [](Application& call) -> Outcome<Applied> {
-         TW_ASSIGN_OR_RETURN(DecomposePaddingResult result, DecomposePadding(call.function(), call.Id(0), call.Id(1)));
-         return call.WithBlock(result.function, result.block);
-       }},
+       [](Application& call) { return WithBlock(call, DecomposePadding(call.function(), call.Id(0), call.Id(1))); }},
   };
 }
 

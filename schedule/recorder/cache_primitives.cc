@@ -10,50 +10,44 @@
 namespace tilewright {
 namespace {
 
-template <class Result>
-Outcome<Applied> WithBlock(Application& call, const Outcome<Result>& result) {
-  if (!result.ok()) return result.refusal();
-  return call.WithBlock(result->function, result->block);
+// `index` is the name of the argument that counts the block's regions.
+std::vector<ArgSpec> ReindexArgs(const char* index) {
+  return {{"block", ArgKind::kBlock},
+          {index, ArgKind::kInt},
+          {"storage_scope", ArgKind::kString},
+          {"index_map", ArgKind::kIndexMap}};
 }
-
-int IntArg(const Application& call, size_t i) { return static_cast<int>(call.Int(i)); }
+std::vector<ArgSpec> CopyAtArgs(const char* index) {
+  return {{"loop", ArgKind::kLoop},
+          {"block", ArgKind::kBlock},
+          {index, ArgKind::kInt},
+          {"storage_scope", ArgKind::kString}};
+}
 
 }  // namespace
 
 std::vector<Primitive> CachePrimitives() {
   using Role = Primitive::Role;
-  const std::vector<ArgSpec> reindex_read = {{"block", ArgKind::kBlock},
-                                             {"read_buffer_index", ArgKind::kInt},
-                                             {"storage_scope", ArgKind::kString},
-                                             {"index_map", ArgKind::kIndexMap}};
-  std::vector<ArgSpec> reindex_write = reindex_read;
-  reindex_write[1].name = "write_buffer_index";
-  const std::vector<ArgSpec> read_at = {{"loop", ArgKind::kLoop},
-                                        {"block", ArgKind::kBlock},
-                                        {"read_buffer_index", ArgKind::kInt},
-                                        {"storage_scope", ArgKind::kString}};
-  std::vector<ArgSpec> write_at = read_at;
-  write_at[2].name = "write_buffer_index";
   return {
       {"reindex_cache_read", "As cache_read, in a layout that an index map of the block's iterators gives.",
-       reindex_read, ResultKind::kBlock, Role::kTransform,
+       ReindexArgs("read_buffer_index"), ResultKind::kBlock, Role::kTransform,
        [](Application& call) {
          return WithBlock(call, ReindexCacheRead(call.function(), call.Id(0), IntArg(call, 1), call.String(2),
                                                  *call.arg(3).As<IndexMap>()));
        }},
       {"reindex_cache_write", "As cache_write, in a layout that an index map of the block's iterators gives.",
-       reindex_write, ResultKind::kBlock, Role::kTransform,
+       ReindexArgs("write_buffer_index"), ResultKind::kBlock, Role::kTransform,
        [](Application& call) {
          return WithBlock(call, ReindexCacheWrite(call.function(), call.Id(0), IntArg(call, 1), call.String(2),
                                                   *call.arg(3).As<IndexMap>()));
        }},
-      {"read_at", "What is read below a loop is copied there as a whole, by an AutoCopy block.", read_at,
-       ResultKind::kBlock, Role::kTransform,
+      {"read_at", "What is read below a loop is copied there as a whole, by an AutoCopy block.",
+       CopyAtArgs("read_buffer_index"), ResultKind::kBlock, Role::kTransform,
        [](Application& call) {
          return WithBlock(call, ReadAt(call.function(), call.Id(0), call.Id(1), IntArg(call, 2), call.String(3)));
        }},
-      {"write_at", "What is written below a loop is copied back there as a whole, by an AutoCopy block.", write_at,
-       ResultKind::kBlock, Role::kTransform,
+      {"write_at", "What is written below a loop is copied back there as a whole, by an AutoCopy block.",
+       CopyAtArgs("write_buffer_index"), ResultKind::kBlock, Role::kTransform,
        [](Application& call) {
          return WithBlock(call, WriteAt(call.function(), call.Id(0), call.Id(1), IntArg(call, 2), call.String(3)));
        }},
@@ -62,10 +56,7 @@ std::vector<Primitive> CachePrimitives() {
        {{"block", ArgKind::kBlock}},
        ResultKind::kNone,
        Role::kTransform,
-       [](Application& call) -> Outcome<Applied> {
-         TW_ASSIGN_OR_RETURN(Function result, ExpandAutoCopy(call.function(), call.Id(0)));
-         return call.Changed(result);
-       }},
+       [](Application& call) { return Changed(call, ExpandAutoCopy(call.function(), call.Id(0))); }},
       {"cache_inplace",
        "A block that reads and writes the same buffer works on a copy; the copies in and back are the results.",
        {{"block", ArgKind::kBlock}, {"read_buffer_index", ArgKind::kInt}, {"storage_scope", ArgKind::kString}},
@@ -91,10 +82,7 @@ std::vector<Primitive> CachePrimitives() {
        {{"block", ArgKind::kBlock}, {"write_buffer_index", ArgKind::kInt}},
        ResultKind::kNone,
        Role::kTransform,
-       [](Application& call) -> Outcome<Applied> {
-         TW_ASSIGN_OR_RETURN(Function result, RollingBuffer(call.function(), call.Id(0), IntArg(call, 1)));
-         return call.Changed(result);
-       }},
+       [](Application& call) { return Changed(call, RollingBuffer(call.function(), call.Id(0), IntArg(call, 1))); }},
   };
 }
 

@@ -39,6 +39,12 @@ IndexMap ToPadValue(const Value& value, size_t rank, DataType type) {
   return IndexMap(std::move(inputs), {constant});
 }
 
+Outcome<Applied> ApplyWinograd(Application& call) {
+  TW_ASSIGN_OR_RETURN(WinogradResult result,
+                      Winograd(call.function(), call.Id(0), call.Int(1), call.Int(2), call.Int(3)));
+  return call.WithBlocks(result.function, {result.tiles, result.input, result.kernel, result.output});
+}
+
 }  // namespace
 
 std::vector<Primitive> LayoutPrimitives() {
@@ -71,29 +77,28 @@ std::vector<Primitive> LayoutPrimitives() {
        {{"block", ArgKind::kBlock}, {"index_map", ArgKind::kIndexMap}},
        ResultKind::kNone,
        Role::kTransform,
-       [](Application& call) -> Outcome<Applied> {
-         TW_ASSIGN_OR_RETURN(TransformBlockLayoutResult result,
-                             TransformBlockLayout(call.function(), call.Id(0), *call.arg(1).As<IndexMap>()));
-         return call.Changed(result.function);
+       [](Application& call) {
+         return Changed(call, TransformBlockLayout(call.function(), call.Id(0), *call.arg(1).As<IndexMap>()));
        }},
+  };
+}
+
+std::vector<Primitive> SumPrimitives() {
+  using Role = Primitive::Role;
+  return {
       {"skip_zero_terms",
        "Terms of a sum that a condition makes zero are left out.",
        {{"block", ArgKind::kBlock}},
        ResultKind::kNone,
        Role::kTransform,
-       [](Application& call) -> Outcome<Applied> {
-         TW_ASSIGN_OR_RETURN(SkipZeroTermsResult result, SkipZeroTerms(call.function(), call.Id(0)));
-         return call.Changed(result.function);
-       }},
+       [](Application& call) { return Changed(call, SkipZeroTerms(call.function(), call.Id(0))); }},
       {"join_windows",
        "A factor of a sum is read in a window that holds those of all values of an iterator.",
        {{"block", ArgKind::kBlock}, {"iterator", ArgKind::kInt}, {"reduction", ArgKind::kInt}},
        ResultKind::kNone,
        Role::kTransform,
-       [](Application& call) -> Outcome<Applied> {
-         TW_ASSIGN_OR_RETURN(JoinWindowsResult result,
-                             JoinWindows(call.function(), call.Id(0), call.Int(1), call.Int(2)));
-         return call.Changed(result.function);
+       [](Application& call) {
+         return Changed(call, JoinWindows(call.function(), call.Id(0), call.Int(1), call.Int(2)));
        }},
       {"fuse_with_gaps",
        "One iterator for two, with values between the rows of the inner one.",
@@ -104,10 +109,9 @@ std::vector<Primitive> LayoutPrimitives() {
         {"run_in_gaps", ArgKind::kBool, false}},
        ResultKind::kNone,
        Role::kTransform,
-       [](Application& call) -> Outcome<Applied> {
-         TW_ASSIGN_OR_RETURN(FuseWithGapsResult result, FuseWithGaps(call.function(), call.Id(0), call.Int(1),
-                                                                     call.Int(2), call.Int(3), call.Bool(4)));
-         return call.Changed(result.function);
+       [](Application& call) {
+         return Changed(call,
+                        FuseWithGaps(call.function(), call.Id(0), call.Int(1), call.Int(2), call.Int(3), call.Bool(4)));
        }},
       {"winograd",
        "A sum over a window becomes fewer products of transformed operands (Winograd, Toom and Cook).",
@@ -117,38 +121,31 @@ std::vector<Primitive> LayoutPrimitives() {
         {"outputs", ArgKind::kInt}},
        ResultKind::kBlocks,
        Role::kTransform,
-       [](Application& call) -> Outcome<Applied> {
-         TW_ASSIGN_OR_RETURN(WinogradResult result,
-                             Winograd(call.function(), call.Id(0), call.Int(1), call.Int(2), call.Int(3)));
-         return call.WithBlocks(result.function, {result.tiles, result.input, result.kernel, result.output});
-       }},
+       ApplyWinograd},
       {"cache_factors",
        "Some of the factors of a sum's terms are multiplied ahead, into a buffer.",
        {{"block", ArgKind::kBlock}, {"factors", ArgKind::kInts}},
        ResultKind::kBlock,
        Role::kTransform,
-       [](Application& call) -> Outcome<Applied> {
-         TW_ASSIGN_OR_RETURN(CacheFactorsResult result, CacheFactors(call.function(), call.Id(0), call.Ints(1)));
-         return call.WithBlock(result.function, result.block);
-       }},
+       [](Application& call) { return WithBlock(call, CacheFactors(call.function(), call.Id(0), call.Ints(1))); }},
       {"decompose_accumulation",
        "What a block adds to an array that has values becomes a sum of its own, which is added at last.",
        {{"block", ArgKind::kBlock}},
        ResultKind::kBlock,
        Role::kTransform,
-       [](Application& call) -> Outcome<Applied> {
-         TW_ASSIGN_OR_RETURN(DecomposeAccumulationResult result, DecomposeAccumulation(call.function(), call.Id(0)));
-         return call.WithBlock(result.function, result.block);
-       }},
+       [](Application& call) { return WithBlock(call, DecomposeAccumulation(call.function(), call.Id(0))); }},
       {"split_offset",
        "A number that is added to a factor of a sum's terms is multiplied with the sum of the other factors.",
        {{"block", ArgKind::kBlock}, {"factor", ArgKind::kInt}},
        ResultKind::kBlock,
        Role::kTransform,
-       [](Application& call) -> Outcome<Applied> {
-         TW_ASSIGN_OR_RETURN(SplitOffsetResult result, SplitOffset(call.function(), call.Id(0), call.Int(1)));
-         return call.WithBlock(result.function, result.block);
-       }},
+       [](Application& call) { return WithBlock(call, SplitOffset(call.function(), call.Id(0), call.Int(1))); }},
+  };
+}
+
+std::vector<Primitive> InlinePrimitives() {
+  using Role = Primitive::Role;
+  return {
       {"reindex",
        "A block gets a copy of a buffer whose layout is the block's iterators; dimensions of what is read can be kept.",
        {{"block", ArgKind::kBlock},
@@ -157,29 +154,22 @@ std::vector<Primitive> LayoutPrimitives() {
         {"skip_simplify", ArgKind::kBool, false}},
        ResultKind::kBlock,
        Role::kTransform,
-       [](Application& call) -> Outcome<Applied> {
-         TW_ASSIGN_OR_RETURN(ReindexResult result,
-                             Reindex(call.function(), call.Id(0), ToSelector(call.arg(1)), call.Ints(2), call.Bool(3)));
-         return call.WithBlock(result.function, result.block);
+       [](Application& call) {
+         return WithBlock(call,
+                          Reindex(call.function(), call.Id(0), ToSelector(call.arg(1)), call.Ints(2), call.Bool(3)));
        }},
       {"compute_inline",
        "What a block stores is computed where it is used.",
        {{"block", ArgKind::kBlock}},
        ResultKind::kNone,
        Role::kTransform,
-       [](Application& call) -> Outcome<Applied> {
-         TW_ASSIGN_OR_RETURN(ComputeInlineResult result, ComputeInline(call.function(), call.Id(0)));
-         return call.Changed(result.function);
-       }},
+       [](Application& call) { return Changed(call, ComputeInline(call.function(), call.Id(0))); }},
       {"reverse_compute_inline",
        "A producer stores what its only consumer makes of its values.",
        {{"block", ArgKind::kBlock}},
        ResultKind::kNone,
        Role::kTransform,
-       [](Application& call) -> Outcome<Applied> {
-         TW_ASSIGN_OR_RETURN(ReverseComputeInlineResult result, ReverseComputeInline(call.function(), call.Id(0)));
-         return call.Changed(result.function);
-       }},
+       [](Application& call) { return Changed(call, ReverseComputeInline(call.function(), call.Id(0))); }},
   };
 }
 

@@ -1,4 +1,3 @@
-#include "base/status_macros.h"
 #include "schedule/blocks/reorder_block_iter_var.h"
 #include "schedule/loops/add_unit_loop.h"
 #include "schedule/loops/fuse.h"
@@ -10,14 +9,6 @@
 #include "schedule/recorder/primitive_lists.h"
 
 namespace tilewright {
-namespace {
-
-Outcome<Applied> Changed(Application& call, const Outcome<Function>& function) {
-  if (!function.ok()) return function.refusal();
-  return call.Changed(*function);
-}
-
-}  // namespace
 
 std::vector<Primitive> LoopPrimitives() {
   using Role = Primitive::Role;
@@ -30,30 +21,22 @@ std::vector<Primitive> LoopPrimitives() {
         {"disable_predication", ArgKind::kBool, false}},
        ResultKind::kLoops,
        Role::kTransform,
-       [](Application& call) -> Outcome<Applied> {
-         TW_ASSIGN_OR_RETURN(SplitResult result,
-                             Split(call.function(), call.Id(0), call.Factors(1),
-                                   {.preserve_unit_iters = call.Bool(2), .disable_predication = call.Bool(3)}));
-         return call.WithLoops(result.function, result.loops);
+       [](Application& call) {
+         return WithLoops(call, Split(call.function(), call.Id(0), call.Factors(1),
+                                      {.preserve_unit_iters = call.Bool(2), .disable_predication = call.Bool(3)}));
        }},
       {"fuse",
        "A nest of loops, outermost first, becomes one loop.",
        {{"loops", ArgKind::kLoops, std::nullopt, true}, {"preserve_unit_iters", ArgKind::kBool, true}},
        ResultKind::kLoop,
        Role::kTransform,
-       [](Application& call) -> Outcome<Applied> {
-         TW_ASSIGN_OR_RETURN(FuseResult result, Fuse(call.function(), call.Ids(0), call.Bool(1)));
-         return call.WithLoop(result.function, result.loop);
-       }},
+       [](Application& call) { return WithLoop(call, Fuse(call.function(), call.Ids(0), call.Bool(1))); }},
       {"reorder",
        "Loops of a nest change places: the ones named come in the order named.",
        {{"ordered_loops", ArgKind::kLoops, std::nullopt, true}},
        ResultKind::kNone,
        Role::kTransform,
-       [](Application& call) -> Outcome<Applied> {
-         TW_ASSIGN_OR_RETURN(ReorderResult result, Reorder(call.function(), call.Ids(0)));
-         return call.Changed(result.function);
-       }},
+       [](Application& call) { return Changed(call, Reorder(call.function(), call.Ids(0))); }},
       {"loop_partition",
        "One loop becomes several, one after the other; a factor of None is what the others leave over.",
        {{"loop", ArgKind::kLoop},
@@ -62,19 +45,13 @@ std::vector<Primitive> LoopPrimitives() {
         {"preserve_unit_iters", ArgKind::kBool, true}},
        ResultKind::kLoops,
        Role::kTransform,
-       [](Application& call) -> Outcome<Applied> {
-         TW_ASSIGN_OR_RETURN(LoopPartitionResult result, LoopPartition(call.function(), call.Id(0), call.Factors(1)));
-         return call.WithLoops(result.function, result.loops);
-       }},
+       [](Application& call) { return WithLoops(call, LoopPartition(call.function(), call.Id(0), call.Factors(1))); }},
       {"merge",
        "Loops side by side, and the loops around them, become one nest with the bodies of all.",
        {{"loops", ArgKind::kLoops, std::nullopt, true}},
        ResultKind::kLoop,
        Role::kTransform,
-       [](Application& call) -> Outcome<Applied> {
-         TW_ASSIGN_OR_RETURN(MergeResult result, Merge(call.function(), call.Ids(0)));
-         return call.WithLoop(result.function, result.loop);
-       }},
+       [](Application& call) { return WithLoop(call, Merge(call.function(), call.Ids(0))); }},
       {"reorder_block_iter_var",
        "A block lists its iterators in another order.",
        {{"block", ArgKind::kBlock}, {"new_order", ArgKind::kInts}},
@@ -86,10 +63,13 @@ std::vector<Primitive> LoopPrimitives() {
        {{"block_or_loop", ArgKind::kLoopOrBlock}},
        ResultKind::kLoop,
        Role::kTransform,
-       [](Application& call) -> Outcome<Applied> {
-         TW_ASSIGN_OR_RETURN(AddUnitLoopResult result, AddUnitLoop(call.function(), call.Id(0)));
-         return call.WithLoop(result.function, result.loop);
-       }},
+       [](Application& call) { return WithLoop(call, AddUnitLoop(call.function(), call.Id(0))); }},
+  };
+}
+
+std::vector<Primitive> LoopKindPrimitives() {
+  using Role = Primitive::Role;
+  return {
       {"parallel",
        "The iterations of the loop run on several cores.",
        {{"loop", ArgKind::kLoop}},

@@ -14,12 +14,6 @@
 namespace tilewright {
 namespace {
 
-template <class Result>
-Outcome<Applied> Changed(Application& call, const Outcome<Result>& result) {
-  if (!result.ok()) return result.refusal();
-  return call.Changed(result->function);
-}
-
 // Argument 1 as a number among the regions of the block that argument 0 is: a number, or the name of a buffer.
 Outcome<int> RegionNumber(const char* primitive, const Application& call,
                           const std::vector<BufferRegion> BlockNode::* regions) {
@@ -48,7 +42,7 @@ Outcome<Applied> Move(Application& call, ComputeAtFunction move, InlineFunction 
   const uint32_t loop = call.Id(1);
   if (loop == kComputeRoot) return call.Changed(call.function());
   if (loop == kComputeInline) return Changed(call, inline_block(call.function(), call.Id(0)));
-  return Changed(call, move(call.function(), call.Id(0), loop, call.Bool(2), static_cast<int>(call.Int(3))));
+  return Changed(call, move(call.function(), call.Id(0), loop, call.Bool(2), IntArg(call, 3)));
 }
 
 const std::vector<ArgSpec> kComputeAtArgs = {{"block", ArgKind::kBlock},
@@ -105,25 +99,24 @@ std::vector<Primitive> MovementPrimitives() {
       {"reverse_compute_at", "A consumer moves into a loop around its producers and uses what they give there.",
        kComputeAtArgs, ResultKind::kNone, Role::kTransform,
        [](Application& call) { return Move(call, ReverseComputeAt, ReverseComputeInline); }},
+  };
+}
+
+std::vector<Primitive> PaddingPrimitives() {
+  using Role = Primitive::Role;
+  return {
       {"pad_einsum",
        "The iterators of a block are rounded up to multiples; it works on copies filled up with zeros.",
        {{"block", ArgKind::kBlock}, {"padding", ArgKind::kInts}},
        ResultKind::kNone,
        Role::kTransform,
-       [](Application& call) -> Outcome<Applied> {
-         TW_ASSIGN_OR_RETURN(PadEinsumResult result, PadEinsum(call.function(), call.Id(0), call.Ints(1)));
-         return call.Changed(result.function);
-       }},
+       [](Application& call) { return Changed(call, PadEinsum(call.function(), call.Id(0), call.Ints(1))); }},
       {"pad_einsum_in_place",
        "The iterators of a contraction are rounded up to multiples; the producers of operands fill up with zeros.",
        {{"block", ArgKind::kBlock}, {"padding", ArgKind::kInts}},
        ResultKind::kNone,
        Role::kTransform,
-       [](Application& call) -> Outcome<Applied> {
-         TW_ASSIGN_OR_RETURN(PadEinsumInPlaceResult result,
-                             PadEinsumInPlace(call.function(), call.Id(0), call.Ints(1)));
-         return call.Changed(result.function);
-       }},
+       [](Application& call) { return Changed(call, PadEinsumInPlace(call.function(), call.Id(0), call.Ints(1))); }},
       {"hoist_prepack",
        "The packing of a constant operand moves into a function that runs ahead of time.",
        {{"block", ArgKind::kBlock}},

@@ -10,8 +10,9 @@ namespace {
 const std::vector<Primitive>& Table() {
   static const std::vector<Primitive>* const table = [] {
     auto* all = new std::vector<Primitive>;
-    for (auto list : {QueryPrimitives, SamplingPrimitives, LoopPrimitives, MovementPrimitives, LayoutPrimitives,
-                      CachePrimitives, BufferPrimitives, ReductionPrimitives, BlockPrimitives}) {
+    for (auto list : {QueryPrimitives, SamplingPrimitives, LoopPrimitives, LoopKindPrimitives, MovementPrimitives,
+                      PaddingPrimitives, LayoutPrimitives, SumPrimitives, InlinePrimitives, CachePrimitives,
+                      BufferPrimitives, RegionPrimitives, ReductionPrimitives, BlockPrimitives}) {
       std::ranges::move(list(), std::back_inserter(*all));
     }
     return all;

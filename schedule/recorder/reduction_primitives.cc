@@ -28,28 +28,19 @@ std::vector<Primitive> ReductionPrimitives() {
        {{"init_block", ArgKind::kBlock}, {"update_block", ArgKind::kBlock}},
        ResultKind::kNone,
        Role::kTransform,
-       [](Application& call) -> Outcome<Applied> {
-         TW_ASSIGN_OR_RETURN(Function result, ComposeReduction(call.function(), call.Id(0), call.Id(1)));
-         return call.Changed(result);
-       }},
+       [](Application& call) { return Changed(call, ComposeReduction(call.function(), call.Id(0), call.Id(1))); }},
       {"fuse_reduction_epilogue",
        "What is added to the result of a sum becomes what the sum starts with.",
        {{"reduction_block", ArgKind::kBlock}, {"epilogue_block", ArgKind::kBlock}},
        ResultKind::kNone,
        Role::kTransform,
-       [](Application& call) -> Outcome<Applied> {
-         TW_ASSIGN_OR_RETURN(Function result, FuseReductionEpilogue(call.function(), call.Id(0), call.Id(1)));
-         return call.Changed(result);
-       }},
+       [](Application& call) { return Changed(call, FuseReductionEpilogue(call.function(), call.Id(0), call.Id(1))); }},
       {"rfactor",
        "A reduction becomes two: one of parts, each by itself along a loop, and one that combines the parts.",
        {{"loop", ArgKind::kLoop}, {"factor_axis", ArgKind::kInt}},
        ResultKind::kBlock,
        Role::kTransform,
-       [](Application& call) -> Outcome<Applied> {
-         TW_ASSIGN_OR_RETURN(RfactorResult result, Rfactor(call.function(), call.Id(0), static_cast<int>(call.Int(1))));
-         return call.WithBlock(result.function, result.block);
-       }},
+       [](Application& call) { return WithBlock(call, Rfactor(call.function(), call.Id(0), IntArg(call, 1))); }},
       {"rescale_reduction",
        "Reductions that read what another one gives run in its loop: they read its running value, and rescale their "
        "sums.",
@@ -65,20 +56,14 @@ std::vector<Primitive> ReductionPrimitives() {
        {{"block", ArgKind::kBlock}, {"read_buffer_index", ArgKind::kInt}},
        ResultKind::kBlock,
        Role::kTransform,
-       [](Application& call) -> Outcome<Applied> {
-         TW_ASSIGN_OR_RETURN(HoistFactorResult result,
-                             HoistFactor(call.function(), call.Id(0), static_cast<int>(call.Int(1))));
-         return call.WithBlock(result.function, result.block);
-       }},
+       [](Application& call) { return WithBlock(call, HoistFactor(call.function(), call.Id(0), IntArg(call, 1))); }},
       {"widen_sum",
        "A reduction into a narrow type keeps its sum in a wider one and rounds it once, at last.",
        {{"block", ArgKind::kBlock}, {"write_buffer_index", ArgKind::kInt}, {"dtype", ArgKind::kString}},
        ResultKind::kBlock,
        Role::kTransform,
-       [](Application& call) -> Outcome<Applied> {
-         TW_ASSIGN_OR_RETURN(WidenSumResult result,
-                             WidenSum(call.function(), call.Id(0), static_cast<int>(call.Int(1)), call.String(2)));
-         return call.WithBlock(result.function, result.block);
+       [](Application& call) {
+         return WithBlock(call, WidenSum(call.function(), call.Id(0), IntArg(call, 1), call.String(2)));
        }},
   };
 }
