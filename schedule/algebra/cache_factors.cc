@@ -6,7 +6,6 @@
 
 #include "base/status_macros.h"
 #include "ir/analysis.h"
-#include "ir/regions.h"
 #include "schedule/program/cache_stage.h"
 #include "schedule/program/common_refusals.h"
 #include "schedule/program/integer_range.h"
@@ -73,6 +72,34 @@ bool StayInType(const BlockNode& block, const Expr& term, const std::vector<int6
   return cached.size() == 1 || range.OfProduct(cached).has_value();
 }
 
+// The factors of a sum's terms at the positions named.
+struct Chosen {
+  std::vector<Expr> factors;
+  std::vector<bool> at;  // of all factors
+};
+
+Outcome<Chosen> ChooseFactors(uint32_t block_id, const SumForm& form, const std::vector<Expr>& factors,
+                              const std::vector<int64_t>& positions) {
+  const auto count = static_cast<int64_t>(factors.size());
+  Chosen chosen{.at = std::vector<bool>(factors.size(), false)};
+  for (int64_t position : positions) {
+    if (position < 0 || position >= count || chosen.at[static_cast<size_t>(position)]) {
+      return Refusal{kName,      "{num0} names no factor of {block0}, or one twice; it has {num1}",
+                     {block_id}, {},
+                     {},         {position, count}};
+    }
+    chosen.at[static_cast<size_t>(position)] = true;
+    chosen.factors.push_back(factors[static_cast<size_t>(position)]);
+    if (Reads(chosen.factors.back(), form.store->buffer)) {
+      return Refusal{kName, "{expr0} reads what {block0} stores to", {block_id}, {chosen.factors.back()}};
+    }
+  }
+  if (chosen.factors.empty() || chosen.factors.size() == factors.size()) {
+    return Refusal{kName, "some of the factors of {block0} are to be cached, not none and not all", {block_id}};
+  }
+  return chosen;
+}
+
 }  // namespace
 
 Outcome<CacheFactorsResult> CacheFactors(const Function& function, uint32_t block_id,
@@ -85,25 +112,8 @@ Outcome<CacheFactorsResult> CacheFactors(const Function& function, uint32_t bloc
   if (!form) return Refusal{kName, "{block0} does not add something to what it stores to", {block_id}};
 
   const std::vector<Expr> factors = FactorsOf(form->term);
-  std::vector<Expr> cached;
-  std::vector<bool> chosen(factors.size(), false);
-  for (int64_t position : positions) {
-    const auto count = static_cast<int64_t>(factors.size());
-    if (position < 0 || position >= count || chosen[static_cast<size_t>(position)]) {
-      return Refusal{kName,      "{num0} names no factor of {block0}, or one twice; it has {num1}",
-                     {block_id}, {},
-                     {},         {position, count}};
-    }
-    chosen[static_cast<size_t>(position)] = true;
-    cached.push_back(factors[static_cast<size_t>(position)]);
-    if (Reads(cached.back(), form->store->buffer)) {
-      return Refusal{kName, "{expr0} reads what {block0} stores to", {block_id}, {cached.back()}};
-    }
-  }
-  if (cached.empty() || cached.size() == factors.size()) {
-    return Refusal{kName, "some of the factors of {block0} are to be cached, not none and not all", {block_id}};
-  }
-  const Expr product = Product(cached);
+  TW_ASSIGN_OR_RETURN(const Chosen chosen, ChooseFactors(block_id, *form, factors, positions));
+  const Expr product = Product(chosen.factors);
   const Expr value = Narrow(product);
   std::vector<IterVar> iters;
   std::vector<Expr> shape, indices;
@@ -118,7 +128,7 @@ Outcome<CacheFactorsResult> CacheFactors(const Function& function, uint32_t bloc
   }
   if (iters.empty()) return Refusal{kName, "{expr0} uses no iterator of {block0}", {block_id}, {product}};
 
-  if (!StayInType(block, form->term, positions, cached)) {
+  if (!StayInType(block, form->term, positions, chosen.factors)) {
     return Refusal{kName,
                    "{expr0} times other factors of {block0} is not known to stay in {text0}",
                    {block_id},
@@ -135,19 +145,16 @@ Outcome<CacheFactorsResult> CacheFactors(const Function& function, uint32_t bloc
   // The cached product comes first, where its first factor was or before.
   std::vector<Expr> left = {WidenedAs(product, cache.Load(indices))};
   for (size_t i = 0; i < factors.size(); ++i) {
-    if (!chosen[i]) left.push_back(factors[i]);
+    if (!chosen.at[i]) left.push_back(factors[i]);
   }
   BlockNode::Fields fields = block.fields();
   const StoreNode& store = *form->store;
   fields.body = Store(store.buffer, store.buffer.Load(store.indices) + Product(left), store.indices);
-  AccessRegions regions = DetectRegions(*Block(fields));
-  fields.reads = std::move(regions.reads);
-  fields.writes = std::move(regions.writes);
 
   const BlockNode& scope = *ScopeOf(path)->block;
   const StmtNode* nest = OutermostOwnLoop(path);
-  const Stmt rest =
-      ReplaceStmt(Stmt(nest), realize, Realize(realize->bindings, realize->predicate, Block(std::move(fields))));
+  const Stmt rest = ReplaceStmt(Stmt(nest), realize,
+                                Realize(realize->bindings, realize->predicate, TouchingBlock(std::move(fields))));
   result.function =
       WithScopeBody(function, scope, ReplaceStmt(scope.body, nest, Sequence({ahead, rest})), {cache}, next_id);
   return result;

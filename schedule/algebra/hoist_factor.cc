@@ -10,7 +10,6 @@
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
-#include "ir/regions.h"
 #include "ir/structural.h"
 #include "schedule/algebra/value_factors.h"
 #include "schedule/program/buffer_selector.h"
@@ -139,11 +138,6 @@ Outcome<HoistFactorResult> HoistFactor(const Function& function, uint32_t block_
   BlockNode::Fields fields = block.fields();
   fields.init = Store(partial, Const(type, 0), places);
   fields.body = Store(partial, partial.Load(places) + value.rest, places);
-  fields.reads.clear();
-  fields.writes.clear();
-  AccessRegions regions = DetectRegions(*Block(fields));
-  fields.reads = std::move(regions.reads);
-  fields.writes = std::move(regions.writes);
 
   // The factor is one over something where it only divides.
   const Expr total = partial.Load(places), at = buffer.Load(element);
@@ -158,7 +152,7 @@ Outcome<HoistFactorResult> HoistFactor(const Function& function, uint32_t block_
                                  .value = FactorAt(factor, m, at, type)},
                                 &next_id, &result.block);
   const Stmt reduction = ReplaceStmt(Stmt(OutermostOwnLoop(path)), realize,
-                                     Realize(realize->bindings, realize->predicate, Block(std::move(fields))));
+                                     Realize(realize->bindings, realize->predicate, TouchingBlock(std::move(fields))));
   const BlockNode& scope = *ScopeOf(path)->block;
   const Stmt body = ReplaceStmt(scope.body, OutermostOwnLoop(path), Sequence({reduction, scaled}));
   result.function = WithScopeBody(function, scope, body, {partial}, next_id);

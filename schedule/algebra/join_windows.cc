@@ -16,6 +16,7 @@
 #include "ir/structural.h"
 #include "schedule/program/common_refusals.h"
 #include "schedule/program/loop_tree.h"
+#include "schedule/program/make_block.h"
 #include "schedule/program/own_loops.h"
 #include "schedule/program/simplify_block.h"
 #include "schedule/program/sum_form.h"
@@ -358,10 +359,7 @@ Outcome<JoinWindowsResult> JoinWindows(const Function& function, uint32_t block_
   fields.body = Store(store.buffer, store.buffer.Load(store.indices) + (is_first ? joined * other : other * joined),
                       store.indices);
   ReplaceInBlock(&fields, {}, joiner.analyzer());
-  AccessRegions regions = DetectRegions(*Block(fields));
-  fields.reads = std::move(regions.reads);
-  fields.writes = std::move(regions.writes);
-  Stmt nest = Nest(std::move(loops), Realize(std::move(bindings), True(), Block(std::move(fields))));
+  Stmt nest = Nest(std::move(loops), Realize(std::move(bindings), True(), TouchingBlock(std::move(fields))));
   return JoinWindowsResult{ReplaceIn(function, OutermostOwnLoop(path), nest, function->next_id)};
 }
 

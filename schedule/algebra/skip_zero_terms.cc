@@ -11,10 +11,10 @@
 #include "ir/arith/linear.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
-#include "ir/regions.h"
 #include "ir/structural.h"
 #include "schedule/program/common_refusals.h"
 #include "schedule/program/loop_tree.h"
+#include "schedule/program/make_block.h"
 #include "schedule/program/own_loops.h"
 #include "schedule/program/simplify_block.h"
 #include "schedule/program/sum_form.h"
@@ -192,16 +192,13 @@ Outcome<SkipZeroTermsResult> SkipZeroTerms(const Function& function, uint32_t bl
     return Refusal{kName, "the term that is left of {block0} is not added to what its init stores", {block_id}};
   }
   ReplaceInBlock(&fields, skipper.values(), skipper.analyzer());
-  AccessRegions regions = DetectRegions(*Block(fields));
-  fields.reads = std::move(regions.reads);
-  fields.writes = std::move(regions.writes);
   std::vector<ForNode::Fields> loops;
   for (const ForNode* loop : LoopsAbove(path)) {
     const bool stays =
         std::any_of(bindings.begin(), bindings.end(), [&](const Expr& binding) { return binding.same_as(loop->var); });
     if (stays) loops.push_back(loop->fields());
   }
-  Stmt nest = Nest(std::move(loops), Realize(std::move(bindings), True(), Block(std::move(fields))));
+  Stmt nest = Nest(std::move(loops), Realize(std::move(bindings), True(), TouchingBlock(std::move(fields))));
   return SkipZeroTermsResult{ReplaceIn(function, OutermostOwnLoop(path), nest, function->next_id)};
 }
 

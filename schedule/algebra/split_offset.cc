@@ -7,7 +7,6 @@
 
 #include "base/status_macros.h"
 #include "ir/analysis.h"
-#include "ir/regions.h"
 #include "ir/structural.h"
 #include "schedule/program/cache_stage.h"
 #include "schedule/program/common_refusals.h"
@@ -143,6 +142,19 @@ Expr Added(DataType type, const Offset& offset, const Expr& sum, const Expr& oth
   return IsInt(init, 0) ? value : CastTo(type, init) + value;
 }
 
+// The factors other than the one at `position`.
+Outcome<std::vector<Expr>> OtherFactors(const BlockNode& block, const Buffer& target, const std::vector<Expr>& factors,
+                                        int64_t position) {
+  std::vector<Expr> others;
+  for (size_t i = 0; i < factors.size(); ++i) {
+    if (Reads(factors[i], target)) {
+      return Refusal{kName, "{expr0} reads what {block0} stores to", {block.id}, {factors[i]}};
+    }
+    if (i != static_cast<size_t>(position)) others.push_back(factors[i]);
+  }
+  return others;
+}
+
 }  // namespace
 
 Outcome<SplitOffsetResult> SplitOffset(const Function& function, uint32_t block_id, int64_t position) {
@@ -163,13 +175,7 @@ Outcome<SplitOffsetResult> SplitOffset(const Function& function, uint32_t block_
     return Refusal{
         kName, "{expr0} in {block0} is not a sum of which one side is the same for all terms", {block_id}, {factor}};
   }
-  std::vector<Expr> others;
-  for (size_t i = 0; i < factors.size(); ++i) {
-    if (Reads(factors[i], store.buffer)) {
-      return Refusal{kName, "{expr0} reads what {block0} stores to", {block_id}, {factors[i]}};
-    }
-    if (i != static_cast<size_t>(position)) others.push_back(factors[i]);
-  }
+  TW_ASSIGN_OR_RETURN(const std::vector<Expr> others, OtherFactors(block, store.buffer, factors, position));
   factors[static_cast<size_t>(position)] = offset->varying;
   const PartTypes types = TypesOfParts(block, *offset, factors, others, init->value);
   const Expr other = ProductIn(types.sums, others);
@@ -192,9 +198,6 @@ Outcome<SplitOffsetResult> SplitOffset(const Function& function, uint32_t block_
   BlockNode::Fields fields = block.fields();
   fields.init = Store(sum, Const(types.products, 0), store.indices);
   fields.body = Store(sum, sum.Load(store.indices) + ProductIn(types.products, factors), store.indices);
-  AccessRegions regions = DetectRegions(*Block(fields));
-  fields.reads = std::move(regions.reads);
-  fields.writes = std::move(regions.writes);
 
   const Expr value = Added(types.added, *offset, sum.Load(store.indices), sums.Load(domain.indices), init->value);
   const Stmt addition = MakeBlock({.name = block.name + "_add",
@@ -205,8 +208,8 @@ Outcome<SplitOffsetResult> SplitOffset(const Function& function, uint32_t block_
                                   &next_id, &result.block);
 
   const StmtNode* nest = OutermostOwnLoop(path);
-  const Stmt reduction =
-      ReplaceStmt(Stmt(nest), realize, Realize(realize->bindings, realize->predicate, Block(std::move(fields))));
+  const Stmt reduction = ReplaceStmt(Stmt(nest), realize,
+                                     Realize(realize->bindings, realize->predicate, TouchingBlock(std::move(fields))));
   const BlockNode& scope = *ScopeOf(path)->block;
   const Stmt body = ReplaceStmt(scope.body, nest, Sequence({sums_nest, reduction, addition}));
   result.function = WithScopeBody(function, scope, body, {sums, sum}, next_id);

@@ -12,7 +12,6 @@
 #include "ir/analysis.h"
 #include "ir/arith/linear.h"
 #include "ir/arith/region.h"
-#include "ir/regions.h"
 #include "ir/structural.h"
 #include "schedule/algebra/toom_cook.h"
 #include "schedule/program/cache_stage.h"
@@ -365,10 +364,7 @@ class Transformer {
     const Expr columns = kernel_.Load(at(columns_->indices, column_dim_, {}));
     fields.init = Store(products_, Const(products_->dtype, 0), stored);
     fields.body = Store(products_, products_.Load(stored) + rows * columns, stored);
-    AccessRegions regions = DetectRegions(*Block(fields));
-    fields.reads = std::move(regions.reads);
-    fields.writes = std::move(regions.writes);
-    return Nest(std::move(nest), Realize(std::move(bindings), True(), Block(std::move(fields))));
+    return Nest(std::move(nest), Realize(std::move(bindings), True(), TouchingBlock(std::move(fields))));
   }
 
   static std::string LoopName(const Expr& binding, const std::vector<const ForNode*>& loops) {

@@ -172,6 +172,42 @@ std::optional<Refusal> WhyNotInGaps(const Function& function, const BlockScope& 
   return refusal;
 }
 
+// Two spatial iterators, by number.
+struct Fused {
+  size_t outer, inner;
+  int64_t rows, row;  // extents
+};
+
+Outcome<Fused> ReadIterators(const BlockNode& block, int64_t outer, int64_t inner, int64_t pitch) {
+  const std::optional<int64_t> rows = SpatialExtent(block, outer), row = SpatialExtent(block, inner);
+  if (!rows || !row || outer == inner) {
+    return Refusal{kName,      "{num0} and {num1} are not two spatial iterators of {block0} of constant extents",
+                   {block.id}, {},
+                   {},         {outer, inner}};
+  }
+  if (pitch < *row || *rows > kMostValues / pitch) {
+    return Refusal{
+        kName, "rows of {num0} values do not follow each other at the pitch {num1}", {block.id}, {}, {}, {*row, pitch}};
+  }
+  return Fused{static_cast<size_t>(outer), static_cast<size_t>(inner), *rows, *row};
+}
+
+std::optional<Refusal> WhyNotFused(const Path& path, const BlockRealizeNode& realize, const Fused& fused) {
+  if (auto refusal = WhyNotInOwnLoops(kName, path, LoopLoss::kKinds)) return refusal;
+  if (auto refusal = WhyOrderChanges(path, realize, fused.outer, fused.inner)) return refusal;
+  for (const IterVar& iter : realize.block->iter_vars) {
+    for (const ForNode* loop : LoopsAbove(path)) {
+      if (!UsesVar(iter.domain.min, loop->var) && !UsesVar(iter.domain.extent, loop->var)) continue;
+      return Refusal{kName,
+                     "the range of {text0} of {block0} depends on {loop1}",
+                     {realize.block->id, loop->id},
+                     {},
+                     {iter.var.name()}};
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Outcome<FuseWithGapsResult> FuseWithGaps(const Function& function, uint32_t block_id, int64_t outer, int64_t inner,
@@ -180,29 +216,9 @@ Outcome<FuseWithGapsResult> FuseWithGaps(const Function& function, uint32_t bloc
   if (!path.ok()) return path.refusal();
   const auto* realize = cast<BlockRealizeNode>(path->back());
   const std::vector<IterVar>& iters = realize->block->iter_vars;
-  const std::optional<int64_t> rows = SpatialExtent(*realize->block, outer),
-                               row = SpatialExtent(*realize->block, inner);
-  if (!rows || !row || outer == inner) {
-    return Refusal{kName,      "{num0} and {num1} are not two spatial iterators of {block0} of constant extents",
-                   {block_id}, {},
-                   {},         {outer, inner}};
-  }
-  if (pitch < *row || *rows > kMostValues / pitch) {
-    return Refusal{
-        kName, "rows of {num0} values do not follow each other at the pitch {num1}", {block_id}, {}, {}, {*row, pitch}};
-  }
-  if (auto refusal = WhyNotInOwnLoops(kName, *path, LoopLoss::kKinds)) return *refusal;
-  if (auto refusal = WhyOrderChanges(*path, *realize, static_cast<size_t>(outer), static_cast<size_t>(inner))) {
-    return *refusal;
-  }
-  for (const IterVar& iter : iters) {
-    for (const ForNode* loop : LoopsAbove(*path)) {
-      if (!UsesVar(iter.domain.min, loop->var) && !UsesVar(iter.domain.extent, loop->var)) continue;
-      return Refusal{
-          kName, "the range of {text0} of {block0} depends on {loop1}", {block_id, loop->id}, {}, {iter.var.name()}};
-    }
-  }
-  const Var outer_var = iters[static_cast<size_t>(outer)].var, inner_var = iters[static_cast<size_t>(inner)].var;
+  TW_ASSIGN_OR_RETURN(const Fused both, ReadIterators(*realize->block, outer, inner, pitch));
+  if (auto refusal = WhyNotFused(*path, *realize, both)) return *refusal;
+  const Var outer_var = iters[both.outer].var, inner_var = iters[both.inner].var;
 
   Function stored = function;
   if (run_in_gaps) {
@@ -223,7 +239,7 @@ Outcome<FuseWithGapsResult> FuseWithGaps(const Function& function, uint32_t bloc
     if (old.var.same_as(outer_var)) {
       fused = Var(outer_var.name() + "_" + inner_var.name(), type);
       fused_loop = loop;
-      iter = {fused, {Const(type, 0), Const(type, (*rows - 1) * pitch + *row)}, IterKind::kSpatial};
+      iter = {fused, {Const(type, 0), Const(type, (both.rows - 1) * pitch + both.row)}, IterKind::kSpatial};
     }
     loops.push_back({.id = next_id++, .var = loop, .min = iter.domain.min, .extent = iter.domain.extent});
     bindings.push_back(loop);
@@ -239,8 +255,8 @@ Outcome<FuseWithGapsResult> FuseWithGaps(const Function& function, uint32_t bloc
   if (run_in_gaps) {
     const BlockScope scope = BlockScope::Around(stored, block_id);
     if (auto refusal = WhyNotInGaps(stored, scope, *scope.Find(block_id), *now)) return *refusal;
-  } else if (*rows > 1 && pitch > *row) {
-    predicate = FloorMod(fused_loop, step) < Const(type, *row);
+  } else if (both.rows > 1 && pitch > both.row) {
+    predicate = FloorMod(fused_loop, step) < Const(type, both.row);
   }
   Stmt nest = Nest(std::move(loops), Realize(std::move(bindings), predicate, now));
   return FuseWithGapsResult{ReplaceIn(stored, OutermostOwnLoop(*path), nest, next_id)};

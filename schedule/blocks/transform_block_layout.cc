@@ -27,6 +27,23 @@ std::optional<IterKind> KindOf(const Expr& result, const BlockNode& block, const
   return kind.value_or(IterKind::kSpatial);
 }
 
+// The extents of a block's iterators, which count from 0 and depend on no loop around the block.
+Outcome<std::vector<Expr>> OwnExtents(const BlockNode& block, const Path& path) {
+  std::vector<Expr> extents;
+  for (const IterVar& iter : block.iter_vars) {
+    if (!IsInt(iter.domain.min, 0)) {
+      return Refusal{kName, "{text0} of {block0} does not start at 0", {block.id}, {}, {iter.var.name()}};
+    }
+    for (const ForNode* loop : LoopsAbove(path)) {
+      if (!UsesVar(iter.domain.extent, loop->var)) continue;
+      return Refusal{
+          kName, "the range of {text0} of {block0} depends on {loop1}", {block.id, loop->id}, {}, {iter.var.name()}};
+    }
+    extents.push_back(iter.domain.extent);
+  }
+  return extents;
+}
+
 }  // namespace
 
 Outcome<TransformBlockLayoutResult> TransformBlockLayout(const Function& function, uint32_t block_id,
@@ -44,18 +61,7 @@ Outcome<TransformBlockLayoutResult> TransformBlockLayout(const Function& functio
   if (auto refusal = WhyInstancesDepend(kName, block)) return *refusal;
   const IndexMap map = WithTypesOf(untyped, block.iter_vars);
   arith::Analyzer analyzer;
-  std::vector<Expr> extents;
-  for (const IterVar& iter : block.iter_vars) {
-    if (!IsInt(iter.domain.min, 0)) {
-      return Refusal{kName, "{text0} of {block0} does not start at 0", {block_id}, {}, {iter.var.name()}};
-    }
-    for (const ForNode* loop : LoopsAbove(path)) {
-      if (!UsesVar(iter.domain.extent, loop->var)) continue;
-      return Refusal{
-          kName, "the range of {text0} of {block0} depends on {loop1}", {block_id, loop->id}, {}, {iter.var.name()}};
-    }
-    extents.push_back(iter.domain.extent);
-  }
+  TW_ASSIGN_OR_RETURN(const std::vector<Expr> extents, OwnExtents(block, path));
   const std::optional<IndexMap> inverse = arith::InverseIndexMap(map, extents, &analyzer);
   const std::optional<std::vector<Expr>> shape = arith::MapShape(map, extents, &analyzer);
   if (!inverse || !shape) {

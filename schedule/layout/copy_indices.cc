@@ -50,6 +50,20 @@ std::optional<Refusal> WhyOtherIterators(const CopiedAccess& access, const std::
   return std::nullopt;
 }
 
+std::optional<Refusal> WhyNotInShape(const CopiedAccess& access, const CopyIndices& copy, arith::Analyzer* analyzer) {
+  for (size_t d = 0; d < copy.at_copy.size(); ++d) {
+    if (analyzer->CanProve(Const(copy.at_copy[d].dtype(), 0) <= copy.at_copy[d]) &&
+        analyzer->CanProveLess(copy.at_copy[d], copy.shape[d])) {
+      continue;
+    }
+    return Refusal{access.primitive,
+                   "the result {expr0} of the map may leave [0, {expr1})",
+                   {access.block->id},
+                   {copy.at_copy[d], copy.shape[d]}};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Refusal> MapIndices(const CopiedAccess& access, const IndexMap& index_map, CopyIndices* copy) {
@@ -102,16 +116,7 @@ std::optional<Refusal> MapIndices(const CopiedAccess& access, const IndexMap& in
     return Refuse(access,
                   "the results of the map over {block0} do not fill a shape, and are not the indices of {text0}");
   }
-  for (size_t d = 0; d < copy->at_copy.size(); ++d) {
-    if (analyzer.CanProve(Const(copy->at_copy[d].dtype(), 0) <= copy->at_copy[d]) &&
-        analyzer.CanProveLess(copy->at_copy[d], copy->shape[d])) {
-      continue;
-    }
-    return Refusal{access.primitive,
-                   "the result {expr0} of the map may leave [0, {expr1})",
-                   {access.block->id},
-                   {copy->at_copy[d], copy->shape[d]}};
-  }
+  if (auto refusal = WhyNotInShape(access, *copy, &analyzer)) return refusal;
   copy->used_at = copy->at_copy;
   return std::nullopt;
 }

@@ -78,6 +78,93 @@ Outcome<std::vector<uint32_t>> FindUsers(const BlockScope& scope, uint32_t block
   return users;
 }
 
+// What is copied, and where.
+struct Copied {
+  std::vector<Range> box, part;  // all that the copy holds; what is copied at `place`
+  CopyPlace place;
+  std::vector<uint32_t> neighbors;
+};
+
+// What a scope reads of a buffer that it does not write.
+Outcome<Copied> ReadByScope(const Function& function, const BlockScope& scope, uint32_t block_id, const Buffer& buffer,
+                            arith::Analyzer* analyzer) {
+  for (const IterVar& iter : scope.block()->iter_vars) analyzer->Bind(iter.var, iter.domain);
+  Copied copied;
+  copied.box = copied.part = PartReadByScope(*scope.block(), buffer, analyzer);
+  if (!CopyStaysInside(function, scope, buffer, copied.box, analyzer)) {
+    return Refusal{kName, "the scope of {block0} may reach outside of {text0}", {block_id}, {}, {buffer->name}};
+  }
+  return copied;
+}
+
+std::optional<Refusal> WhyUsersReadMore(const BlockScope& scope, uint32_t writer, const std::vector<uint32_t>& users,
+                                        const Buffer& buffer, const std::vector<Range>& box,
+                                        arith::Analyzer* analyzer) {
+  for (uint32_t user : users) {
+    const ScopeChild& child = *scope.Find(user);
+    const bool inside = std::ranges::all_of(child.realize->block->reads, [&](const BufferRegion& read) {
+      return !read.buffer.same_as(buffer) ||
+             ProvablyInside(analyzer, RelaxedRegion(read, *child.realize, child.loops).region, box);
+    });
+    if (!inside) {
+      return Refusal{kName,
+                     "{block0} may read elements of {text0} that {block1} does not write",
+                     {user, writer},
+                     {},
+                     {buffer->name}};
+    }
+  }
+  return std::nullopt;
+}
+
+// Why a copy in each iteration of a loop around the writer may miss elements.
+std::optional<Refusal> WhyNotInLoop(const BlockScope& scope, const ScopeChild& producer, const BufferRegion& written,
+                                    const Copied& copied, arith::Analyzer* analyzer) {
+  const Buffer& buffer = written.buffer;
+  const ForNode* loop = copied.place.loop;
+  if (loop == nullptr) return std::nullopt;
+  if (!IsAllocatedBy(*scope.block(), buffer)) {
+    return Refusal{kName,
+                   "{text0} has values from outside of the scope, and {block0} writes a part of it in each iteration "
+                   "of {loop1}",
+                   {producer.id(), loop->id},
+                   {},
+                   {buffer->name}};
+  }
+  arith::Analyzer::Scope around(analyzer);
+  BindLoops(*analyzer, copied.place.loops_around);
+  if (WritesAllOfPart(*producer.realize, copied.place.loops_inside, written.region, copied.part, copied.box,
+                      analyzer)) {
+    return std::nullopt;
+  }
+  return Refusal{kName,
+                 "{block0} may not write all elements of {text0} that are copied in each iteration of {loop1}",
+                 {producer.id(), loop->id},
+                 {},
+                 {buffer->name}};
+}
+
+// What the writer stores. The copy comes before the first block that is to use it, or, where none is named, that uses
+// any output of the writer.
+Outcome<Copied> WrittenBy(const BlockScope& scope, uint32_t writer, const Buffer& buffer,
+                          const std::vector<uint32_t>& users, bool users_are_named, arith::Analyzer* analyzer) {
+  const ScopeChild& producer = *scope.Find(writer);
+  const std::vector<BufferRegion>& writes = producer.realize->block->writes;
+  const auto is_of_buffer = [&](const BufferRegion& write) { return write.buffer.same_as(buffer); };
+  if (std::ranges::count_if(writes, is_of_buffer) > 1) {
+    return Refusal{kName, "{block0} writes several regions of {text0}", {writer}, {}, {buffer->name}};
+  }
+  const BufferRegion& written = *std::ranges::find_if(writes, is_of_buffer);
+  Copied copied;
+  copied.neighbors = users_are_named ? users : ReadersBehind(scope, writer);
+  copied.place = FindCopyPlace(scope, producer, copied.neighbors);
+  copied.box = RelaxedRegion(written, *producer.realize, producer.loops).region;
+  copied.part = RelaxedRegion(written, *producer.realize, copied.place.loops_inside).region;
+  if (auto refusal = WhyNotInLoop(scope, producer, written, copied, analyzer)) return *refusal;
+  if (auto refusal = WhyUsersReadMore(scope, writer, users, buffer, copied.box, analyzer)) return *refusal;
+  return copied;
+}
+
 }  // namespace
 
 Outcome<CacheReadResult> CacheRead(const Function& function, uint32_t block_id, int read_index,
@@ -85,8 +172,7 @@ Outcome<CacheReadResult> CacheRead(const Function& function, uint32_t block_id, 
   TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(kName, function, block_id));
   const BlockNode& block = *cast<BlockRealizeNode>(path.back())->block;
   TW_ASSIGN_OR_RETURN(BufferRegion region, ReadRegion(kName, block, read_index));
-  TW_ASSIGN_OR_RETURN(Scope named, ReadScope(kName, block_id, scope_text));
-  const Scope memory = named;
+  TW_ASSIGN_OR_RETURN(const Scope memory, ReadScope(kName, block_id, scope_text));
   const Buffer& buffer = region.buffer;
   const BlockScope scope = BlockScope::Around(function, block_id);
   if (scope.Find(block_id) == nullptr) return Refusal{kName, "{block0} lies in the init of a block", {block_id}};
@@ -105,76 +191,21 @@ Outcome<CacheReadResult> CacheRead(const Function& function, uint32_t block_id, 
   TW_ASSIGN_OR_RETURN(std::vector<uint32_t> users, FindUsers(scope, block_id, buffer, consumers, writer));
 
   arith::Analyzer analyzer;
-  CopyPlace place;
-  std::vector<uint32_t> neighbors;
-  std::vector<Range> box, part;
-  if (!writer) {
-    for (const IterVar& iter : scope.block()->iter_vars) analyzer.Bind(iter.var, iter.domain);
-    box = part = PartReadByScope(*scope.block(), buffer, &analyzer);
-    if (!CopyStaysInside(function, scope, buffer, box, &analyzer)) {
-      return Refusal{kName, "the scope of {block0} may reach outside of {text0}", {block_id}, {}, {buffer->name}};
-    }
-  } else {
-    const ScopeChild& producer = *scope.Find(*writer);
-    const BufferRegion& written =
-        *std::find_if(producer.realize->block->writes.begin(), producer.realize->block->writes.end(),
-                      [&](const BufferRegion& write) { return write.buffer.same_as(buffer); });
-    if (std::ranges::count_if(producer.realize->block->writes,
-                              [&](const BufferRegion& write) { return write.buffer.same_as(buffer); }) > 1) {
-      return Refusal{kName, "{block0} writes several regions of {text0}", {*writer}, {}, {buffer->name}};
-    }
-    // Before the first block that is to use the copy, or, where none is named, that uses any output of the writer.
-    neighbors = consumers.empty() ? ReadersBehind(scope, *writer) : users;
-    place = FindCopyPlace(scope, producer, neighbors);
-    box = RelaxedRegion(written, *producer.realize, producer.loops).region;
-    part = RelaxedRegion(written, *producer.realize, place.loops_inside).region;
-    if (place.loop != nullptr && !IsAllocatedBy(*scope.block(), buffer)) {
-      return Refusal{kName,
-                     "{text0} has values from outside of the scope, and {block0} writes a part of it in each iteration "
-                     "of {loop1}",
-                     {*writer, place.loop->id},
-                     {},
-                     {buffer->name}};
-    }
-    if (place.loop != nullptr) {
-      arith::Analyzer::Scope around(&analyzer);
-      BindLoops(analyzer, place.loops_around);
-      if (!WritesAllOfPart(*producer.realize, place.loops_inside, written.region, part, box, &analyzer)) {
-        return Refusal{kName,
-                       "{block0} may not write all elements of {text0} that are copied in each iteration of {loop1}",
-                       {*writer, place.loop->id},
-                       {},
-                       {buffer->name}};
-      }
-    }
-    for (uint32_t user : users) {
-      const ScopeChild& child = *scope.Find(user);
-      const bool inside = std::ranges::all_of(child.realize->block->reads, [&](const BufferRegion& read) {
-        return !read.buffer.same_as(buffer) ||
-               ProvablyInside(&analyzer, RelaxedRegion(read, *child.realize, child.loops).region, box);
-      });
-      if (!inside) {
-        return Refusal{kName,
-                       "{block0} may read elements of {text0} that {block1} does not write",
-                       {user, *writer},
-                       {},
-                       {buffer->name}};
-      }
-    }
-  }
-
+  TW_ASSIGN_OR_RETURN(const Copied copied, writer
+                                               ? WrittenBy(scope, *writer, buffer, users, !consumers.empty(), &analyzer)
+                                               : ReadByScope(function, scope, block_id, buffer, &analyzer));
   for (uint32_t user : users) {
-    if (const char* reason = WhyCannotUseCache(*scope.Find(user)->realize->block, buffer, memory, box)) {
+    if (const char* reason = WhyCannotUseCache(*scope.Find(user)->realize->block, buffer, memory, copied.box)) {
       return Refusal{kName, reason, {user}, {}, {buffer->name}};
     }
   }
 
-  BindLoops(analyzer, place.loops_around);
-  const CacheStage stage = MakeCacheStage(buffer, box, memory);
+  BindLoops(analyzer, copied.place.loops_around);
+  const CacheStage stage = MakeCacheStage(buffer, copied.box, memory);
   uint32_t next_id = function->next_id;
   CacheReadResult result;
-  Stmt copy = MakeCopy(stage, part, /*into_cache=*/true, &analyzer, &next_id, &result.block);
-  Stmt body = InsertCopy(*scope.block(), stage, copy, place, neighbors, /*after=*/false, users);
+  Stmt copy = MakeCopy(stage, copied.part, /*into_cache=*/true, &analyzer, &next_id, &result.block);
+  Stmt body = InsertCopy(*scope.block(), stage, copy, copied.place, copied.neighbors, /*after=*/false, users);
   result.function = WithScopeBody(function, *scope.block(), std::move(body), {stage.cache}, next_id);
   return result;
 }

@@ -146,6 +146,42 @@ Outcome<std::vector<uint32_t>> FindConditions(const BlockScope& scope, const Sco
   return conditions;
 }
 
+// Whether an instance of the block runs for each element that a copy of its output overwrites, and writes it for sure.
+bool WritesAll(const Function& function, const ScopeChild& child, const BufferRegion& written,
+               const std::vector<Range>& box, arith::Analyzer* analyzer) {
+  const BlockNode& block = *child.realize->block;
+  const bool all_instances = RunsAllInstances(*child.realize, child.loops, analyzer);
+  const bool writes_all = (all_instances && TouchesAllOf(block, written.region, box, analyzer)) ||
+                          WritesAllOfPart(*child.realize, child.loops, written.region, box, box, analyzer);
+  return writes_all && SureWrites(function).Of(block, written);
+}
+
+// Why a copy of `part` in each iteration of a loop around the block may be wrong. `keeps_values`: the buffer has values
+// from outside of the scope, which some readers still read.
+std::optional<Refusal> WhyNotInLoop(const ScopeChild& child, const BufferRegion& written, const CopyPlace& place,
+                                    const std::vector<Range>& part, const std::vector<Range>& box, bool keeps_values,
+                                    arith::Analyzer* analyzer) {
+  if (place.loop == nullptr) return std::nullopt;
+  const std::vector<uint32_t> objects = {child.id(), place.loop->id};
+  const std::string& name = written.buffer->name;
+  if (keeps_values) {
+    return Refusal{kName,
+                   "{text0} has values from outside of the scope, and {block0} writes a part of it in each iteration "
+                   "of {loop1}",
+                   objects,
+                   {},
+                   {name}};
+  }
+  arith::Analyzer::Scope around(analyzer);
+  BindLoops(*analyzer, place.loops_around);
+  if (WritesAllOfPart(*child.realize, place.loops_inside, written.region, part, box, analyzer)) return std::nullopt;
+  return Refusal{kName,
+                 "{block0} may not write all elements of {text0} that are copied in each iteration of {loop1}",
+                 objects,
+                 {},
+                 {name}};
+}
+
 }  // namespace
 
 Outcome<CacheWriteResult> CacheWrite(const Function& function, uint32_t block_id, int write_index,
@@ -153,8 +189,7 @@ Outcome<CacheWriteResult> CacheWrite(const Function& function, uint32_t block_id
   TW_ASSIGN_OR_RETURN(Path path, PathToInnerBlock(kName, function, block_id));
   const BlockNode& block = *cast<BlockRealizeNode>(path.back())->block;
   TW_ASSIGN_OR_RETURN(BufferRegion region, WriteRegion(kName, block, write_index));
-  TW_ASSIGN_OR_RETURN(Scope named, ReadScope(kName, block_id, scope_text));
-  const Scope memory = named;
+  TW_ASSIGN_OR_RETURN(const Scope memory, ReadScope(kName, block_id, scope_text));
   const BufferRegion& written = region;
   const Buffer& buffer = written.buffer;
   const BlockScope scope = BlockScope::Around(function, block_id);
@@ -174,10 +209,7 @@ Outcome<CacheWriteResult> CacheWrite(const Function& function, uint32_t block_id
 
   arith::Analyzer analyzer;
   for (const IterVar& iter : scope.block()->iter_vars) analyzer.Bind(iter.var, iter.domain);
-  const bool all_instances = RunsAllInstances(*child->realize, child->loops, &analyzer);
-  const bool writes_all = (all_instances && TouchesAllOf(block, written.region, box, &analyzer)) ||
-                          WritesAllOfPart(*child->realize, child->loops, written.region, box, box, &analyzer);
-  if (!writes_all || !SureWrites(function).Of(block, written)) {
+  if (!WritesAll(function, *child, written, box, &analyzer)) {
     return Refusal{kName,
                    "{block0} may not write all elements of {text0} that a copy of its output would overwrite",
                    {block_id},
@@ -191,27 +223,9 @@ Outcome<CacheWriteResult> CacheWrite(const Function& function, uint32_t block_id
   const auto& local = scope.block()->alloc_buffers;
   const bool is_local =
       std::any_of(local.begin(), local.end(), [&](const Buffer& allocated) { return allocated.same_as(buffer); });
-  if (place.loop != nullptr && !is_local && users.size() > 1) {
-    return Refusal{
-        kName,
-        "{text0} has values from outside of the scope, and {block0} writes a part of it in each iteration of "
-        "{loop1}",
-        {block_id, place.loop->id},
-        {},
-        {buffer->name}};
-  }
   const std::vector<Range> part = RelaxedRegion(written, *child->realize, place.loops_inside).region;
-  if (place.loop != nullptr) {
-    arith::Analyzer::Scope around(&analyzer);
-    BindLoops(analyzer, place.loops_around);
-    if (!WritesAllOfPart(*child->realize, place.loops_inside, written.region, part, box, &analyzer)) {
-      return Refusal{kName,
-                     "{block0} may not write all elements of {text0} that are copied in each iteration of {loop1}",
-                     {block_id, place.loop->id},
-                     {},
-                     {buffer->name}};
-    }
-  }
+  const bool keeps_values = !is_local && users.size() > 1;
+  if (auto refusal = WhyNotInLoop(*child, written, place, part, box, keeps_values, &analyzer)) return *refusal;
   TW_ASSIGN_OR_RETURN(std::vector<uint32_t> conditions, FindConditions(scope, *child, buffer, box, is_local));
 
   BindLoops(analyzer, place.loops_around);

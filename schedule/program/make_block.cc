@@ -27,10 +27,14 @@ Stmt MakeBlock(const NewBlock& block, uint32_t* next_id, uint32_t* block_id) {
   const std::vector<Expr> indices = Substitute(block.indices, fresh);
   fields.body = Store(block.target, Substitute(block.value, fresh), indices);
   if (block.init) fields.init = Store(block.target, Substitute(block.init, fresh), indices);
+  return Nest(std::move(loops), Realize(std::move(bindings), True(), TouchingBlock(std::move(fields))));
+}
+
+Block TouchingBlock(BlockNode::Fields fields) {
   AccessRegions regions = DetectRegions(*Block(fields));
   fields.reads = std::move(regions.reads);
   fields.writes = std::move(regions.writes);
-  return Nest(std::move(loops), Realize(std::move(bindings), True(), Block(std::move(fields))));
+  return Block(std::move(fields));
 }
 
 }  // namespace tilewright

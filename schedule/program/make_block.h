@@ -31,4 +31,7 @@ struct NewBlock {
 // The block's regions are those that it touches. Loops and block get ids from `next_id`, `block_id` that of the block.
 Stmt MakeBlock(const NewBlock& block, uint32_t* next_id, uint32_t* block_id);
 
+// The block of these fields, with the regions that its init and body touch.
+Block TouchingBlock(BlockNode::Fields fields);
+
 }  // namespace tilewright

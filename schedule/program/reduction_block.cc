@@ -52,6 +52,24 @@ Outcome<Expr> PredicateOfInit(const char* primitive, const BlockRealizeNode& rea
   return predicate;
 }
 
+// Why an init in front of `loops`, which runs once, does not replace that of the block.
+std::optional<Refusal> WhyNotOnce(const char* primitive, const BlockRealizeNode& realize,
+                                  const std::vector<const ForNode*>& around, const std::vector<const ForNode*>& loops) {
+  const uint32_t id = realize.block->id;
+  if (const size_t repeats = InnermostRepeatingLoop(realize, loops, around); repeats < loops.size()) {
+    return Refusal{primitive,
+                   "{loop0} runs the reduction of {block1} again in each iteration, and its init would run only once",
+                   {loops[repeats]->id, id}};
+  }
+  for (const ForNode* loop : loops) {
+    if (!loop->thread_tag.starts_with("threadIdx") || IsInt(loop->extent, 1) || !Reduces(realize, *loop)) continue;
+    return Refusal{primitive,
+                   "the threads of {loop0} combine their results in {block1}, which must keep its init",
+                   {loop->id, id}};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<BufferRegion> ReadsOfUpdate(const BlockNode& block) {
@@ -108,17 +126,7 @@ Outcome<InitNest> MakeInitNest(const char* primitive, const BlockRealizeNode& re
   std::vector<const ForNode*> all = around;
   all.insert(all.end(), loops.begin(), loops.end());
   TW_ASSIGN_OR_RETURN(Expr predicate, PredicateOfInit(primitive, realize, all, kept, left_out));
-  if (const size_t repeats = InnermostRepeatingLoop(realize, loops, around); repeats < loops.size()) {
-    return Refusal{primitive,
-                   "{loop0} runs the reduction of {block1} again in each iteration, and its init would run only once",
-                   {loops[repeats]->id, block.id}};
-  }
-  for (const ForNode* loop : loops) {
-    if (!loop->thread_tag.starts_with("threadIdx") || IsInt(loop->extent, 1) || !Reduces(realize, *loop)) continue;
-    return Refusal{primitive,
-                   "the threads of {loop0} combine their results in {block1}, which must keep its init",
-                   {loop->id, block.id}};
-  }
+  if (auto refusal = WhyNotOnce(primitive, realize, around, loops)) return *refusal;
   const uint32_t id = init.id;
   return InitNest{Nest(std::move(copies), Realize(Substitute(bindings, loop_vars), Substitute(predicate, loop_vars),
                                                   Block(std::move(init)))),

@@ -8,7 +8,6 @@
 #include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
-#include "ir/regions.h"
 #include "schedule/program/cache_stage.h"
 #include "schedule/program/common_refusals.h"
 #include "schedule/program/loop_tree.h"
@@ -60,11 +59,6 @@ Outcome<DecomposeAccumulationResult> DecomposeAccumulation(const Function& funct
   BlockNode::Fields fields = block.fields();
   fields.init = Store(sum, Const(store.buffer->dtype, 0), store.indices);
   fields.body = Store(sum, sum.Load(store.indices) + form->term, store.indices);
-  fields.reads.clear();
-  fields.writes.clear();
-  AccessRegions regions = DetectRegions(*Block(fields));
-  fields.reads = std::move(regions.reads);
-  fields.writes = std::move(regions.writes);
 
   DecomposeAccumulationResult result;
   uint32_t next_id = function->next_id;
@@ -77,7 +71,7 @@ Outcome<DecomposeAccumulationResult> DecomposeAccumulation(const Function& funct
                                    .value = IsTrue(has_terms) ? added : IfThenElse(has_terms, added, before)},
                                   &next_id, &result.block);
   const Stmt reduction = ReplaceStmt(Stmt(OutermostOwnLoop(path)), realize,
-                                     Realize(realize->bindings, realize->predicate, Block(std::move(fields))));
+                                     Realize(realize->bindings, realize->predicate, TouchingBlock(std::move(fields))));
   const BlockNode& scope = *ScopeOf(path)->block;
   const Stmt body = ReplaceStmt(scope.body, OutermostOwnLoop(path), Sequence({reduction, addition}));
   result.function = WithScopeBody(function, scope, body, {sum}, next_id);

@@ -11,9 +11,9 @@
 #include "ir/arith/analyzer.h"
 #include "ir/builder.h"
 #include "ir/functor.h"
-#include "ir/regions.h"
 #include "ir/substitute.h"
 #include "schedule/program/loop_tree.h"
+#include "schedule/program/make_block.h"
 #include "schedule/program/reducer.h"
 #include "schedule/reduction/idle_terms.h"
 #include "schedule/reduction/online_chain.h"
@@ -44,16 +44,6 @@ struct Running {
 std::vector<Expr> With(std::vector<Expr> indices, const Expr& step) {
   indices.push_back(step);
   return indices;
-}
-
-// `block` with the regions that its body touches.
-Stmt RealizeTouching(std::vector<Expr> bindings, Expr predicate, BlockNode::Fields block) {
-  block.reads.clear();
-  block.writes.clear();
-  AccessRegions regions = DetectRegions(*Block(block));
-  block.reads = std::move(regions.reads);
-  block.writes = std::move(regions.writes);
-  return Realize(std::move(bindings), std::move(predicate), Block(std::move(block)));
 }
 
 class Builder {
@@ -174,7 +164,7 @@ class Builder {
   static Stmt Finish(Fresh fresh, std::vector<Stmt> body) {
     fresh.block.body = Sequence(std::move(body));
     return Nest(std::move(fresh.loops),
-                RealizeTouching(std::move(fresh.bindings), fresh.predicate, std::move(fresh.block)));
+                Realize(std::move(fresh.bindings), fresh.predicate, TouchingBlock(std::move(fresh.block))));
   }
 
   // The value before the first part.
@@ -258,7 +248,7 @@ class Builder {
     const Expr step = fields.iter_vars[0].var;  // rfactor's
     fields.body = RewriteExprs(fields.body, [&](const Expr& e) { return UseReference(block, e, step); });
     return InnerOf(part, block,
-                   RealizeTouching(placed.realize->bindings, placed.realize->predicate, std::move(fields)));
+                   Realize(placed.realize->bindings, placed.realize->predicate, TouchingBlock(std::move(fields))));
   }
 
   Stmt CombiningBlock(const OnlineBlock& block) {
@@ -271,7 +261,7 @@ class Builder {
       return load != nullptr && load->buffer.same_as(sum) ? e * CastTo(sum->dtype, correction) : e;
     });
     return InnerOf(block.id(), block,
-                   RealizeTouching(placed.realize->bindings, placed.realize->predicate, std::move(fields)));
+                   Realize(placed.realize->bindings, placed.realize->predicate, TouchingBlock(std::move(fields))));
   }
 
   // With an iterator for the shared loop, which its references are indexed by.
@@ -309,7 +299,7 @@ class Builder {
     fields.iter_vars = std::move(iters);
     fields.body = Substitute(body, old);
     return InnerOf(block.id(), block,
-                   RealizeTouching(std::move(bindings), placed.realize->predicate, std::move(fields)));
+                   Realize(std::move(bindings), placed.realize->predicate, TouchingBlock(std::move(fields))));
   }
 
   // ---- The nest
