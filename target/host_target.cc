@@ -169,6 +169,24 @@ bool SystemKnowsAmx() {
   return syscall(SYS_arch_prctl, kGetSupported, &supported) == 0 && (supported >> kTileData & 1) != 0;
 }
 
+// What LLVM calls the processor. A model brings features of its own to LLVM, which a cap may hide.
+const char* NameOfCpu(const Target& t, bool avx512, bool capped) {
+  if (!capped) {
+    // Older run-time libraries, which answer here, take znver4 for znver3, which has no AVX-512.
+    if (__builtin_cpu_is("znver4") || (avx512 && __builtin_cpu_is("znver3"))) return "znver4";
+    if (__builtin_cpu_is("znver5")) return "znver5";
+    if (__builtin_cpu_is("znver3")) return "znver3";
+    if (__builtin_cpu_is("znver2")) return "znver2";
+    // Hypervisors may give another model than the processor's.
+    if (__builtin_cpu_is("sapphirerapids") || (t.has("amx-tile") && t.has("avx512fp16"))) return "sapphirerapids";
+    if (__builtin_cpu_is("icelake-server")) return "icelake-server";
+    if (__builtin_cpu_is("cascadelake")) return "cascadelake";
+    if (__builtin_cpu_is("skylake-avx512")) return "skylake-avx512";
+    if (__builtin_cpu_is("haswell")) return "haswell";
+  }
+  return avx512 ? "x86-64-v4" : t.has("avx2") && t.has("fma") ? "x86-64-v3" : "x86-64-v2";
+}
+
 void FillCpu(Target& t) {
   t.kind = TargetKind::kX86;
   t.triple = "x86_64-unknown-linux-gnu";
@@ -203,30 +221,7 @@ void FillCpu(Target& t) {
   std::sort(t.features.begin(), t.features.end());
   const bool capped = CapFeatures(t);
   const bool avx512 = t.has("avx512f") && t.has("avx512vl") && t.has("avx512bw") && t.has("avx512dq");
-  t.cpu = avx512 ? "x86-64-v4" : t.has("avx2") && t.has("fma") ? "x86-64-v3" : "x86-64-v2";
-  // A model brings features of its own to LLVM, which a cap may hide.
-  if (capped) {
-    // Older run-time libraries, which answer here, take znver4 for znver3, which has no AVX-512.
-  } else if (__builtin_cpu_is("znver4") || (avx512 && __builtin_cpu_is("znver3"))) {
-    t.cpu = "znver4";
-  } else if (__builtin_cpu_is("znver5")) {
-    t.cpu = "znver5";
-  } else if (__builtin_cpu_is("znver3")) {
-    t.cpu = "znver3";
-  } else if (__builtin_cpu_is("znver2")) {
-    t.cpu = "znver2";
-  } else if (__builtin_cpu_is("sapphirerapids") || (t.has("amx-tile") && t.has("avx512fp16"))) {
-    // Hypervisors may give another model than the processor's.
-    t.cpu = "sapphirerapids";
-  } else if (__builtin_cpu_is("icelake-server")) {
-    t.cpu = "icelake-server";
-  } else if (__builtin_cpu_is("cascadelake")) {
-    t.cpu = "cascadelake";
-  } else if (__builtin_cpu_is("skylake-avx512")) {
-    t.cpu = "skylake-avx512";
-  } else if (__builtin_cpu_is("haswell")) {
-    t.cpu = "haswell";
-  }
+  t.cpu = NameOfCpu(t, avx512, capped);
   t.mutable_cpu_part().vector_bits = avx512 ? 512 : t.has("avx2") ? 256 : 128;
   t.mutable_cpu_part().vector_registers = avx512 ? 32 : 16;
 }

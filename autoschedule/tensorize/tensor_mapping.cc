@@ -26,26 +26,30 @@ bool IsCommutative(BinaryOp op) {
   return op == BinaryOp::kAdd || op == BinaryOp::kMul || op == BinaryOp::kMin || op == BinaryOp::kMax;
 }
 
+// `assignment` with the access that stands for a buffer of the description, or nothing where it cannot be that one.
+std::vector<Assignment> UnifyLoads(const LoadNode& program, const LoadNode& described, const Assignment& assignment) {
+  if (program.predicate || described.predicate) return {};
+  const auto known = assignment.find(described.buffer.get());
+  if (known != assignment.end()) {
+    const bool same =
+        known->second.buffer.same_as(program.buffer) && StructuralEqual(known->second.indices, program.indices);
+    return same ? std::vector{assignment} : std::vector<Assignment>();
+  }
+  // One buffer cannot be two operands: each gets a layout of its own.
+  for (const auto& [buffer, access] : assignment) {
+    if (access.buffer.same_as(program.buffer)) return {};
+  }
+  Assignment extended = assignment;
+  extended[described.buffer.get()] = {program.buffer, program.indices};
+  return {std::move(extended)};
+}
+
 // `assignment` extended by each way in which `program` is `described` up to the indices.
 std::vector<Assignment> Unify(const Expr& program, const Expr& described, const Assignment& assignment) {
   if (program->kind() != described->kind() || program.dtype() != described.dtype()) return {};
   switch (described->kind()) {
-    case Kind::kLoad: {
-      const auto *a = cast<LoadNode>(program), *b = cast<LoadNode>(described);
-      if (a->predicate || b->predicate) return {};
-      const auto known = assignment.find(b->buffer.get());
-      if (known != assignment.end()) {
-        const bool same = known->second.buffer.same_as(a->buffer) && StructuralEqual(known->second.indices, a->indices);
-        return same ? std::vector{assignment} : std::vector<Assignment>();
-      }
-      // One buffer cannot be two operands: each gets a layout of its own.
-      for (const auto& [buffer, access] : assignment) {
-        if (access.buffer.same_as(a->buffer)) return {};
-      }
-      Assignment extended = assignment;
-      extended[b->buffer.get()] = {a->buffer, a->indices};
-      return {std::move(extended)};
-    }
+    case Kind::kLoad:
+      return UnifyLoads(*cast<LoadNode>(program), *cast<LoadNode>(described), assignment);
     case Kind::kBinary: {
       const auto *a = cast<BinaryNode>(program), *b = cast<BinaryNode>(described);
       if (a->op != b->op) return {};

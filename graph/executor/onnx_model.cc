@@ -33,17 +33,10 @@ std::map<std::string, int64_t> ExtentsOf(const onnx::GraphProto& graph, const On
   return extents;
 }
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<OnnxModel>> OnnxModel::Load(std::unique_ptr<ModelFile> file,
-                                                           const LoadOptions& options) {
-  std::unique_ptr<OnnxModel> model(new OnnxModel);
-  model->file_ = std::move(file);
-  AddBasicOps(&model->ops_);
-  AddHostOps(&model->ops_);
+// What importing a model needs to know of the inputs that it is to run on.
+ImportOptions ImportOptionsFor(const onnx::GraphProto& graph, const OnnxModel::Inputs& inputs,
+                               const OnnxModel::LoadOptions& options) {
   ImportOptions import{.dims = options.dims};
-  const Inputs none;
-  const Inputs& inputs = options.inputs != nullptr ? *options.inputs : none;
   for (const auto& [name, tensors] : inputs) {
     if (tensors.kind == Item::Kind::kTensor) {
       // Larger ones are data.
@@ -54,13 +47,28 @@ absl::StatusOr<std::unique_ptr<OnnxModel>> OnnxModel::Load(std::unique_ptr<Model
     import.given.try_emplace(name);
   }
   std::set<std::string> defaults;
-  for (const auto& tensor : model->file_->model().graph().initializer()) defaults.insert(tensor.name());
+  for (const auto& tensor : graph.initializer()) defaults.insert(tensor.name());
   for (const auto& [name, tensors] : inputs) {
     if (tensors.kind != Item::Kind::kTensor) continue;
     import.ranks[name] = tensors.arrays[0].shape().size();
     if (defaults.contains(name)) import.replaced.insert(name);
   }
-  const std::map<std::string, int64_t> extents = ExtentsOf(model->file_->model().graph(), inputs);
+  return import;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<OnnxModel>> OnnxModel::Load(std::unique_ptr<ModelFile> file,
+                                                           const LoadOptions& options) {
+  std::unique_ptr<OnnxModel> model(new OnnxModel);
+  model->file_ = std::move(file);
+  AddBasicOps(&model->ops_);
+  AddHostOps(&model->ops_);
+  const Inputs none;
+  const Inputs& inputs = options.inputs != nullptr ? *options.inputs : none;
+  const onnx::GraphProto& graph = model->file_->model().graph();
+  ImportOptions import = ImportOptionsFor(graph, inputs, options);
+  const std::map<std::string, int64_t> extents = ExtentsOf(graph, inputs);
   // Symbolic extents are at least 1 unless they are said to be 0.
   for (const auto& [name, extent] : extents) {
     if (extent == 0) import.dims.emplace(name, 0);

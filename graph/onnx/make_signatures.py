@@ -18,15 +18,17 @@ HEADER = """// Written by make_signatures.py from the schemas of ONNX and ONNX R
 #include "graph/onnx/signatures.h"
 
 namespace tilewright::graph {
+namespace {
 
 // clang-format off
-const std::vector<SignatureRow>& SignatureTable() {
-  static const auto* const rows = new std::vector<SignatureRow>{
+constexpr SignatureRow kRows[] = {
 """
-FOOTER = """  };
-  return *rows;
-}
+FOOTER = """};
 // clang-format on
+
+}  // namespace
+
+std::span<const SignatureRow> SignatureTable() { return kRows; }
 
 }  // namespace tilewright::graph
 """

@@ -2,10 +2,10 @@
 #include "graph/onnx/signatures.h"
 
 namespace tilewright::graph {
+namespace {
 
 // clang-format off
-const std::vector<SignatureRow>& SignatureTable() {
-  static const auto* const rows = new std::vector<SignatureRow>{
+constexpr SignatureRow kRows[] = {
       {"", "Abs", "1", "1", "consumed_inputs@1-5"},
       {"", "Acos", "1", "1", ""},
       {"", "Acosh", "1", "1", ""},
@@ -317,9 +317,11 @@ const std::vector<SignatureRow>& SignatureTable() {
       {"com.microsoft", "SkipSimplifiedLayerNormalization", "3-4", "1-4", "epsilon"},
       {"com.microsoft", "Trilu", "1-2", "1", "upper"},
       {"com.microsoft", "Unique", "1", "3", ""},
-  };
-  return *rows;
-}
+};
 // clang-format on
+
+}  // namespace
+
+std::span<const SignatureRow> SignatureTable() { return kRows; }
 
 }  // namespace tilewright::graph

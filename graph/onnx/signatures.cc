@@ -79,7 +79,7 @@ bool IsZero(const onnx::AttributeProto& attribute) {
 }  // namespace
 
 const SignatureRow* FindSignature(absl::string_view domain, absl::string_view name) {
-  const std::vector<SignatureRow>& rows = SignatureTable();
+  const std::span<const SignatureRow> rows = SignatureTable();
   const auto key = std::pair(domain, name);
   const auto at = std::lower_bound(rows.begin(), rows.end(), key, [](const SignatureRow& row, const auto& wanted) {
     return std::pair<absl::string_view, absl::string_view>(row.domain, row.name) < wanted;

@@ -6,8 +6,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <vector>
+#include <span>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -21,7 +20,7 @@ struct SignatureRow {
   const char *domain, *name, *inputs, *outputs, *attributes;
 };
 // Sorted by domain and name; make_signatures.py writes it.
-const std::vector<SignatureRow>& SignatureTable();
+std::span<const SignatureRow> SignatureTable();
 
 // Null where nothing is known of the operator.
 const SignatureRow* FindSignature(absl::string_view domain, absl::string_view name);

@@ -222,7 +222,7 @@ TEST(Structure, EveryOperatorHasASignature) {
     if (domain == kMicrosoft && name == "LayerNormalization") continue;
     EXPECT_NE(FindSignature(domain, name), nullptr) << domain << " " << name;
   }
-  const auto& rows = SignatureTable();
+  const auto rows = SignatureTable();
   for (size_t i = 1; i < rows.size(); ++i) {
     const std::pair<std::string, std::string> before(rows[i - 1].domain, rows[i - 1].name);
     EXPECT_LT(before, std::pair(std::string(rows[i].domain), std::string(rows[i].name)));

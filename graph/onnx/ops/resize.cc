@@ -101,48 +101,53 @@ absl::StatusOr<Expr> SizeOf(OnnxNode& n, double elements) {
   return Extent(static_cast<int64_t>(elements));
 }
 
+// The target of the sizes that an input holds.
+absl::StatusOr<ResizeTarget> TargetOfSizes(OnnxNode& n, const std::vector<int>& axes, size_t sizes_input,
+                                           ResizeTarget target) {
+  const Item& x = n.In(0);
+  TW_ASSIGN_OR_RETURN(const Exprs sizes, n.Values(sizes_input));
+  if (sizes.size() != axes.size()) return n.Error(sizes.size(), " sizes for ", axes.size(), " dimensions");
+  const std::string policy = n.String("keep_aspect_ratio_policy", "stretch");
+  std::vector<double> ratios;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const size_t a = static_cast<size_t>(axes[i]);
+    const auto in = AsInt(x.shape[a]), out = AsInt(sizes[i]);
+    target.shape[a] = sizes[i];
+    target.changes[a] = !ops::SameExtent(sizes[i], x.shape[a]);
+    if (!target.changes[a]) {
+      ratios.push_back(1);
+      continue;
+    }
+    if (!in || !out) {
+      if (policy != "stretch" || n.Int("antialias", 0) != 0) return n.Unsupported("a size of a symbolic extent");
+      target.scales[a] = 0;
+      continue;
+    }
+    if (*in == 0) return n.Error("a dimension without elements is resized");
+    target.scales[a] = static_cast<double>(static_cast<float>(*out) / static_cast<float>(*in));
+    ratios.push_back(static_cast<double>(*out) / static_cast<double>(*in));
+  }
+  if (policy == "stretch" || ratios.empty()) return target;
+  const bool larger = policy == "not_smaller";
+  const double ratio =
+      larger ? *std::max_element(ratios.begin(), ratios.end()) : *std::min_element(ratios.begin(), ratios.end());
+  for (int axis : axes) {
+    const size_t a = static_cast<size_t>(axis);
+    const auto in = AsInt(x.shape[a]);
+    if (!in) return n.Unsupported("a size of a symbolic extent");
+    TW_ASSIGN_OR_RETURN(target.shape[a], SizeOf(n, ratio * static_cast<double>(*in) + 0.5));
+    target.scales[a] = ratio;
+    target.changes[a] = true;
+  }
+  return target;
+}
+
 absl::StatusOr<ResizeTarget> TargetOf(OnnxNode& n, const std::vector<int>& axes, std::optional<size_t> sizes_input,
                                       size_t scales_input) {
   const Item& x = n.In(0);
   ResizeTarget target{
       .shape = x.shape, .scales = std::vector<double>(x.rank(), 1), .changes = std::vector<bool>(x.rank(), false)};
-  if (sizes_input) {
-    TW_ASSIGN_OR_RETURN(const Exprs sizes, n.Values(*sizes_input));
-    if (sizes.size() != axes.size()) return n.Error(sizes.size(), " sizes for ", axes.size(), " dimensions");
-    const std::string policy = n.String("keep_aspect_ratio_policy", "stretch");
-    std::vector<double> ratios;
-    for (size_t i = 0; i < axes.size(); ++i) {
-      const size_t a = static_cast<size_t>(axes[i]);
-      const auto in = AsInt(x.shape[a]), out = AsInt(sizes[i]);
-      target.shape[a] = sizes[i];
-      target.changes[a] = !ops::SameExtent(sizes[i], x.shape[a]);
-      if (!target.changes[a]) {
-        ratios.push_back(1);
-        continue;
-      }
-      if (!in || !out) {
-        if (policy != "stretch" || n.Int("antialias", 0) != 0) return n.Unsupported("a size of a symbolic extent");
-        target.scales[a] = 0;
-        continue;
-      }
-      if (*in == 0) return n.Error("a dimension without elements is resized");
-      target.scales[a] = static_cast<double>(static_cast<float>(*out) / static_cast<float>(*in));
-      ratios.push_back(static_cast<double>(*out) / static_cast<double>(*in));
-    }
-    if (policy == "stretch" || ratios.empty()) return target;
-    const bool larger = policy == "not_smaller";
-    const double ratio =
-        larger ? *std::max_element(ratios.begin(), ratios.end()) : *std::min_element(ratios.begin(), ratios.end());
-    for (int axis : axes) {
-      const size_t a = static_cast<size_t>(axis);
-      const auto in = AsInt(x.shape[a]);
-      if (!in) return n.Unsupported("a size of a symbolic extent");
-      TW_ASSIGN_OR_RETURN(target.shape[a], SizeOf(n, ratio * static_cast<double>(*in) + 0.5));
-      target.scales[a] = ratio;
-      target.changes[a] = true;
-    }
-    return target;
-  }
+  if (sizes_input) return TargetOfSizes(n, axes, *sizes_input, std::move(target));
   std::vector<double> scales = n.Floats("scales");
   if (scales.empty()) {
     TW_ASSIGN_OR_RETURN(scales, n.Reals(scales_input));

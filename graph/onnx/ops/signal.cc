@@ -40,10 +40,8 @@ absl::Status ImportHann(OnnxNode& n) { return ImportWindow(n, 0.5, 0.5, 0); }
 absl::Status ImportHamming(OnnxNode& n) { return ImportWindow(n, 25.0 / 46, 21.0 / 46, 0); }
 absl::Status ImportBlackman(OnnxNode& n) { return ImportWindow(n, 0.42, 0.5, 0.08); }
 
-absl::Status ImportDft(OnnxNode& n) {
-  TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
-  const Item& x = n.In(0);
-  if (x.rank() < 2) return n.Error("its input has rank ", x.rank());
+// The axis of a transform: an input since opset 20.
+absl::StatusOr<int> AxisOfDft(OnnxNode& n) {
   int64_t given = n.Int("axis", 1);
   if (n.opset() >= 20) {
     given = -2;
@@ -51,7 +49,14 @@ absl::Status ImportDft(OnnxNode& n) {
       TW_ASSIGN_OR_RETURN(given, n.Number(2));
     }
   }
-  TW_ASSIGN_OR_RETURN(const int axis, n.Axis(given, x.rank()));
+  return n.Axis(given, n.In(0).rank());
+}
+
+absl::Status ImportDft(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
+  const Item& x = n.In(0);
+  if (x.rank() < 2) return n.Error("its input has rank ", x.rank());
+  TW_ASSIGN_OR_RETURN(const int axis, AxisOfDft(n));
   const size_t a = static_cast<size_t>(axis), last = x.rank() - 1;
   if (a == last) return n.Error("the axis is that of real and imaginary parts");
   const bool inverse = n.Int("inverse", 0) != 0, onesided = n.Int("onesided", 0) != 0;
