@@ -104,6 +104,94 @@ absl::StatusOr<std::vector<std::map<std::string, int64_t>>> SizesToMeasure(const
   return result;
 }
 
+namespace {
+
+RunnerOptions RunnerOptionsOf(const Target& given, const TuneOptions& options) {
+  return {.threads = given.cores,
+          .compile_timeout = std::clamp(options.seconds, kLeastCompileSeconds, 30.0),
+          .reference_timeout = std::max(kLeastReferenceSeconds, options.seconds),
+          .libraries = options.libraries,
+          .launcher = options.launcher};
+}
+
+SearchOptions SearchOptionsOf(const TuneOptions& options, double bound_seconds) {
+  return {.trials = options.trials,
+          .seed = options.seed,
+          .bound_seconds = bound_seconds,
+          .stop = options.stop,
+          .on_progress = options.on_progress};
+}
+
+absl::Status CheckCaches(Caches caches, const Target& target, bool elsewhere) {
+  if (caches != Caches::kCold) return absl::OkStatus();
+  if (target.is_gpu()) return absl::InvalidArgumentError("cold caches are measured on CPUs only");
+  if (elsewhere) return absl::InvalidArgumentError("cold caches are measured on this machine only");
+  return absl::OkStatus();
+}
+
+// What is told of a candidate: its times, and those that the two models expect.
+TuneMeasurement MeasurementOf(const Candidate& candidate, const Measurement& measurement, double at_seconds,
+                              const ProjectedModel& projected, const LearnedModel& learned) {
+  const Function scheduled = candidate.schedule.module().Main();
+  TuneMeasurement result{.at_seconds = at_seconds,
+                         .seconds = measurement.MedianSeconds(),
+                         .choices = candidate.choices,
+                         .failure = std::string(FailureName(measurement.failure)),
+                         .projected = projected.Predict({&scheduled, 1})[0]};
+  if (!measurement.seconds.empty()) {
+    const auto [least, most] = std::ranges::minmax(measurement.seconds);
+    result.least_seconds = least;
+    result.most_seconds = most;
+  }
+  if (learned.has_learned()) result.learned = learned.Predict({&scheduled, 1})[0];
+  return result;
+}
+
+// Tells and stores the records of what is measured, up to the first that cannot be stored.
+class Recorder {
+ public:
+  Recorder(const Module& module, const Target& target, const RecordQuery& query, const TuneOptions& options,
+           IntrinRegistry* intrins)
+      : module_(module), target_(target), query_(query), options_(options), intrins_(intrins) {}
+
+  void Put(const Candidate& candidate, const Measurement& measurement, bool final) {
+    if ((options_.database == nullptr && !options_.on_record) || !status_.ok() ||
+        measurement.failure == MeasureFailure::kBusy)
+      return;
+    TuningRecord record = RecordOf(module_, target_, query_.threads, candidate.schedule, measurement, intrins_);
+    record.final = final;
+    record.target = query_.target;
+    record.caches = query_.caches;
+    if (options_.on_record) options_.on_record(record);
+    if (options_.database != nullptr) status_ = options_.database->Put(std::move(record));
+  }
+  const absl::Status& status() const { return status_; }
+
+ private:
+  const Module& module_;
+  const Target& target_;
+  const RecordQuery& query_;
+  const TuneOptions& options_;
+  IntrinRegistry* intrins_;
+  absl::Status status_;
+};
+
+// Why a search measured nothing.
+absl::Status NothingMeasured(const Function& main, SearchResult found) {
+  std::vector<std::string> reasons = std::move(found.failures);
+  for (const auto& [reason, count] : found.statistics.refused) reasons.push_back(reason);
+  // A program that is wrong as it was written says more than its candidates.
+  for (const Diagnostic& diagnostic : VerifyProgram(main).diagnostics) {
+    if (diagnostic.verdict != Verdict::kRefuted) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("the program is refused: ", diagnostic.check, ": ", diagnostic.reason));
+  }
+  return absl::InternalError(absl::StrCat("no candidate could be measured: ", absl::StrJoin(reasons, "; "),
+                                          HasWhile(main) ? "; a while loop may not end on random inputs" : ""));
+}
+
+}  // namespace
+
 absl::StatusOr<TuneResult> Tune(const Module& program, const Target& given, IntrinRegistry* intrins,
                                 const TuneOptions& options) {
   const auto start = std::chrono::steady_clock::now();
@@ -112,36 +200,22 @@ absl::StatusOr<TuneResult> Tune(const Module& program, const Target& given, Intr
   Module module = program;
   if (!sizes.empty()) module.Set(WithLikelySizes(program.Main(), options.sizes));
   const Function main = module.Main();
-  const RunnerOptions measuring = {.threads = given.cores,
-                                   .compile_timeout = std::clamp(options.seconds, kLeastCompileSeconds, 30.0),
-                                   .reference_timeout = std::max(kLeastReferenceSeconds, options.seconds),
-                                   .libraries = options.libraries,
-                                   .launcher = options.launcher};
   const bool emulated = IsEmulated(given, options.launcher), elsewhere = emulated || !options.launcher.empty();
   const Target target = MeasuredTarget(given, options.launcher);
-  if (target.is_gpu() && options.caches == Caches::kCold) {
-    return absl::InvalidArgumentError("cold caches are measured on CPUs only");
-  }
-  if (elsewhere && options.caches == Caches::kCold) {
-    return absl::InvalidArgumentError("cold caches are measured on this machine only");
-  }
+  TW_RETURN_IF_ERROR(CheckCaches(options.caches, target, elsewhere));
   const Caches caches = elsewhere ? Caches::kWarm : options.caches;
   TW_RETURN_IF_ERROR(CheckMeasures(target, options.launcher));
   const Space space(module, target, intrins);
-  TW_ASSIGN_OR_RETURN(auto runner, StartAtSizes(module, target, sizes, measuring));
+  TW_ASSIGN_OR_RETURN(auto runner, StartAtSizes(module, target, sizes, RunnerOptionsOf(given, options)));
   TW_ASSIGN_OR_RETURN(MachineLock lock, MachineLock::Open());
   SharingRunner sharing(*runner, std::move(lock), caches, options.seconds - SecondsSince(start));
 
   const RecordQuery query{
       .workload = WorkloadOf(module), .target = TargetKey(target, emulated), .threads = target.cores, .caches = caches};
   const Schedule preferred = AutoSchedule(module, target, intrins).schedule;
-  SearchOptions search{.trials = options.trials,
-                       .seed = options.seed,
-                       // Times at several sizes have no bound that one of them has.
-                       .bound_seconds = sizes.size() > 1 ? 0 : BoundSeconds(main, preferred.module().Main(), target),
-                       .stop = options.stop,
-                       .on_progress = options.on_progress};
-  absl::Status stored;
+  // Times at several sizes have no bound that one of them has.
+  const double bound = sizes.size() > 1 ? 0 : BoundSeconds(main, preferred.module().Main(), target);
+  SearchOptions search = SearchOptionsOf(options, bound);
   const ProjectedModel projected(target);
   LearnedModel learned(target, {.seed = options.seed});
   if (options.database != nullptr) {
@@ -150,55 +224,22 @@ absl::StatusOr<TuneResult> Tune(const Module& program, const Target& given, Intr
     TW_ASSIGN_OR_RETURN(auto measured, MeasuredBefore(*options.database, query));
     search.prepare_model = [&learned, before = std::move(measured)] { learned.LearnPrior(before); };
   }
-  const auto put = [&](const Candidate& candidate, const Measurement& measurement, bool final) {
-    if ((options.database == nullptr && !options.on_record) || !stored.ok() ||
-        measurement.failure == MeasureFailure::kBusy)
-      return;
-    TuningRecord record = RecordOf(module, target, query.threads, candidate.schedule, measurement, intrins);
-    record.final = final;
-    record.target = query.target;
-    record.caches = query.caches;
-    if (options.on_record) options.on_record(record);
-    if (options.database != nullptr) stored = options.database->Put(std::move(record));
-  };
+  Recorder recorder(module, target, query, options, intrins);
   search.on_measured = [&](const Candidate& candidate, const Measurement& measurement) {
     if (options.on_measured) {
-      const Function scheduled = candidate.schedule.module().Main();
-      TuneMeasurement result{.at_seconds = SecondsSince(start),
-                             .seconds = measurement.MedianSeconds(),
-                             .choices = candidate.choices,
-                             .failure = std::string(FailureName(measurement.failure)),
-                             .projected = projected.Predict({&scheduled, 1})[0]};
-      if (!measurement.seconds.empty()) {
-        const auto [least, most] = std::ranges::minmax(measurement.seconds);
-        result.least_seconds = least;
-        result.most_seconds = most;
-      }
-      if (learned.has_learned()) result.learned = learned.Predict({&scheduled, 1})[0];
-      options.on_measured(result);
+      options.on_measured(MeasurementOf(candidate, measurement, SecondsSince(start), projected, learned));
     }
-    put(candidate, measurement, false);
+    recorder.Put(candidate, measurement, false);
   };
   search.on_final = [&](const Candidate& candidate, const Measurement& measurement) {
-    put(candidate, measurement, true);
+    recorder.Put(candidate, measurement, true);
   };
   search.seconds = options.seconds - SecondsSince(start);
   const MachineLoad load;
   SearchResult found = Search(space, learned, sharing, search);
   const double others_share = load.OthersShare();
-  if (!stored.ok()) return stored;
-  if (!found.best) {
-    std::vector<std::string> reasons = std::move(found.failures);
-    for (const auto& [reason, count] : found.statistics.refused) reasons.push_back(reason);
-    // A program that is wrong as it was written says more than its candidates.
-    for (const Diagnostic& diagnostic : VerifyProgram(main).diagnostics) {
-      if (diagnostic.verdict != Verdict::kRefuted) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("the program is refused: ", diagnostic.check, ": ", diagnostic.reason));
-    }
-    return absl::InternalError(absl::StrCat("no candidate could be measured: ", absl::StrJoin(reasons, "; "),
-                                            HasWhile(main) ? "; a while loop may not end on random inputs" : ""));
-  }
+  if (!recorder.status().ok()) return recorder.status();
+  if (!found.best) return NothingMeasured(main, std::move(found));
   found.best->schedule.RemoveUnusedQueries();
   return TuneResult{.schedule = std::move(found.best->schedule),
                     .seconds = found.best_seconds,

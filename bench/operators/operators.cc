@@ -261,6 +261,21 @@ std::vector<Result> RunAll(const std::vector<Workload>& workloads,
   return results;
 }
 
+// A report of `threads` threads without results: the machine, its peak and the command.
+Report NewReport(RunsOn place, const Target& target, int threads, runtime::ThreadPool& pool,
+                 const std::vector<std::string>& arguments) {
+  Report report = {.machine = DescribeMachine(threads),
+                   .peak = place == RunsOn::kThisMachine ? MeasurePeak(pool) : NominalPeak(target, threads),
+                   .commit = CurrentCommit(),
+                   .command = absl::StrJoin(arguments, " ")};
+  std::string& cpu = report.machine.cpu;
+  if (place != RunsOn::kThisMachine) report.peak_source = absl::StrCat("by the description of ", target.name);
+  if (place == RunsOn::kEmulator) cpu = absl::StrCat(target.name, ", emulated on ", cpu);
+  if (place == RunsOn::kLauncher) cpu = absl::StrCat(target.name, " by ", absl::GetFlag(FLAGS_launcher));
+  if (place == RunsOn::kGpu) cpu = cuda::DeviceName();
+  return report;
+}
+
 int Main(const std::vector<std::string>& arguments, char** argv) {
   const absl::StatusOr<std::vector<Workload>> workloads = ChooseWorkloads();
   if (!workloads.ok()) return Fail(kWrongUsage, std::string(workloads.status().message()));
@@ -290,14 +305,7 @@ int Main(const std::vector<std::string>& arguments, char** argv) {
   const int threads_here = static_cast<int>(cpus->size()), threads_there = threads > 0 ? threads : target->cores;
   const int num_threads = elsewhere ? threads_there : threads_here;
   runtime::ThreadPool pool({.num_threads = threads_here, .cpus = *cpus});
-  Report report = {.machine = DescribeMachine(num_threads),
-                   .peak = *place == RunsOn::kThisMachine ? MeasurePeak(pool) : NominalPeak(*target, num_threads),
-                   .commit = CurrentCommit(),
-                   .command = absl::StrJoin(arguments, " ")};
-  if (*place != RunsOn::kThisMachine) report.peak_source = absl::StrCat("by the description of ", target->name);
-  if (emulated) report.machine.cpu = absl::StrCat(target->name, ", emulated on ", report.machine.cpu);
-  if (elsewhere) report.machine.cpu = absl::StrCat(target->name, " by ", absl::GetFlag(FLAGS_launcher));
-  if (*place == RunsOn::kGpu) report.machine.cpu = cuda::DeviceName();
+  Report report = NewReport(*place, *target, num_threads, pool, arguments);
   std::fprintf(stderr, "%s\n", PeakText(report.peak).c_str());
 
   std::vector<std::unique_ptr<Implementation>> implementations =

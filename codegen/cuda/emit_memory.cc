@@ -1,10 +1,12 @@
 // Loads, stores and vectors. Buffers are flat: one dimension, no strides, no layout.
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <span>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "codegen/cuda/call_lanes.h"
 #include "codegen/cuda/kernel_emitter.h"
 #include "codegen/cuda/type_text.h"
 #include "ir/analysis.h"
@@ -181,6 +183,23 @@ Expr KernelEmitter::NamedLane(const Expr& scalar, const std::string& name) {
   return var;
 }
 
+std::vector<Expr> KernelEmitter::ShuffleLanes(const ShuffleNode* op) {
+  std::vector<Expr> all, result;
+  for (const Expr& part : op->vectors) {
+    const std::vector<Expr> lanes = Lanes(part);
+    all.insert(all.end(), lanes.begin(), lanes.end());
+  }
+  for (int index : op->indices) result.push_back(all.at(static_cast<size_t>(index)));
+  return result;
+}
+
+// The lanes of a value in which a scalar has a name.
+std::vector<Expr> KernelEmitter::LetLanes(const LetNode* op) {
+  if (lanes_apart_ || lanes_under_) return Lanes(Substitute(op->body, VarMap{{op->var, op->value}}));
+  values_[op->var.get()] = Named(op->var.dtype(), op->var.name(), Value(op->value).text);
+  return Lanes(op->body);
+}
+
 std::vector<Expr> KernelEmitter::Lanes(const Expr& e) {
   const auto count = static_cast<size_t>(e.dtype().lanes());
   if (count == 1 && !isa<ShuffleNode>(e)) return {e};
@@ -222,27 +241,11 @@ std::vector<Expr> KernelEmitter::Lanes(const Expr& e) {
     }
     case Kind::kLoad:
       return LoadLanes(cast<LoadNode>(e));
-    case Kind::kLet: {
-      const auto* op = cast<LetNode>(e);
-      if (op->var.dtype().lanes() == 1 && (lanes_apart_ || lanes_under_)) {
-        return Lanes(Substitute(op->body, VarMap{{op->var, op->value}}));
-      }
-      if (op->var.dtype().lanes() == 1) {
-        values_[op->var.get()] = Named(op->var.dtype(), op->var.name(), Value(op->value).text);
-        return Lanes(op->body);
-      }
+    case Kind::kLet:
+      if (cast<LetNode>(e)->var.dtype().lanes() == 1) return LetLanes(cast<LetNode>(e));
       break;
-    }
-    case Kind::kShuffle: {
-      const auto* op = cast<ShuffleNode>(e);
-      std::vector<Expr> all;
-      for (const Expr& part : op->vectors) {
-        const std::vector<Expr> lanes = Lanes(part);
-        all.insert(all.end(), lanes.begin(), lanes.end());
-      }
-      for (int index : op->indices) result.push_back(all.at(static_cast<size_t>(index)));
-      return result;
-    }
+    case Kind::kShuffle:
+      return ShuffleLanes(cast<ShuffleNode>(e));
     case Kind::kCall:
       return CallLanes(cast<CallNode>(e));
     case Kind::kVar:
@@ -309,59 +312,18 @@ std::vector<Expr> KernelEmitter::CallLanes(const CallNode* op) {
     for (size_t i = 0; i < count; ++i) result.push_back(all.at(first + i));
     return result;
   }
-  if (op->op == kDotAdd) {
-    const size_t terms = args[1].size() / count;
-    for (size_t i = 0; i < count; ++i) {
-      Expr sum = args[0][i];
-      for (size_t k = i * terms; k < (i + 1) * terms; ++k)
-        sum = sum + CastTo(type, args[1][k]) * CastTo(type, args[2][k]);
-      result.push_back(sum);
-    }
-    return result;
-  }
+  if (op->op == kDotAdd) return DotLanes(type, args[0], args[1], args[2]);
   if (op->op == kLookup) {
-    const std::vector<Expr>& table = args[0];
-    const auto entries = static_cast<int64_t>(table.size());
-    if ((entries & (entries - 1)) != 0 || args[1].size() != count) {
+    if (!std::has_single_bit(args[0].size()) || args[1].size() != count) {
       Fail(absl::StrCat("lookup in ", op->args[0].dtype().ToString(), " by ", op->args[1].dtype().ToString()));
     }
-    for (const Expr& number : args[1]) {
-      const DataType of = number.dtype();
-      const Expr entry = tilewright::Call(of, "bitwise_and", {number, Const(of, entries - 1)});
-      Expr chosen = table[0];
-      for (int64_t i = 1; i < entries; ++i) {
-        chosen = Select(entry == Const(of, i), table[static_cast<size_t>(i)], chosen);
-      }
-      result.push_back(chosen);
-    }
-    return result;
+    return LookupLanes(args[0], args[1]);
   }
   if (op->op == "reinterpret") {
-    // Patterns of bits, the lowest first.
     const DataType from = op->args[0].dtype().element();
-    if (from.bits() < 8 || type.bits() < 8) {
-      Fail(absl::StrCat("reinterpret of ", from.ToString(), " as ", type.ToString()));
-      return std::vector<Expr>(count, CastTo(type, Const(DataType::Int(32), 0)));
-    }
-    const DataType to_bits = DataType::UInt(type.bits()), from_bits = DataType::UInt(from.bits());
-    const auto as = [](DataType to, const Expr& e) {
-      return e.dtype() == to ? e : tilewright::Call(to, "reinterpret", {e});
-    };
-    const auto shift = [](DataType of, const char* by, const Expr& e, int64_t n) {
-      return n == 0 ? e : tilewright::Call(of, by, {e, Const(of, n)});
-    };
-    for (size_t i = 0; i < count; ++i) {
-      const size_t first = i * static_cast<size_t>(type.bits()), width = static_cast<size_t>(from.bits());
-      Expr bits = CastTo(to_bits, shift(from_bits, "shift_right", as(from_bits, args[0].at(first / width)),
-                                        static_cast<int64_t>(first % width)));
-      for (size_t bit = width; bit < static_cast<size_t>(type.bits()); bit += width) {
-        const Expr next = CastTo(to_bits, as(from_bits, args[0].at((first + bit) / width)));
-        bits = tilewright::Call(to_bits, "bitwise_or",
-                                {bits, shift(to_bits, "shift_left", next, static_cast<int64_t>(bit))});
-      }
-      result.push_back(as(type, bits));
-    }
-    return result;
+    if (from.bits() >= 8 && type.bits() >= 8) return ReinterpretLanes(type, count, args[0]);
+    Fail(absl::StrCat("reinterpret of ", from.ToString(), " as ", type.ToString()));
+    return std::vector<Expr>(count, CastTo(type, Const(DataType::Int(32), 0)));
   }
   if (EffectOf(op->op) != CallEffect::kPure) {
     Fail(absl::StrCat("no CUDA code for vectors of calls of ", op->op));

@@ -123,6 +123,8 @@ class KernelEmitter {
   std::vector<Expr> LoadLanes(const LoadNode* op);
   std::vector<Expr> CallLanes(const CallNode* op);
   std::vector<Expr> ChosenLanes(const CallNode* op);
+  std::vector<Expr> ShuffleLanes(const ShuffleNode* op);
+  std::vector<Expr> LetLanes(const LetNode* op);
   Expr NamedLane(const Expr& scalar, const std::string& name);
   int AccessLanes(const Buffer& buffer, const Expr& first, int lanes) const;
   const Pointer* FindPointer(const Buffer& buffer);

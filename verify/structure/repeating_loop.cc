@@ -36,6 +36,26 @@ bool HasTwice(std::vector<InstanceValues> instances) {
   return std::ranges::adjacent_find(instances) != instances.end();
 }
 
+// Whether iterations from loop `first` inwards, in the first iteration of those around it, repeat an instance. Only where
+// they can be counted.
+bool RepeatsFirst(const BlockRealizeNode& realize, const std::vector<const ForNode*>& loops,
+                  const std::vector<const ForNode*>& around, size_t first) {
+  VarMap begin;
+  for (const ForNode* loop : around) begin[loop->var] = Substitute(loop->min, begin);
+  for (size_t l = 0; l < first; ++l) begin[loops[l]->var] = Substitute(loops[l]->min, begin);
+  arith::Domain domain;
+  for (size_t l = first; l < loops.size(); ++l) {
+    const Expr min = Substitute(loops[l]->min, begin);
+    if (IsOverThreads(*loops[l])) {
+      begin[loops[l]->var] = min;
+    } else {
+      domain.push_back({loops[l]->var, {min, Substitute(loops[l]->extent, begin)}});
+    }
+  }
+  auto instances = InstancesInOrder(domain, Substitute(realize.predicate, begin), Substitute(realize.bindings, begin));
+  return instances && HasTwice(*std::move(instances));
+}
+
 }  // namespace
 
 size_t InnermostRepeatingLoop(const BlockRealizeNode& realize, const std::vector<const ForNode*>& loops,
@@ -76,28 +96,10 @@ size_t InnermostRepeatingLoop(const BlockRealizeNode& realize, const std::vector
   if (!outside.empty()) {
     if (const auto all = map_from(outermost, outside); all && all->injective) return unused;
   }
-  // Iterations from the loop inwards, in the first iteration of those around it, where they can be counted.
-  const auto repeats_first = [&](size_t first) {
-    VarMap begin;
-    for (const ForNode* loop : around) begin[loop->var] = Substitute(loop->min, begin);
-    for (size_t l = 0; l < first; ++l) begin[loops[l]->var] = Substitute(loops[l]->min, begin);
-    arith::Domain domain;
-    for (size_t l = first; l < loops.size(); ++l) {
-      const Expr min = Substitute(loops[l]->min, begin);
-      if (IsOverThreads(*loops[l])) {
-        begin[loops[l]->var] = min;
-      } else {
-        domain.push_back({loops[l]->var, {min, Substitute(loops[l]->extent, begin)}});
-      }
-    }
-    auto instances =
-        InstancesInOrder(domain, Substitute(realize.predicate, begin), Substitute(realize.bindings, begin));
-    return instances && HasTwice(*std::move(instances));
-  };
   for (size_t l = loops.size(); l-- > outermost;) {
     if (!counts(loops[l])) continue;
     const auto map = map_from(l);
-    if (map ? !map->injective : repeats_first(l)) return l;
+    if (map ? !map->injective : RepeatsFirst(realize, loops, around, l)) return l;
   }
   return unused;
 }

@@ -244,6 +244,14 @@ Bounded ErrorBounds::VisitLogic(const BinaryNode* op) {
   return {value, a.error ? Or(a.error, of_b) : of_b};
 }
 
+Bounded ErrorBounds::DividedFloats(const BinaryNode* op, const Bounded& a, const Bounded& b, const Expr& value) {
+  Expr error = a.error;
+  if (b.error) error = Sum(error, Magnitude(value) * b.error);
+  const Expr least = b.error ? Bind(Magnitude(b.value) - b.error) : Magnitude(b.value);
+  if (error) error = Select(least > Double(0), Div(error, least), Double(kUnbounded));
+  return {value, Rounded(value, error, op->dtype())};
+}
+
 Bounded ErrorBounds::VisitBinary(const BinaryNode* op) {
   if (IsLogic(op->op)) return VisitLogic(op);
   Bounded a = Visit(op->a), b = Visit(op->b);
@@ -255,13 +263,7 @@ Bounded ErrorBounds::VisitBinary(const BinaryNode* op) {
   const Expr value = Bind(MakeBinary(op->op, a.value, b.value));
   if (a.value.dtype().is_bool()) return {value, Either(a.error, b.error)};
   const Expr errors = Sum(a.error, b.error);
-  if (is_float && op->op == BinaryOp::kDiv) {
-    Expr error = a.error;
-    if (b.error) error = Sum(error, Magnitude(value) * b.error);
-    const Expr least = b.error ? Bind(Magnitude(b.value) - b.error) : Magnitude(b.value);
-    if (error) error = Select(least > Double(0), Div(error, least), Double(kUnbounded));
-    return {value, Rounded(value, error, op->dtype())};
-  }
+  if (is_float && op->op == BinaryOp::kDiv) return DividedFloats(op, a, b, value);
   if (IsComparison(op->op)) {
     if (!errors) return {value, {}};
     const Expr bound = Bind(errors);  // 0 where both are exact after all

@@ -68,6 +68,7 @@ class ErrorBounds {
   Bounded Refused(std::string_view what, const Expr& e);
   Bounded VisitLoad(const LoadNode* op);
   Bounded VisitLogic(const BinaryNode* op);
+  Bounded DividedFloats(const BinaryNode* op, const Bounded& a, const Bounded& b, const Expr& value);
   Bounded VisitBinary(const BinaryNode* op);
   Bounded VisitCast(const CastNode* op);
   Bounded VisitCall(const CallNode* op);

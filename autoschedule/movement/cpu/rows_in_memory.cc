@@ -308,6 +308,48 @@ double CyclesOfPacking(const BlockRealizeNode& realize, const Contraction& contr
   return CyclesToCopy(static_cast<double>(bytes), many_pages, target);
 }
 
+// Number of cores that share one product: cores divide the batch where they can.
+int CoresOfProduct(const BlockRealizeNode& realize, const Contraction& contraction, const Target& target) {
+  int64_t batches = 1;
+  for (int iterator : contraction.batch) batches *= IteratorExtent(realize, iterator);
+  return batches % target.cores == 0 ? 1 : target.cores;
+}
+
+// The places of rows that are possible, and the one that is preferred: the last of the cheapest.
+class RowPlaces {
+ public:
+  RowPlaces(const BlockRealizeNode& realize, const ContractionPlan& plan, const Target& target)
+      : realize_(realize), plan_(plan), target_(target) {}
+
+  // `copy`: cycles beside those of the tiles. `more`: how much longer products take than tiles of that efficiency do for
+  // what is wanted.
+  void Add(RowPlace place, const std::vector<RegisterTile>& tiles, double copy, double more = 1) {
+    const double cycles = CyclesOfTiles(realize_, plan_, BestTile(tiles).efficiency / more, target_) + copy;
+    if (places_.empty() || cycles <= least_) {
+      least_ = cycles;
+      preferred_ = places_.size();
+    }
+    places_.push_back(static_cast<int64_t>(place));
+  }
+
+  Outcome<RowPlace> Take(Schedule& sch, Choices& choices) const {
+    if (places_.size() <= 1) return RowPlace::kPacked;
+    std::vector<Choice::Meaning> meanings;
+    for (const int64_t place : places_) meanings.push_back({NameOf(static_cast<RowPlace>(place))});
+    TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
+                        choices.Take(sch, realize_.block->name + ".rows", places_, preferred_, std::move(meanings)));
+    return static_cast<RowPlace>(pick.value);
+  }
+
+ private:
+  const BlockRealizeNode& realize_;
+  const ContractionPlan& plan_;
+  const Target& target_;
+  std::vector<int64_t> places_;
+  size_t preferred_ = 0;
+  double least_ = 0;
+};
+
 }  // namespace
 
 Outcome<ContractionPlan> PlanRowsInMemory(Schedule& sch, BlockRv block, const Target& target, Choices& choices,
@@ -320,51 +362,31 @@ Outcome<ContractionPlan> PlanRowsInMemory(Schedule& sch, BlockRv block, const Ta
     return TilesInPlace(realize, plan.contraction, plan.instruction, plan.depth, target, row_load, &outer_row);
   };
   const std::vector<RegisterTile> in_place = tiles_in_place(1);
-  // Cores divide the batch where they can.
-  int64_t batches = 1;
-  for (int iterator : plan.contraction.batch) batches *= IteratorExtent(realize, iterator);
-  const int cores = batches % target.cores == 0 ? 1 : target.cores;
   TileOperands operands = OperandsOf(realize, plan.contraction, plan.instruction, target);
-  operands.cores = cores;
+  operands.cores = CoresOfProduct(realize, plan.contraction, target);
   operands.shared_rows = operands.costs.shared_copies;
   RowTiles packed = TilesOfRows(realize, plan, true, operands, target);
   const std::optional<ImageCopy> windows = CopyForWindows(sch, block, plan, target),
                                  pitched = CopyAtPitch(sch, block, plan, target);
-  std::vector<int64_t> places;
-  size_t preferred = 0;
-  double least = 0;
-  // `more`: how much longer products take than tiles of that efficiency do for what is wanted.
-  const auto add = [&](RowPlace place, const std::vector<RegisterTile>& tiles, double copy, double more = 1) {
-    const double cycles = CyclesOfTiles(realize, plan, BestTile(tiles).efficiency / more, target) + copy;
-    if (places.empty() || cycles <= least) {
-      least = cycles;
-      preferred = places.size();
-    }
-    places.push_back(static_cast<int64_t>(place));
-  };
-  add(RowPlace::kPacked, packed.tiles, CyclesOfPacking(realize, plan.contraction, BestTile(packed.tiles).rows, target),
-      windows || pitched ? TileCostsOf(target).all_windows : 1);
+  RowPlaces places(realize, plan, target);
+  places.Add(RowPlace::kPacked, packed.tiles,
+             CyclesOfPacking(realize, plan.contraction, BestTile(packed.tiles).rows, target),
+             windows || pitched ? TileCostsOf(target).all_windows : 1);
   if (windows) {
-    add(RowPlace::kWindows, windows->plan.tiles, CyclesOfCopy(windows->bytes, target), TileCostsOf(target).row_windows);
+    places.Add(RowPlace::kWindows, windows->plan.tiles, CyclesOfCopy(windows->bytes, target),
+               TileCostsOf(target).row_windows);
   }
   if (pitched) {
-    add(RowPlace::kPitched, pitched->plan.tiles,
-        CyclesOfCopy(pitched->bytes, target) + CyclesOfStaging(realize, plan.contraction, pitched->sums, target),
-        pitched->sums);
+    places.Add(RowPlace::kPitched, pitched->plan.tiles,
+               CyclesOfCopy(pitched->bytes, target) + CyclesOfStaging(realize, plan.contraction, pitched->sums, target),
+               pitched->sums);
   }
   if (!in_place.empty()) {
     const Buffer& rows = plan.contraction.row_operand;
     const bool is_copy = WriterOf(sch, block, rows).has_value();
-    add(RowPlace::kInPlace, in_place, is_copy ? CyclesOfCopy(BytesOf(rows), target) : 0);
+    places.Add(RowPlace::kInPlace, in_place, is_copy ? CyclesOfCopy(BytesOf(rows), target) : 0);
   }
-  plan.row_place = RowPlace::kPacked;
-  if (places.size() > 1) {
-    std::vector<Choice::Meaning> meanings;
-    for (const int64_t place : places) meanings.push_back({NameOf(static_cast<RowPlace>(place))});
-    TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
-                        choices.Take(sch, realize.block->name + ".rows", places, preferred, std::move(meanings)));
-    plan.row_place = static_cast<RowPlace>(pick.value);
-  }
+  TW_ASSIGN_OR_RETURN(plan.row_place, places.Take(sch, choices));
   if (plan.row_place == RowPlace::kInPlace) {
     // The alignment of rows decides among tiles in place, not between these and copies: windows share rows, which come
     // from the first cache level then, and the estimate does not know that.

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 
 namespace tilewright::testing {
@@ -72,8 +73,7 @@ inline std::string InType(const std::string& type, const std::string& text) {
 }
 
 // P = Q K, X = score, M = max X, E = exp(X - M), S = sum E, O = sum of E / S times V.
-inline std::string TextOf(const ChainedVariant& v) {
-  std::string text = R"(
+inline constexpr const char* kWeights = R"(
 @T.prim_func
 def main(Q: T.Buffer((HEADS, ROWS, DEPTH), "float32"), K: T.Buffer((KHEADS, KEYS, DEPTH), "float32"), V: T.Buffer((KHEADS, KEYS, WIDTH), "float32"), BIASO: T.Buffer((HEADS, ROWS, WIDTH), "float32")LOGSUM):
     P = T.alloc_buffer((HEADS, ROWS, KEYS), "float32")
@@ -110,7 +110,9 @@ def main(Q: T.Buffer((HEADS, ROWS, DEPTH), "float32"), K: T.Buffer((KHEADS, KEYS
                 S[vh, vi] = T.float32(0)
             S[vh, vi] = S[vh, vi] + E[vh, vi, vj]
 )";
-  text += v.late_division ? R"(    for h, i, d, j in T.grid(HEADS, ROWS, WIDTH, KEYS):
+
+// The product with V, divided at last or before, and the logarithm of the sums.
+inline constexpr const char* kLateDivision = R"(    for h, i, d, j in T.grid(HEADS, ROWS, WIDTH, KEYS):
         with T.block("R"):
             vh, vi, vd, vj = T.axis.remap("SSSR", [h, i, d, j])
             with T.init():
@@ -120,8 +122,8 @@ def main(Q: T.Buffer((HEADS, ROWS, DEPTH), "float32"), K: T.Buffer((KHEADS, KEYS
         with T.block("O"):
             vh, vi, vd = T.axis.remap("SSS", [h, i, d])
             O[vh, vi, vd] = R[vh, vi, vd] / S[vh, vi]
-)"
-                          : R"(    for h, i, j in T.grid(HEADS, ROWS, KEYS):
+)";
+inline constexpr const char* kEarlyDivision = R"(    for h, i, j in T.grid(HEADS, ROWS, KEYS):
         with T.block("W"):
             vh, vi, vj = T.axis.remap("SSS", [h, i, j])
             W[vh, vi, vj] = E[vh, vi, vj] / S[vh, vi]
@@ -132,13 +134,14 @@ def main(Q: T.Buffer((HEADS, ROWS, DEPTH), "float32"), K: T.Buffer((KHEADS, KEYS
                 O[vh, vi, vd] = T.float32(0)
             O[vh, vi, vd] = O[vh, vi, vd] + W[vh, vi, vj] * V[vh // GROUP, vj, vd]
 )";
-  if (v.log_sum) {
-    text += R"(    for h, i in T.grid(HEADS, ROWS):
+inline constexpr const char* kLogSum = R"(    for h, i in T.grid(HEADS, ROWS):
         with T.block("L"):
             vh, vi = T.axis.remap("SS", [h, i])
             L[vh, vi] = M[vh, vi] + T.log(S[vh, vi])
 )";
-  }
+
+inline std::string TextOf(const ChainedVariant& v) {
+  std::string text = absl::StrCat(kWeights, v.late_division ? kLateDivision : kEarlyDivision, v.log_sum ? kLogSum : "");
   if (v.batch_of_one) {
     text = absl::StrReplaceAll(
         text, {{"O: T.Buffer((HEADS", "O: T.Buffer((1, HEADS"}, {"O[vh, vi, vd]", "O[0, vh, vi, vd]"}});
@@ -163,13 +166,13 @@ def main(Q: T.Buffer((HEADS, ROWS, DEPTH), "float32"), K: T.Buffer((KHEADS, KEYS
 
 inline constexpr const char* kInfinity = "\"-inf\"";
 
-// The list that sketches of all kinds of machines are tried on.
-inline std::vector<ChainedVariant> Variants() {
-  const std::string scaled = "P[vh, vi, vj] * T.float32(0.125)";
-  const auto masked = [&](const std::string& condition) {
-    return "T.if_then_else(" + condition + ", " + scaled + ", T.float32(\"-inf\"))";
-  };
-  std::vector<ChainedVariant> all = {
+inline std::string Scaled() { return "P[vh, vi, vj] * T.float32(0.125)"; }
+inline std::string Masked(const std::string& condition) {
+  return "T.if_then_else(" + condition + ", " + Scaled() + ", T.float32(\"-inf\"))";
+}
+
+inline std::vector<ChainedVariant> VariantsOfManyQueries() {
+  return {
       {.name = "plain"},
       {.name = "late division", .late_division = true},
       {.name = "unscaled", .score = "P[vh, vi, vj]"},
@@ -181,14 +184,14 @@ inline std::vector<ChainedVariant> Variants() {
       {.name = "narrow head", .depth = 8, .width = 8},
       {.name = "odd head", .depth = 20, .width = 20},
       {.name = "wide values", .depth = 16, .width = 80},
-      {.name = "causal", .score = masked("vj <= vi"), .start = kInfinity},
-      {.name = "causal, large number", .score = "T.if_then_else(vj <= vi, " + scaled + ", T.float32(-1.0e+9))"},
-      {.name = "window", .score = masked("vj <= vi and vi - vj < 16"), .start = kInfinity},
-      {.name = "masked rows", .score = masked("vi % 3 != 0"), .start = kInfinity},
-      {.name = "bias", .score = scaled + " + B[vi, vj]", .bias = "B: T.Buffer((128, 256), \"float32\"), "},
-      {.name = "mask of keys", .score = scaled + " + B[vj]", .bias = "B: T.Buffer((256,), \"float32\"), "},
-      {.name = "ALiBi", .score = scaled + " + T.Cast(\"float32\", vj - vi) * T.float32(0.0625)"},
-      {.name = "soft cap", .score = "T.tanh(" + scaled + ") * T.float32(20)"},
+      {.name = "causal", .score = Masked("vj <= vi"), .start = kInfinity},
+      {.name = "causal, large number", .score = "T.if_then_else(vj <= vi, " + Scaled() + ", T.float32(-1.0e+9))"},
+      {.name = "window", .score = Masked("vj <= vi and vi - vj < 16"), .start = kInfinity},
+      {.name = "masked rows", .score = Masked("vi % 3 != 0"), .start = kInfinity},
+      {.name = "bias", .score = Scaled() + " + B[vi, vj]", .bias = "B: T.Buffer((128, 256), \"float32\"), "},
+      {.name = "mask of keys", .score = Scaled() + " + B[vj]", .bias = "B: T.Buffer((256,), \"float32\"), "},
+      {.name = "ALiBi", .score = Scaled() + " + T.Cast(\"float32\", vj - vi) * T.float32(0.0625)"},
+      {.name = "soft cap", .score = "T.tanh(" + Scaled() + ") * T.float32(20)"},
       {.name = "grouped heads", .heads = 4, .key_heads = 2},
       {.name = "one key head", .heads = 4, .key_heads = 1},
       {.name = "log-sum-exp", .log_sum = true},
@@ -206,6 +209,11 @@ inline std::vector<ChainedVariant> Variants() {
       {.name = "few rows", .rows = 32, .keys = 192},
       {.name = "many keys", .rows = 32, .keys = 512},
       {.name = "50 keys", .keys = 50},
+  };
+}
+
+inline std::vector<ChainedVariant> VariantsOfFewQueries() {
+  std::vector<ChainedVariant> all = {
       {.name = "4 queries", .rows = 4, .keys = 128},
       {.name = "1 query", .rows = 1, .keys = 512},
       {.name = "1 query, late division", .rows = 1, .keys = 512, .late_division = true},
@@ -217,7 +225,7 @@ inline std::vector<ChainedVariant> Variants() {
       {.name = "1 query, bias",
        .rows = 1,
        .keys = 512,
-       .score = scaled + " + B[vj]",
+       .score = Scaled() + " + B[vj]",
        .bias = "B: T.Buffer((512,), \"float32\"), "},
       {.name = "3 queries, odd", .rows = 3, .keys = 77, .depth = 40, .width = 24},
       {.name = "4 queries, grouped heads",
@@ -230,13 +238,20 @@ inline std::vector<ChainedVariant> Variants() {
       {.name = "5 queries, last at the last key",
        .rows = 5,
        .keys = 256,
-       .score = masked("vj <= vi + 251"),
+       .score = Masked("vj <= vi + 251"),
        .start = kInfinity},
   };
   for (const char* type : {"bfloat16", "float16"}) {
     const std::string name = type;
     all.push_back({.name = name + ", 1 query", .rows = 1, .keys = 512, .heads = 4, .key_heads = 2, .type = type});
   }
+  return all;
+}
+
+// The list that sketches of all kinds of machines are tried on.
+inline std::vector<ChainedVariant> Variants() {
+  std::vector<ChainedVariant> all = VariantsOfManyQueries();
+  for (ChainedVariant& variant : VariantsOfFewQueries()) all.push_back(std::move(variant));
   return all;
 }
 

@@ -171,9 +171,7 @@ absl::StatusOr<ResizeTarget> TargetOf(OnnxNode& n, const std::vector<int>& axes,
   return target;
 }
 
-absl::Status ResizeTo(OnnxNode& n, const ResizeTarget& target, const std::string& transformation,
-                      const std::vector<double>& roi, const std::vector<int>& axes) {
-  const Item& x = n.In(0);
+absl::StatusOr<ops::ResampleOptions> OptionsOf(OnnxNode& n, const std::string& nearest) {
   const std::string mode = n.String("mode", "nearest");
   ops::ResampleOptions options;
   if (mode == "linear" || mode == "bilinear") {
@@ -183,18 +181,44 @@ absl::Status ResizeTo(OnnxNode& n, const ResizeTarget& target, const std::string
   } else if (mode != "nearest") {
     return n.Error("the mode is \"", mode, "\"");
   }
-  const std::string nearest = n.String("nearest_mode", n.opset() < 11 ? "floor" : "round_prefer_floor");
   options.nearest = NearestOf(nearest);
   options.cubic_a = n.Float("cubic_coeff_a", -0.75);
   options.exclude_outside = n.Int("exclude_outside", 0) != 0;
   options.antialias = n.Int("antialias", 0) != 0;
-  const double extrapolation = n.Float("extrapolation_value", 0);
-  const bool crops = transformation == "tf_crop_and_resize";
+  return options;
+}
+
+// An image with `extrapolation` where positions lie outside of the one that it was made of, in the dimensions of `all`.
+Buffer Cropped(FunctionBuilder& f, const Buffer& y, const std::vector<std::pair<size_t, Transformation>>& all,
+               double extrapolation) {
+  return f.Compute("crop", y->shape, [&](const std::vector<Symbol>& v) {
+    Expr inside = True();
+    for (const auto& [d, t] : all) {
+      const Expr position = t(CastTo(kF32, v[d]));
+      inside = And(inside, And(position >= Real(0), position <= CastTo(kF32, t.in) - Real(1)));
+    }
+    return Select(inside, y.Load({v.begin(), v.end()}), ConstFloat(y->dtype, extrapolation));
+  });
+}
+
+// The dimensions that are resized, or that a crop may cut.
+std::vector<size_t> ResizedDimensions(const ResizeTarget& target, const std::vector<int>& axes, bool crops) {
   std::vector<size_t> resized;
-  for (size_t d = 0; d < x.rank(); ++d) {
+  for (size_t d = 0; d < target.changes.size(); ++d) {
     const bool given = std::ranges::find(axes, static_cast<int>(d)) != axes.end();
     if (given && (target.changes[d] || crops)) resized.push_back(d);
   }
+  return resized;
+}
+
+absl::Status ResizeTo(OnnxNode& n, const ResizeTarget& target, const std::string& transformation,
+                      const std::vector<double>& roi, const std::vector<int>& axes) {
+  const Item& x = n.In(0);
+  const std::string nearest = n.String("nearest_mode", n.opset() < 11 ? "floor" : "round_prefer_floor");
+  TW_ASSIGN_OR_RETURN(const ops::ResampleOptions options, OptionsOf(n, nearest));
+  const double extrapolation = n.Float("extrapolation_value", 0);
+  const bool crops = transformation == "tf_crop_and_resize";
+  const std::vector<size_t> resized = ResizedDimensions(target, axes, crops);
   // The extents are a program's, so that bounds can be proven where they are symbolic.
   const auto dimension = [&](size_t d, const Expr& in, const Expr& out) {
     Transformation t{.mode = transformation, .scale = target.scales[d], .in = in, .out = out};
@@ -244,14 +268,7 @@ absl::Status ResizeTo(OnnxNode& n, const ResizeTarget& target, const std::string
       if (y.same_as(p.in[0])) y = ops::Map(p.f, "copy", {y}, [](const Exprs& e) { return e[0]; });
       return Buffers{y};
     }
-    return Buffers{p.f.Compute("crop", y->shape, [&](const std::vector<Symbol>& v) {
-      Expr inside = True();
-      for (const auto& [d, t] : all) {
-        const Expr position = t(CastTo(kF32, v[d]));
-        inside = And(inside, And(position >= Real(0), position <= CastTo(kF32, t.in) - Real(1)));
-      }
-      return Select(inside, y.Load({v.begin(), v.end()}), ConstFloat(x.dtype, extrapolation));
-    })};
+    return Buffers{Cropped(p.f, y, all, extrapolation)};
   }));
 }
 

@@ -111,6 +111,26 @@ Outcome RunProductWgmma(int M, int N, int K, uint64_t seed = 0) {
   return Compare(std::move(result), p.c, [&](size_t i) { return p.Expected(i, kTransposed); });
 }
 
+// The element at `i` of a convolution's output.
+inline double ExpectedConvolution(const Array<tw::f16>& image, const Array<tw::f16>& weights,
+                                  const convolution::Shape& s, size_t i) {
+  const int at = static_cast<int>(i), co = at % s.out_channels, q = at / s.out_channels % s.out_width;
+  const int p = at / s.out_channels / s.out_width % s.out_height, n = at / s.out_channels / s.out_width / s.out_height;
+  double sum = 0;
+  for (int tap = 0; tap < s.window * s.window; ++tap) {
+    const int y = p * s.stride - s.padding + tap / s.window * s.dilation;
+    const int x = q * s.stride - s.padding + tap % s.window * s.dilation;
+    if (y < 0 || y >= s.height || x < 0 || x >= s.width) continue;
+    for (int ci = 0; ci < s.in_channels; ++ci) {
+      sum +=
+          static_cast<double>(
+              ToFloat(image[static_cast<size_t>(((n * s.height + y) * s.width + x) * s.in_channels + ci)])) *
+          static_cast<double>(ToFloat(weights[static_cast<size_t>((tap * s.in_channels + ci) * s.out_channels + co)]));
+    }
+  }
+  return sum;
+}
+
 template <Planted kPlanted = kNone>
 Outcome RunConvolution(convolution::Shape s, uint64_t seed = 0) {
   const int reach = (s.window - 1) * s.dilation;
@@ -157,24 +177,7 @@ Outcome RunConvolution(convolution::Shape s, uint64_t seed = 0) {
       .seed = seed};
   LaunchResult result =
       Launch(options, memory, [&] { convolution::Kernel<kPlanted>(*image_map, weight_map, out.data(), s); });
-  return Compare(std::move(result), out, [&](size_t i) {
-    const int at = static_cast<int>(i), co = at % s.out_channels, q = at / s.out_channels % s.out_width;
-    const int p = at / s.out_channels / s.out_width % s.out_height,
-              n = at / s.out_channels / s.out_width / s.out_height;
-    double sum = 0;
-    for (int tap = 0; tap < s.window * s.window; ++tap) {
-      const int y = p * s.stride - s.padding + tap / s.window * s.dilation;
-      const int x = q * s.stride - s.padding + tap % s.window * s.dilation;
-      if (y < 0 || y >= s.height || x < 0 || x >= s.width) continue;
-      for (int ci = 0; ci < s.in_channels; ++ci) {
-        sum += static_cast<double>(
-                   ToFloat(image[static_cast<size_t>(((n * s.height + y) * s.width + x) * s.in_channels + ci)])) *
-               static_cast<double>(
-                   ToFloat(weights[static_cast<size_t>((tap * s.in_channels + ci) * s.out_channels + co)]));
-      }
-    }
-    return sum;
-  });
+  return Compare(std::move(result), out, [&](size_t i) { return ExpectedConvolution(image, weights, s, i); });
 }
 
 template <Planted kPlanted = kNone>
