@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "ir/script/parse_or_die.h"
 
 namespace tilewright {
@@ -38,6 +42,20 @@ TEST(Backend, WritesEveryFormat) {
                                                 "ELF"));
       if (format == "ll") EXPECT_THAT(artifact->bytes, HasSubstr("define"));
     }
+  }
+}
+
+// builtin_backends.cc: each description of a machine has one back end, and each of its formats a name of its own.
+TEST(Backend, BuiltinOnesServeEveryTarget) {
+  const BackendRegistry registry = BackendRegistry::Builtin();
+  for (const std::string& name : TargetNames()) {
+    const Target target = *NamedTarget(name);
+    const auto backend = registry.For(target);
+    ASSERT_TRUE(backend.ok()) << backend.status();
+    EXPECT_EQ((*backend)->name(), target.is_gpu() ? "cuda" : "llvm") << name;
+    std::vector<std::string> formats = (*backend)->formats();
+    std::ranges::sort(formats);
+    EXPECT_TRUE(std::ranges::adjacent_find(formats) == formats.end()) << name;
   }
 }
 

@@ -36,8 +36,8 @@ bool HasTwice(std::vector<InstanceValues> instances) {
   return std::ranges::adjacent_find(instances) != instances.end();
 }
 
-// Whether iterations from loop `first` inwards, in the first iteration of those around it, repeat an instance. Only where
-// they can be counted.
+// Whether iterations from loop `first` inwards, in the first iteration of those around it, repeat an instance. False
+// where they cannot be counted.
 bool RepeatsFirst(const BlockRealizeNode& realize, const std::vector<const ForNode*>& loops,
                   const std::vector<const ForNode*>& around, size_t first) {
   VarMap begin;

@@ -321,8 +321,8 @@ class RowPlaces {
   RowPlaces(const BlockRealizeNode& realize, const ContractionPlan& plan, const Target& target)
       : realize_(realize), plan_(plan), target_(target) {}
 
-  // `copy`: cycles beside those of the tiles. `more`: how much longer products take than tiles of that efficiency do for
-  // what is wanted.
+  // `copy`: cycles beside those of the tiles. `more`: how many times as long products take as tiles of that efficiency
+  // do for what is wanted.
   void Add(RowPlace place, const std::vector<RegisterTile>& tiles, double copy, double more = 1) {
     const double cycles = CyclesOfTiles(realize_, plan_, BestTile(tiles).efficiency / more, target_) + copy;
     if (places_.empty() || cycles <= least_) {
