@@ -13,8 +13,8 @@
 #include "ir/arith/same_expr.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
-#include "verify/structure/block_scope.h"
 #include "verify/structure/repeating_loop.h"
+#include "verify/structure/scope_checker.h"
 #include "verify/structure/touched_reads.h"
 
 namespace tilewright {
@@ -26,14 +26,9 @@ bool DependsOn(const BlockRealizeNode& realize, const Var& loop) {
                                                           [&](const Expr& binding) { return UsesVar(binding, loop); });
 }
 
-class Checker : public StmtVisitor {
- public:
-  using StmtVisitor::Visit;
-  Diagnostics diagnostics;
-
+class Checker : public ScopeChecker {
  protected:
-  void VisitBlock(const BlockNode* block) override {
-    const BlockScope scope = BlockScope::Of(block);
+  void CheckScope(const BlockScope& scope) override {
     std::unordered_map<uint32_t, const ScopeChild*> children;
     for (const ScopeChild& child : scope.children()) children.emplace(child.id(), &child);
     // In the order of the program, since what a reader makes of parts of a sum is not a final value either.
@@ -42,7 +37,6 @@ class Checker : public StmtVisitor {
       Check(*children.at(dependence.source), *children.at(dependence.destination), dependence.buffer);
     }
     for (const ScopeChild& child : scope.children()) CheckAdditionsRunOnce(scope, child);
-    StmtVisitor::VisitBlock(block);
   }
 
  private:
@@ -227,19 +221,13 @@ class Checker : public StmtVisitor {
     }
     return false;
   }
-  void Refuse(const ScopeChild& block, std::string reason) {
-    diagnostics.push_back({Verdict::kRefuted, "final values", block.id(), std::move(reason)});
-  }
+  void Refuse(const ScopeChild& block, std::string reason) { Refute("final values", block.id(), std::move(reason)); }
 
   std::vector<std::pair<uint32_t, const ForNode*>> holding_parts_;
 };
 
 }  // namespace
 
-Diagnostics CheckFinalValues(const Function& function) {
-  Checker checker;
-  checker.Visit(function->body);
-  return std::move(checker.diagnostics);
-}
+Diagnostics CheckFinalValues(const Function& function) { return DiagnosticsOf<Checker>(function); }
 
 }  // namespace tilewright

@@ -13,8 +13,8 @@
 #include "ir/arith/sum.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
-#include "verify/structure/block_scope.h"
 #include "verify/structure/instances.h"
+#include "verify/structure/scope_checker.h"
 
 namespace tilewright {
 namespace {
@@ -258,29 +258,19 @@ bool InitRunsFirst(const BlockRealizeNode& realize, const Loops& loops) {
 
 namespace {
 
-class Checker : public StmtVisitor {
- public:
-  using StmtVisitor::Visit;
-  Diagnostics diagnostics;
-
+class Checker : public ScopeChecker {
  protected:
-  void VisitBlock(const BlockNode* block) override {
-    const BlockScope scope = BlockScope::Of(block);
+  void CheckScope(const BlockScope& scope) override {
     for (const ScopeChild& child : scope.children()) {
       if (InitRunsFirst(*child.realize, child.loops)) continue;
-      diagnostics.push_back({Verdict::kRefuted, "init order", child.id(),
-                             "block " + child.realize->block->name + " may add to an element before its init has run"});
+      Refute("init order", child.id(),
+             "block " + child.realize->block->name + " may add to an element before its init has run");
     }
-    StmtVisitor::VisitBlock(block);
   }
 };
 
 }  // namespace
 
-Diagnostics CheckInitOrder(const Function& function) {
-  Checker checker;
-  checker.Visit(function->body);
-  return std::move(checker.diagnostics);
-}
+Diagnostics CheckInitOrder(const Function& function) { return DiagnosticsOf<Checker>(function); }
 
 }  // namespace tilewright

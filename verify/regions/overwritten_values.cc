@@ -12,7 +12,7 @@
 #include "ir/functor.h"
 #include "ir/structural.h"
 #include "ir/substitute.h"
-#include "verify/structure/block_scope.h"
+#include "verify/structure/scope_checker.h"
 
 namespace tilewright {
 namespace {
@@ -174,14 +174,9 @@ class Run {
   int instances_ = 0;
 };
 
-class Checker : public StmtVisitor {
- public:
-  using StmtVisitor::Visit;
-  Diagnostics diagnostics;
-
+class Checker : public ScopeChecker {
  protected:
-  void VisitBlock(const BlockNode* block) override {
-    const BlockScope scope = BlockScope::Of(block);
+  void CheckScope(const BlockScope& scope) override {
     if (!scope.has_other_statements()) {
       const std::vector<ScopeChild>& children = scope.children();
       for (size_t first = 0, end = 0; first < children.size(); first = end) {
@@ -194,7 +189,6 @@ class Checker : public StmtVisitor {
         CheckNest(children, first, end);
       }
     }
-    StmtVisitor::VisitBlock(block);
   }
 
  private:
@@ -234,10 +228,6 @@ class Checker : public StmtVisitor {
 
 }  // namespace
 
-Diagnostics CheckOverwrittenValues(const Function& function) {
-  Checker checker;
-  checker.Visit(function->body);
-  return std::move(checker.diagnostics);
-}
+Diagnostics CheckOverwrittenValues(const Function& function) { return DiagnosticsOf<Checker>(function); }
 
 }  // namespace tilewright
