@@ -6,6 +6,7 @@
 #include "codegen/lower/gpu/images/image_rows.h"
 #include "codegen/lower/gpu/shared_places.h"
 #include "ir/analysis.h"
+#include "ir/annotations.h"
 #include "ir/substitute.h"
 
 namespace tilewright {
@@ -154,6 +155,19 @@ std::vector<Expr> MapOfArray(const Buffer& buffer, const std::vector<Expr>& shap
     args.push_back(arith::Simplify(wide(strides[d]) * Const(DataType::Int(64), buffer->dtype.bytes())));
   }
   return args;
+}
+
+Stmt PanelOf(const BoxNest& nest, const BoxForm& form, int64_t panel, Stmt body, Expr engine, uint32_t* next_id) {
+  const ForNode* inner = nest.loops.back();
+  body = Substitute(body, {{inner->var, inner->var + Const(inner->var.dtype(), panel)}});
+  for (size_t i = nest.loops.size(); i-- > 0;) {
+    ForNode::Fields fields = nest.loops[i]->fields();
+    if (nest.loops[i] == inner) fields.extent = Const(inner->var.dtype(), form.columns);
+    fields.body = std::move(body);
+    body = For(std::move(fields));
+  }
+  body = CopyWithFreshNames(body, next_id);
+  return Stmt(new AttrStmtNode(Expr(0), kCudaInstruction, std::move(engine), std::move(body)));
 }
 
 }  // namespace tilewright

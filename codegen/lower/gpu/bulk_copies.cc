@@ -224,18 +224,8 @@ class BulkMaker : public ThreadedMutator {
 
   // A panel of the nest, by the instruction.
   Stmt Copy(const BoxNest& nest, const BoxForm& form, int64_t panel, Expr load) {
-    const ForNode* inner = nest.loops.back();
-    const DataType type = inner->var.dtype();
     // The body copies the panel alone, and all that this block gets of it.
-    Stmt body = Substitute(Stmt(nest.store), {{inner->var, inner->var + Const(type, panel)}});
-    for (size_t i = nest.loops.size(); i-- > 0;) {
-      ForNode::Fields fields = nest.loops[i]->fields();
-      if (nest.loops[i] == inner) fields.extent = Const(type, form.columns);
-      fields.body = std::move(body);
-      body = For(std::move(fields));
-    }
-    body = CopyWithFreshNames(body, &next_id_);
-    return Stmt(new AttrStmtNode(Expr(0), kCudaInstruction, std::move(load), std::move(body)));
+    return PanelOf(nest, form, panel, Stmt(nest.store), std::move(load), &next_id_);
   }
 
   Expr Map(const BoxNest& nest, const ImageBox& box, const BoxForm& form) {

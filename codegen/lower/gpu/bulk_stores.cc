@@ -204,19 +204,9 @@ class StoreMaker : public ThreadedMutator {
 
   // A panel of the nest, by the instruction.
   Stmt Panel(const BoxNest& nest, int64_t panel, const BoxForm& form, Expr engine) {
-    const ForNode* inner = nest.loops.back();
-    const DataType type = inner->var.dtype();
     Stmt body(nest.store);
     for (size_t i = nest.bounds.size(); i-- > 0;) body = If(nest.bounds[i], std::move(body));
-    body = Substitute(body, {{inner->var, inner->var + Const(type, panel)}});
-    for (size_t i = nest.loops.size(); i-- > 0;) {
-      ForNode::Fields fields = nest.loops[i]->fields();
-      if (nest.loops[i] == inner) fields.extent = Const(type, form.columns);
-      fields.body = std::move(body);
-      body = For(std::move(fields));
-    }
-    body = CopyWithFreshNames(body, &next_id_);
-    return Stmt(new AttrStmtNode(Expr(0), kCudaInstruction, std::move(engine), std::move(body)));
+    return PanelOf(nest, form, panel, std::move(body), std::move(engine), &next_id_);
   }
 
   uint32_t next_id_;

@@ -392,29 +392,32 @@ absl::Status ImportTopK(OnnxNode& n) {
                                  {{"axis", static_cast<int64_t>(axis)}, {"largest", n.Int("largest", 1) != 0}}));
 }
 
+// The first input and its axis; without one, its elements as a line.
+struct AlongOneAxis {
+  Item x;
+  int64_t axis = 0;
+};
+absl::StatusOr<AlongOneAxis> AlongAxis(OnnxNode& n) {
+  AlongOneAxis along{.x = n.In(0)};
+  if (n.Attr("axis") != nullptr) {
+    TW_ASSIGN_OR_RETURN(along.axis, n.Axis(n.Int("axis", 0), along.x.rank()));
+  } else {
+    TW_ASSIGN_OR_RETURN(along.x, n.emit().View(along.x, {NumElements(along.x.shape)}));
+  }
+  return along;
+}
+
 absl::Status ImportUnique(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
-  Item x = n.In(0);
-  int axis = 0;
-  if (n.Attr("axis") != nullptr) {
-    TW_ASSIGN_OR_RETURN(axis, n.Axis(n.Int("axis", 0), x.rank()));
-  } else {
-    TW_ASSIGN_OR_RETURN(x, n.emit().View(x, {NumElements(x.shape)}));
-  }
-  return n.Out(n.emit().Operator("host.unique", {x.value},
-                                 {{"axis", static_cast<int64_t>(axis)}, {"sorted", n.Int("sorted", 1) != 0}}));
+  TW_ASSIGN_OR_RETURN(const auto along, AlongAxis(n));
+  return n.Out(
+      n.emit().Operator("host.unique", {along.x.value}, {{"axis", along.axis}, {"sorted", n.Int("sorted", 1) != 0}}));
 }
 
 absl::Status ImportCompress(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
-  Item x = n.In(0);
-  int axis = 0;
-  if (n.Attr("axis") != nullptr) {
-    TW_ASSIGN_OR_RETURN(axis, n.Axis(n.Int("axis", 0), x.rank()));
-  } else {
-    TW_ASSIGN_OR_RETURN(x, n.emit().View(x, {NumElements(x.shape)}));
-  }
-  return n.Out(n.emit().Operator("host.compress", {x.value, n.In(1).value}, {{"axis", static_cast<int64_t>(axis)}}));
+  TW_ASSIGN_OR_RETURN(const auto along, AlongAxis(n));
+  return n.Out(n.emit().Operator("host.compress", {along.x.value, n.In(1).value}, {{"axis", along.axis}}));
 }
 
 absl::Status ImportNonMaxSuppression(OnnxNode& n) {

@@ -117,13 +117,19 @@ bool Fits(const Exprs& in, const std::vector<Span>& spans) {
   return true;
 }
 
+// The windows of a convolution, whose channels fit each other and which fit into the image.
+absl::StatusOr<std::vector<Span>> SpansOfConv(OnnxNode& n, const Item& x, const Item& weight) {
+  TW_RETURN_IF_ERROR(CheckChannels(n, x, weight));
+  TW_ASSIGN_OR_RETURN(const Int64s kernel, KernelOf(n, weight));
+  TW_ASSIGN_OR_RETURN(std::vector<Span> spans, SpansOf(n, Spatial(x), kernel));
+  if (!Fits(Spatial(x), spans)) return n.Error("the window does not fit into the image");
+  return spans;
+}
+
 absl::Status ImportConv(OnnxNode& n) {
   TW_RETURN_IF_ERROR(CheckFloatConv(n));
   const Item &x = n.In(0), &weight = n.In(1);
-  TW_RETURN_IF_ERROR(CheckChannels(n, x, weight));
-  TW_ASSIGN_OR_RETURN(const Int64s kernel, KernelOf(n, weight));
-  TW_ASSIGN_OR_RETURN(const std::vector<Span> spans, SpansOf(n, Spatial(x), kernel));
-  if (!Fits(Spatial(x), spans)) return n.Error("the window does not fit into the image");
+  TW_ASSIGN_OR_RETURN(const std::vector<Span> spans, SpansOfConv(n, x, weight));
   TW_RETURN_IF_ERROR(n.RequireShape(2, {weight.shape[0]}));
   const ops::ConvOptions options{.spans = spans, .groups = n.Int("group", 1), .type = SumType(x.dtype)};
   return n.Out(n.Program("conv", n.in(), [&](ProgramParts& p) {
@@ -147,10 +153,7 @@ absl::Status ImportConvInteger(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
   const Item &x = n.In(0), &weight = n.In(1);
   TW_RETURN_IF_ERROR(CheckConv(n, x, weight));
-  TW_RETURN_IF_ERROR(CheckChannels(n, x, weight));
-  TW_ASSIGN_OR_RETURN(const Int64s kernel, KernelOf(n, weight));
-  TW_ASSIGN_OR_RETURN(const std::vector<Span> spans, SpansOf(n, Spatial(x), kernel));
-  if (!Fits(Spatial(x), spans)) return n.Error("the window does not fit into the image");
+  TW_ASSIGN_OR_RETURN(const std::vector<Span> spans, SpansOfConv(n, x, weight));
   TW_RETURN_IF_ERROR(CheckOfChannel(n, 3, weight.shape[0]));
   const DataType i32 = DataType::Int(32);
   const ops::ConvOptions options{.spans = spans, .groups = n.Int("group", 1), .type = i32};
@@ -170,10 +173,7 @@ absl::Status ImportQLinearConv(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 8));
   const Item &x = n.In(0), &weight = n.In(3);
   TW_RETURN_IF_ERROR(CheckConv(n, x, weight));
-  TW_RETURN_IF_ERROR(CheckChannels(n, x, weight));
-  TW_ASSIGN_OR_RETURN(const Int64s kernel, KernelOf(n, weight));
-  TW_ASSIGN_OR_RETURN(const std::vector<Span> spans, SpansOf(n, Spatial(x), kernel));
-  if (!Fits(Spatial(x), spans)) return n.Error("the window does not fit into the image");
+  TW_ASSIGN_OR_RETURN(const std::vector<Span> spans, SpansOfConv(n, x, weight));
   TW_RETURN_IF_ERROR(n.RequireShape(8, {weight.shape[0]}));
   TW_RETURN_IF_ERROR(CheckOfChannel(n, 4, weight.shape[0]));
   TW_RETURN_IF_ERROR(CheckOfChannel(n, 5, weight.shape[0]));
