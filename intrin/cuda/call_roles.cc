@@ -13,7 +13,12 @@ struct Row {
 constexpr Row kRows[] = {
     {"cuda.cp_async", CallRole::kAsyncCopy},        {"cuda.wgmma", CallRole::kWarpgroupProduct},
     {"cuda.wgmma_rs", CallRole::kWarpgroupProduct}, {"cuda.mbarrier_wait", CallRole::kBarrierWait},
-    {"cuda.stmatrix_x4", CallRole::kSharedStore},
+    {"cuda.ldmatrix_x1", CallRole::kMatrixLoad},    {"cuda.ldmatrix_x1_trans", CallRole::kMatrixLoad},
+    {"cuda.ldmatrix_x2", CallRole::kMatrixLoad},    {"cuda.ldmatrix_x2_trans", CallRole::kMatrixLoad},
+    {"cuda.ldmatrix_x4", CallRole::kMatrixLoad},    {"cuda.ldmatrix_x4_trans", CallRole::kMatrixLoad},
+    {"cuda.stmatrix_x1", CallRole::kSharedStore},   {"cuda.stmatrix_x1_trans", CallRole::kSharedStore},
+    {"cuda.stmatrix_x2", CallRole::kSharedStore},   {"cuda.stmatrix_x2_trans", CallRole::kSharedStore},
+    {"cuda.stmatrix_x4", CallRole::kSharedStore},   {"cuda.stmatrix_x4_trans", CallRole::kSharedStore},
 };
 
 }  // namespace

@@ -13,7 +13,8 @@ enum class CallRole : uint8_t {
   kAsyncCopy,         // a thread's copy into shared memory that goes on behind it (cp.async)
   kWarpgroupProduct,  // a product that a warpgroup starts and waits for later (wgmma)
   kBarrierWait,       // waits for a phase of an mbarrier
-  kSharedStore,       // stores of a warp's lanes to shared memory (stmatrix)
+  kMatrixLoad,        // loads of a warp's lanes from rows of matrices in shared memory (ldmatrix)
+  kSharedStore,       // stores of a warp's lanes to such rows (stmatrix)
 };
 
 CallRole RoleOfCall(std::string_view call);

@@ -7,6 +7,7 @@
 #include "codegen/lower/common/scoped_mutator.h"
 #include "codegen/lower/gpu/shared_places.h"
 #include "codegen/lower/gpu/wgmma_call.h"
+#include "intrin/cuda/call_roles.h"
 #include "ir/builtin.h"
 
 namespace tilewright {
@@ -29,7 +30,8 @@ class Describer : public ScopedMutator {
  protected:
   Expr MutateCall(const CallNode* op, const Expr& self) override {
     const std::optional<WgmmaCall> wgmma = AsWgmma(self);
-    if (op->op.starts_with("cuda.ldmatrix_x") || op->op.starts_with("cuda.stmatrix_x")) {
+    const cuda::CallRole role = cuda::RoleOfCall(op->op);
+    if (role == cuda::CallRole::kMatrixLoad || role == cuda::CallRole::kSharedStore) {
       for (const Expr& arg : op->args) CheckRow(arg);
     }
     if (!wgmma) return ScopedMutator::MutateCall(op, self);
