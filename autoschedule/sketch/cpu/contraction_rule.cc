@@ -49,6 +49,32 @@ bool IsWrittenInPlace(Schedule& sch, BlockRv block, const ContractionPlan& plan,
   return consumers.ok() && consumers->empty();
 }
 
+// How much of K a tile takes.
+struct TileDepth {
+  Choices::Pick pick;
+  int64_t step = 1;  // of the instruction: the depth is a multiple
+};
+
+// Copies of the operands, and by which iterators these are indexed.
+struct OperandStages {
+  std::optional<BlockRv> rows;  // none where the operand is read as it lies
+  BlockRv columns;
+  std::vector<int> row_dims, column_dims;
+};
+
+struct ColumnPacking {
+  bool constant = false;               // packed ahead of time
+  bool plain = false;                  // can be read where they lie
+  bool worth_packing = false;          // though they could be
+  std::vector<int64_t> depth_factors;  // of columns that stay packed as their constants are
+};
+
+struct WrittenOutput {
+  std::optional<BlockRv> write_back;  // none where tiles are stored in place
+  std::optional<BlockRv> copy;        // in another order of dimensions
+  bool is_cut = false;                // a consumer takes a part of the output only
+};
+
 // One schedule under construction.
 class ContractionSchedule {
  public:
@@ -102,6 +128,7 @@ class ContractionSchedule {
   bool DividesExtent(int64_t divisor, int iterator) const {
     return Divides(divisor, realize().block->iter_vars[static_cast<size_t>(iterator)].domain.extent);
   }
+  int TileColumns() const { return tile_.vectors * plan_.instruction.lanes; }
   // Neighbours along the depth that the tile loads into one vector register; 0 where it does not.
   int64_t LineDepth() const {
     const bool loads = plan_.whole_lines && plan_.instruction.HoldsLines(tile_.rows, tile_.vectors);
@@ -119,17 +146,10 @@ class ContractionSchedule {
   std::vector<int> inner_order_;  // inner iterators as their loops are nested
 
   RegisterTile tile_;
-  int tile_columns_ = 0;
-  Choices::Pick tile_depth_;
-  int64_t depth_step_ = 1;
-  std::optional<BlockRv> row_stage_, write_back_, output_copy_;
-  std::vector<int64_t> depth_factors_;  // of packed columns
-  BlockRv column_stage_;
-  std::vector<int> row_dims_, column_dims_;
-  bool constant_ = false;       // columns, which are packed ahead of time
-  bool plain_columns_ = false;  // can be read where they lie
-  bool worth_packing_ = false;  // what could be
-  bool is_cut_ = false;         // a consumer takes a part of the output only
+  TileDepth depth_;
+  OperandStages stages_;
+  ColumnPacking columns_;
+  WrittenOutput output_;
   ContractionLoops loops_;
   ContractionSizes sizes_;
   LoopNest nest_;
@@ -137,17 +157,17 @@ class ContractionSchedule {
 
 Outcome<Done> ContractionSchedule::MakeStages() {
   if (plan_.row_place == RowPlace::kInPlace || plan_.copies_images()) {
-    row_stage_ = WriterOf(sch_, block_, contraction_.row_operand);
+    stages_.rows = WriterOf(sch_, block_, contraction_.row_operand);
   } else {
-    TW_ASSIGN_OR_RETURN(row_stage_, ReindexRead(sch_, block_, contraction_.row_operand));
+    TW_ASSIGN_OR_RETURN(stages_.rows, ReindexRead(sch_, block_, contraction_.row_operand));
   }
   TW_RETURN_IF_ERROR(KeepColumnsPacked());
-  TW_ASSIGN_OR_RETURN(column_stage_, ReindexRead(sch_, block_, contraction_.column_operand));
+  TW_ASSIGN_OR_RETURN(stages_.columns, ReindexRead(sch_, block_, contraction_.column_operand));
   // Padding blocks move into the row stage.
   TW_ASSIGN_OR_RETURN(const bool flipped_ahead, FlipsAhead());
-  if (row_stage_ && !flipped_ahead) InlineProducers(sch_, *row_stage_, false);
-  InlineProducers(sch_, column_stage_, true);
-  constant_ = ReadsConstants(sch_, column_stage_);
+  if (stages_.rows && !flipped_ahead) InlineProducers(sch_, *stages_.rows, false);
+  InlineProducers(sch_, stages_.columns, true);
+  columns_.constant = ReadsConstants(sch_, stages_.columns);
   // The tile of AMX decides how the output is written. Others come after all that candidates of other tiles share.
   const bool plain_output = WritesAtIterators(*realize().block);
   if (plan_.rows_in_memory()) {
@@ -155,11 +175,12 @@ Outcome<Done> ContractionSchedule::MakeStages() {
   }
   TW_RETURN_IF_ERROR(StageOutputUnlessInPlace(plain_output));
   if (!plan_.rows_in_memory()) TW_RETURN_IF_ERROR(TakeTile(plan_.tiles));
-  row_dims_ = StageDims({&contraction_.batch, &contraction_.rows, &contraction_.inner});
-  column_dims_ = StageDims({&contraction_.batch, &contraction_.columns, &contraction_.inner});
-  const auto column_dim = static_cast<size_t>(std::ranges::find(column_dims_, plan_.column) - column_dims_.begin());
-  plain_columns_ = plan_.instruction.group == 1 && CopiesAlong(*RealizeOf(sch_, column_stage_).block, column_dim);
-  worth_packing_ = WorthPacking(plan_, tile_, *likely(), target_);
+  stages_.row_dims = StageDims({&contraction_.batch, &contraction_.rows, &contraction_.inner});
+  stages_.column_dims = StageDims({&contraction_.batch, &contraction_.columns, &contraction_.inner});
+  const auto column_dim =
+      static_cast<size_t>(std::ranges::find(stages_.column_dims, plan_.column) - stages_.column_dims.begin());
+  columns_.plain = plan_.instruction.group == 1 && CopiesAlong(*RealizeOf(sch_, stages_.columns).block, column_dim);
+  columns_.worth_packing = WorthPacking(plan_, tile_, *likely(), target_);
   return Done();
 }
 
@@ -172,7 +193,7 @@ Outcome<Done> ContractionSchedule::KeepColumnsPacked() {
   TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
                       choices_.Take(sch_, name_ + ".columns_stored", {0, 1}, 1, {{"unpacked"}, {"packed"}}));
   if (pick.value == 0) return Done();
-  depth_factors_ = DepthFactors(sch_, *unpacker, Extent(plan_.depth));
+  columns_.depth_factors = DepthFactors(sch_, *unpacker, Extent(plan_.depth));
   return PackInPanels(sch_, *unpacker, target_);
 }
 
@@ -189,7 +210,6 @@ Outcome<bool> ContractionSchedule::FlipsAhead() {
 
 Outcome<Done> ContractionSchedule::TakeTile(std::vector<RegisterTile> tiles) {
   TW_ASSIGN_OR_RETURN(tile_, PickTile(sch_, name_, plan_, std::move(tiles), choices_));
-  tile_columns_ = tile_.vectors * plan_.instruction.lanes;
   return Done();
 }
 
@@ -198,7 +218,7 @@ std::vector<RegisterTile> ContractionSchedule::RatedTiles(bool plain_output) {
   int64_t products = 1;
   for (int iterator : contraction_.inner) products *= Extent(iterator);
   const int depth = plan_.instruction.StepDepth();
-  const bool far_columns = constant_ && BytesOfColumns(*likely(), contraction_) > target_.Nearest().bytes / 2;
+  const bool far_columns = columns_.constant && BytesOfColumns(*likely(), contraction_) > target_.Nearest().bytes / 2;
   const ShallowSum sum = {Extent(plan_.row), Extent(plan_.column), RoundUp(products, depth) / depth, far_columns};
   if (sum.steps > kShallowSteps) return tiles;
   for (RegisterTile& tile : tiles) {
@@ -209,40 +229,40 @@ std::vector<RegisterTile> ContractionSchedule::RatedTiles(bool plain_output) {
 }
 
 Outcome<Done> ContractionSchedule::StageOutputUnlessInPlace(bool plain_output) {
-  write_back_ = plan_.write_back;
-  if (write_back_) return Done();
+  output_.write_back = plan_.write_back;
+  if (output_.write_back) return Done();
   if (plan_.rows_in_memory() && plain_output && IsWrittenInPlace(sch_, block_, plan_, tile_)) return Done();
-  TW_ASSIGN_OR_RETURN(write_back_, StageOutput(sch_, block_, plan_.rows_in_memory() ? "global" : "register"));
+  TW_ASSIGN_OR_RETURN(output_.write_back, StageOutput(sch_, block_, plan_.rows_in_memory() ? "global" : "register"));
   if (!plain_output) {
     const std::vector<int> dims = StageDims({&contraction_.batch, &contraction_.rows, &contraction_.columns});
     std::vector<int> last = {plan_.row, plan_.column};
     if (tile_.row_tiles > 0) last.insert(last.begin(), plan_.outer_row);
     TW_RETURN_IF_ERROR(ReorderStage(sch_, block_, dims, last));
   }
-  SplitIntoPieces(sch_, *write_back_);
+  SplitIntoPieces(sch_, *output_.write_back);
   // A consumer that takes a part of the output only leaves a predicate, with which blocks do not move: it is fused
   // when all are in their places.
   const Schedule unfused = sch_;
-  FuseConsumers(sch_, *write_back_);
-  is_cut_ = !IsTrue(RealizeOf(sch_, *write_back_).predicate);
-  if (is_cut_) {
+  FuseConsumers(sch_, *output_.write_back);
+  output_.is_cut = !IsTrue(RealizeOf(sch_, *output_.write_back).predicate);
+  if (output_.is_cut) {
     sch_ = unfused;
     return Done();
   }
-  TW_ASSIGN_OR_RETURN(output_copy_, ChooseOutputOrder(sch_, *write_back_, name_, target_, choices_));
+  TW_ASSIGN_OR_RETURN(output_.copy, ChooseOutputOrder(sch_, *output_.write_back, name_, target_, choices_));
   return Done();
 }
 
 Outcome<Done> ContractionSchedule::PickDepth() {
   const int group = plan_.instruction.group;
   const int64_t extent = Extent(plan_.depth);
-  depth_step_ = DepthStep(extent, plan_.instruction, plan_.copies_images() || plan_.row_place == RowPlace::kPacked);
-  const int64_t padded = RoundUp(extent, depth_step_);
-  std::vector<int64_t> depths = {depth_step_};
+  depth_.step = DepthStep(extent, plan_.instruction, plan_.copies_images() || plan_.row_place == RowPlace::kPacked);
+  const int64_t padded = RoundUp(extent, depth_.step);
+  std::vector<int64_t> depths = {depth_.step};
   if (!plan_.rows_in_memory()) {
-    depths.insert(depths.end(), {2 * depth_step_, 3 * depth_step_, 4 * depth_step_});
+    depths.insert(depths.end(), {2 * depth_.step, 3 * depth_.step, 4 * depth_.step});
     const int64_t line = LineDepth();
-    if (line > depths.back() && line % depth_step_ == 0) depths.push_back(line);
+    if (line > depths.back() && line % depth_.step == 0) depths.push_back(line);
     // All of a fused depth, so that its borders are constants.
     const int64_t groups = padded / group;
     if (fused_depth_ && groups <= kMostDotGroups && tile_.rows * tile_.vectors * groups <= kMostWrittenOut) {
@@ -252,10 +272,10 @@ Outcome<Done> ContractionSchedule::PickDepth() {
   }
   const bool constant = ExtentOf(realize().block->iter_vars[static_cast<size_t>(plan_.depth)]).has_value();
   std::erase_if(depths, [&](int64_t depth) {
-    return constant ? padded % depth != 0 : depth != depth_step_ && !DividesExtent(depth, plan_.depth);
+    return constant ? padded % depth != 0 : depth != depth_.step && !DividesExtent(depth, plan_.depth);
   });
   const std::optional<int64_t> whole = fused_depth_ || padded != extent ? std::optional(padded) : std::nullopt;
-  TW_ASSIGN_OR_RETURN(tile_depth_,
+  TW_ASSIGN_OR_RETURN(depth_.pick,
                       choices_.Take(sch_, name_ + ".tile_depth", depths,
                                     PreferredDepth(plan_.instruction, tile_, depths, whole, LineDepth(), target_)));
   return Done();
@@ -270,8 +290,8 @@ Outcome<Done> ContractionSchedule::PadToTiles() {
     pads |= !DividesExtent(multiple, iterator);
   };
   pad(plan_.row, tile_.rows);
-  pad(plan_.column, tile_columns_);
-  pad(plan_.depth, depth_step_);
+  pad(plan_.column, TileColumns());
+  pad(plan_.depth, depth_.step);
   if (pads) TW_RETURN_IF_ERROR(sch_.PadEinsumInPlace(block_, std::move(padding)));
   return Done();
 }
@@ -279,31 +299,31 @@ Outcome<Done> ContractionSchedule::PadToTiles() {
 // In the order in which the tile reads them: rows next to the innermost depth, columns in panels.
 Outcome<Done> ContractionSchedule::LayOutOperands() {
   if (!plan_.rows_in_memory()) {
-    TW_RETURN_IF_ERROR(ReorderStage(sch_, *row_stage_, row_dims_, {plan_.row, plan_.depth}));
-    return ReorderStage(sch_, column_stage_, column_dims_, {plan_.depth, plan_.column}, tile_columns_,
+    TW_RETURN_IF_ERROR(ReorderStage(sch_, *stages_.rows, stages_.row_dims, {plan_.row, plan_.depth}));
+    return ReorderStage(sch_, stages_.columns, stages_.column_dims, {plan_.depth, plan_.column}, TileColumns(),
                         plan_.instruction.group);
   }
-  const int depth = static_cast<int>(tile_depth_.value);
+  const int depth = static_cast<int>(depth_.pick.value);
   if (plan_.row_place == RowPlace::kPacked) {
-    TW_RETURN_IF_ERROR(LayOutRows(sch_, *row_stage_, row_dims_, plan_, tile_.rows, depth));
+    TW_RETURN_IF_ERROR(LayOutRows(sch_, *stages_.rows, stages_.row_dims, plan_, tile_.rows, depth));
   } else if (plan_.copies_images()) {
-    TW_RETURN_IF_ERROR(LayOutWindows(sch_, *row_stage_, *realize().block, plan_, depth));
+    TW_RETURN_IF_ERROR(LayOutWindows(sch_, *stages_.rows, *realize().block, plan_, depth));
   }
-  return LayOutColumns(sch_, column_stage_, column_dims_, plan_, inner_order_, tile_columns_, depth);
+  return LayOutColumns(sch_, stages_.columns, stages_.column_dims, plan_, inner_order_, TileColumns(), depth);
 }
 
 Outcome<Done> ContractionSchedule::SplitIntoTiles() {
-  const Buffer rows = row_stage_ ? RealizeOf(sch_, *row_stage_).block->writes[0].buffer : contraction_.row_operand;
+  const Buffer rows = stages_.rows ? RealizeOf(sch_, *stages_.rows).block->writes[0].buffer : contraction_.row_operand;
   sizes_ = {.tile_bytes = BytesOfRows(*likely(), rows, tile_, plan_),
             .column_bytes = BytesOfColumns(*likely(), contraction_),
-            .constant_columns = constant_,
-            .cut_output = is_cut_};
+            .constant_columns = columns_.constant,
+            .cut_output = output_.is_cut};
   for (int iterator : contraction_.batch) sizes_.batches *= Extent(iterator);
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch_, block_, "contraction_rule"));
   const auto loop_of = [&](int iterator) { return loops[static_cast<size_t>(iterator)]; };
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> row, sch_.Split(loop_of(plan_.row), {Value(), tile_.rows}));
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> column, sch_.Split(loop_of(plan_.column), {Value(), tile_columns_}));
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> depth, sch_.Split(loop_of(plan_.depth), {Value(), tile_depth_.rv}));
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> column, sch_.Split(loop_of(plan_.column), {Value(), TileColumns()}));
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> depth, sch_.Split(loop_of(plan_.depth), {Value(), depth_.pick.rv}));
   sizes_.column_tiles = LikelyExtent(sch_, column[0]);
   loops_.tile = {row[1], column[1], depth[1]};
   for (int iterator : contraction_.rows) {
@@ -330,11 +350,11 @@ Outcome<Done> ContractionSchedule::SplitIntoTiles() {
 
 Outcome<Done> ContractionSchedule::TensorizeTile() {
   const LoopRv tile_loop = loops_.rows.back();
-  if (write_back_) TW_RETURN_IF_ERROR(sch_.ReverseComputeAt(*write_back_, tile_loop));
+  if (output_.write_back) TW_RETURN_IF_ERROR(sch_.ReverseComputeAt(*output_.write_back, tile_loop));
   if (!plan_.rows_in_memory()) {
-    TW_ASSIGN_OR_RETURN(const AutoCopy rows, ReadStageAt(sch_, block_, *row_stage_, loops_.inner.back(), "register"));
+    TW_ASSIGN_OR_RETURN(const AutoCopy rows, ReadStageAt(sch_, block_, *stages_.rows, loops_.inner.back(), "register"));
     TW_RETURN_IF_ERROR(Expand(sch_, rows));
-    row_stage_ = rows.block;
+    stages_.rows = rows.block;
   }
   TW_ASSIGN_OR_RETURN(const BlockRv init, sch_.DecomposeReduction(block_, loops_.inner[0]));
   if (const int rows = plan_.instruction.rows(); rows > 1) {
@@ -343,15 +363,15 @@ Outcome<Done> ContractionSchedule::TensorizeTile() {
   }
   TW_RETURN_IF_ERROR(sch_.Tensorize(
       loops_.tile[0],
-      plan_.instruction.TileName(tile_.row_tiles, tile_.rows, tile_columns_, static_cast<int>(tile_depth_.value))));
+      plan_.instruction.TileName(tile_.row_tiles, tile_.rows, TileColumns(), static_cast<int>(depth_.pick.value))));
   if (plan_.instruction.amx()) {
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> zeroed, sch_.GetLoops(init));
     TW_RETURN_IF_ERROR(sch_.Tensorize(zeroed[zeroed.size() + 1 - loops_.tile.size()],
-                                      AmxZeroName(*plan_.instruction.row, tile_.row_tiles, tile_.rows, tile_columns_)));
+                                      AmxZeroName(*plan_.instruction.row, tile_.row_tiles, tile_.rows, TileColumns())));
   } else {
     TW_RETURN_IF_ERROR(WriteOutZeros(init, tile_loop));
   }
-  if (write_back_) TW_RETURN_IF_ERROR(WriteOut(sch_, *write_back_, tile_loop, true));
+  if (output_.write_back) TW_RETURN_IF_ERROR(WriteOut(sch_, *output_.write_back, tile_loop, true));
   return Done();
 }
 
@@ -370,39 +390,41 @@ Outcome<Done> ContractionSchedule::WriteOutZeros(BlockRv init, LoopRv tile_loop)
 Outcome<Done> ContractionSchedule::WriteOutRows() {
   if (plan_.rows_in_memory()) return Done();
   const int64_t line = LineDepth();
-  const int64_t vector = line > 0 && tile_depth_.value % line == 0 ? line : plan_.instruction.group;
-  if (vector > 1) TW_RETURN_IF_ERROR(SplitInnermost(sch_, *row_stage_, static_cast<int>(vector)));
-  return WriteOut(sch_, *row_stage_, loops_.inner.back(), vector > 1);
+  const int64_t vector = line > 0 && depth_.pick.value % line == 0 ? line : plan_.instruction.group;
+  if (vector > 1) TW_RETURN_IF_ERROR(SplitInnermost(sch_, *stages_.rows, static_cast<int>(vector)));
+  return WriteOut(sch_, *stages_.rows, loops_.inner.back(), vector > 1);
 }
 
 Outcome<Done> ContractionSchedule::PlaceRows() {
-  if (!row_stage_ || !plan_.rows_in_memory()) return Done();
+  if (!stages_.rows || !plan_.rows_in_memory()) return Done();
   const LoopRv* loop = nest_.loops_of_rows == 0 ? nullptr : &nest_.outer[nest_.loops_of_rows - 1];
-  return PackRows(sch_, *row_stage_, loop, static_cast<int>(tile_depth_.value), target_);
+  return PackRows(sch_, *stages_.rows, loop, static_cast<int>(depth_.pick.value), target_);
 }
 
 // Columns that are not constant are packed where they are used, unless loops over rows would repeat that; or read
 // where they lie.
 Outcome<Done> ContractionSchedule::PlaceColumns() {
-  if (constant_) return Done();
+  if (columns_.constant) return Done();
   bool packed = true;
-  if (plain_columns_) {
-    TW_ASSIGN_OR_RETURN(const Choices::Pick pick, choices_.Take(sch_, name_ + ".packed", {0, 1}, worth_packing_ ? 1 : 0,
-                                                                {{"in_place"}, {"packed"}}));
+  if (columns_.plain) {
+    TW_ASSIGN_OR_RETURN(
+        const Choices::Pick pick,
+        choices_.Take(sch_, name_ + ".packed", {0, 1}, columns_.worth_packing ? 1 : 0, {{"in_place"}, {"packed"}}));
     packed = pick.value != 0;
   }
   if (!packed) {
     // Vectors along the columns, the last dimension of a panel.
-    TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> tiles, sch_.GetConsumers(column_stage_));
+    TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> tiles, sch_.GetConsumers(stages_.columns));
     TW_ASSIGN_OR_RETURN(const AutoCopy columns,
-                        ReadStageAt(sch_, tiles[0], column_stage_, loops_.inner.back(), "global"));
+                        ReadStageAt(sch_, tiles[0], stages_.columns, loops_.inner.back(), "global"));
     TW_RETURN_IF_ERROR(Expand(sch_, columns));
     return WriteOut(sch_, columns.block, columns.loop, true);
   }
   if (nest_.column_place > 0 && contraction_.batch.empty()) return Done();
   nest_.outer.resize(nest_.column_place == 0 ? nest_.outer.size() - nest_.rows.size() : contraction_.batch.size());
-  if (!depth_factors_.empty()) return UnpackInLoop(sch_, column_stage_, nest_.outer.back(), depth_factors_, target_);
-  return PackInLoop(sch_, column_stage_, nest_.outer.back(), target_);
+  if (!columns_.depth_factors.empty())
+    return UnpackInLoop(sch_, stages_.columns, nest_.outer.back(), columns_.depth_factors, target_);
+  return PackInLoop(sch_, stages_.columns, nest_.outer.back(), target_);
 }
 
 // A loop's later iterations' rows.
@@ -441,17 +463,17 @@ Outcome<Done> ContractionSchedule::Apply() {
   TW_RETURN_IF_ERROR(PickDepth());
   TW_RETURN_IF_ERROR(PadToTiles());
   TW_RETURN_IF_ERROR(LayOutOperands());
-  if (constant_) TW_RETURN_IF_ERROR(PackAhead(sch_, column_stage_, target_));
+  if (columns_.constant) TW_RETURN_IF_ERROR(PackAhead(sch_, stages_.columns, target_));
   TW_RETURN_IF_ERROR(SplitIntoTiles());
   TW_RETURN_IF_ERROR(TensorizeTile());
   TW_RETURN_IF_ERROR(WriteOutRows());
   TW_ASSIGN_OR_RETURN(
-      nest_, NestLoops(sch_, name_, plan_, loops_, sizes_, row_stage_ && plan_.rows_in_memory(), target_, choices_));
+      nest_, NestLoops(sch_, name_, plan_, loops_, sizes_, stages_.rows && plan_.rows_in_memory(), target_, choices_));
   TW_RETURN_IF_ERROR(PlaceRows());
   TW_RETURN_IF_ERROR(PlaceColumns());
   TW_RETURN_IF_ERROR(RunInParallel());
-  if (is_cut_) FuseConsumers(sch_, *write_back_);
-  return output_copy_ ? SchedulePlain(sch_, *output_copy_, target_, choices_) : Done();
+  if (output_.is_cut) FuseConsumers(sch_, *output_.write_back);
+  return output_.copy ? SchedulePlain(sch_, *output_.copy, target_, choices_) : Done();
 }
 
 // With the depth as it lies.
