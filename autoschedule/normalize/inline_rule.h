@@ -5,7 +5,7 @@
 //   bn_add = bn_mul + offset
 //   relu = max(bn_add, 0)
 //
-// Kept are blocks whose value is dear (exp, division, ...) and used more than once, values of more than a few
+// Kept are blocks whose value is expensive (exp, division, ...) and used more than once, values of more than a few
 // operations that one element uses more than once, values that have grown long, the epilogue of a product that several
 // blocks read, blocks whose elements contractions or window reductions use again (their rules place what feeds them),
 // or gathers and samples of images (vectors along the order in which the block stores them), blocks that were scheduled

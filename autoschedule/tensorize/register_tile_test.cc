@@ -98,7 +98,7 @@ TEST(RegisterTile, RowsThatShareGroupsAreFew) {
   }
 }
 
-// The columns of deep sums come from afar: the more rows share them the better.
+// Columns beyond L2 are loaded for each tile: tiles of more rows load them less often.
 TEST(RegisterTile, FarColumnsAreReadForManyRows) {
   const TileInstruction fma{.lanes = 16, .registers = 32, .per_cycle = 2};
   const auto choose = [&](int64_t panel_bytes) {
@@ -108,7 +108,7 @@ TEST(RegisterTile, FarColumnsAreReadForManyRows) {
   EXPECT_GE(choose(500 << 10).rows, 14);
 }
 
-// A panel that does not stay near is loaded from afar for each block of rows: of few vectors it does.
+// A panel that is larger than L1 is loaded again for each block of rows; a panel of few vectors fits.
 TEST(RegisterTile, PanelsStayNear) {
   const TileInstruction fma{.lanes = 16, .registers = 32, .per_cycle = 2};
   const DataType s8 = DataType::Int(8);

@@ -236,7 +236,7 @@ class Checker : public Visitor {
            analyzer_.CanProveLessEqual(CastTo(least.dtype(), extent), least);
   }
 
-  // Whether it can be proven where the conditions around it and the block's predicate hold. Assumptions are dear, and
+  // Whether it can be proven where the conditions around it and the block's predicate hold. Assumptions take long, and
   // most accesses are proven with few; the elements of a sum that is written out are met often.
   bool IsInsideWhereItRuns(const Expr& least, const Expr& greatest, const Expr& extent) {
     // Each of a hundred thousand statements proves something; what is met again was met shortly before.

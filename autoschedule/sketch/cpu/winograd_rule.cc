@@ -99,8 +99,8 @@ class WinogradSchedule {
     }
     TW_RETURN_IF_ERROR(ScheduleOutput(*kept));
     const bool kernel_is_near = KernelBytes() <= NearBytes(target_);
-    // What is loaded from afar is used by as many rows as there are; else by as many as keep the multiplying units
-    // busy, each row a chain of sums.
+    // A kernel beyond L2 is loaded once, for all rows. One within L2 is loaded for as many rows as keep the multiplying
+    // units busy: each row is a chain of sums.
     if (kernel_is_near) {
       FuseRows(sch_, block_, target_.FmaLatency(), target_.cores);
     } else {

@@ -127,7 +127,7 @@ TEST(WinogradRule, TakesDilatedAndUnpaddedWindows) {
       ConstantConv({.spatial = {24, 9}, .in_channels = 64, .out_channels = 32, .windows = {{3, 1, 1}, {1, 1, 0}}}));
 }
 
-// Transforms of two elements are no dearer than reading them: they stay stages of their own.
+// Transforms of two elements cost no more than reading them: they stay stages of their own.
 TEST(WinogradRule, TakesWindowsOfTwo) {
   const Function op =
       ConstantConv({.spatial = {5, 7, 6}, .in_channels = 32, .out_channels = 48, .windows = ops::Same({2, 1, 1}, 3)});
