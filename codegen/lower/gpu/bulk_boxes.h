@@ -40,7 +40,7 @@ struct BoxForm {
 // Nothing where the engine has no such form.
 std::optional<BoxForm> BoxFormOf(const Buffer& buffer, int64_t rows, int64_t columns, const GpuTarget& gpu);
 
-// A panel of the nest, the one at column `panel`, by the call of the engine: `body` is what stores one element. The loops
+// A panel of the nest, the one at column `panel`, by the call of the engine: `body` stores one element. The loops
 // count the panel's elements alone; ids of copies come from `next_id`.
 Stmt PanelOf(const BoxNest& nest, const BoxForm& form, int64_t panel, Stmt body, Expr engine, uint32_t* next_id);
 
