@@ -1,6 +1,7 @@
 #include "graph/onnx/wire_scan.h"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -46,6 +47,20 @@ Message FieldOf(Message message, uint64_t field) {
   return Message::kOther;
 }
 
+// Whether the message has at most one of the field: further ones are merged into the first.
+bool IsSingular(Message message, uint64_t field) {
+  switch (message) {
+    case Message::kModel:
+      return field == 7;
+    case Message::kAttribute:
+      return field == 5 || field == 6 || field == 22;
+    case Message::kSparseTensor:
+      return true;
+    default:
+      return false;
+  }
+}
+
 constexpr uint64_t kRawData = 9, kExternalData = 13, kDataLocation = 14;
 constexpr uint64_t kExternal = 1;  // a value of kDataLocation
 
@@ -63,12 +78,43 @@ class Scanner {
  public:
   explicit Scanner(absl::Span<const std::byte> bytes) : bytes_(bytes) {}
 
-  absl::Status Copy(Message message, size_t begin, size_t end, int depth, std::string* out) {
-    if (depth > kMaxDepth) return Error(begin, "messages are nested too deeply");
-    size_t at = begin;
-    // A tensor's elements in this file, and where it says that they are.
-    std::optional<std::pair<size_t, size_t>> place;
-    uint64_t location = 0;
+  // Bytes of the file.
+  struct Part {
+    size_t begin, end;
+  };
+
+  // The message is what the parts say one after the other: of a field that it has once, the last one holds.
+  absl::Status Copy(Message message, const std::vector<Part>& parts, int depth, std::string* out) {
+    if (depth > kMaxDepth) return Error(parts[0].begin, "messages are nested too deeply");
+    Pending pending;
+    for (const Part& part : parts) {
+      TW_RETURN_IF_ERROR(CopyPart(message, part, depth, &pending, out));
+    }
+    for (const auto& [field, inner] : pending.merged) {
+      TW_RETURN_IF_ERROR(CopyInner(message, field, inner, depth, out));
+    }
+    if (!pending.elements) return absl::OkStatus();
+    // A tensor may have said that its elements are elsewhere.
+    const auto [begin, end] = *pending.elements;
+    if (end - begin < kLarge) {
+      AppendField(out, kRawData, Text(begin, end - begin));
+    } else if (pending.location != kExternal) {
+      AppendPlace(begin, end - begin, out);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // What is decided at a message's end.
+  struct Pending {
+    std::optional<Part> elements;  // of a tensor
+    uint64_t location = 0;         // where it says that they are
+    std::map<uint64_t, std::vector<Part>> merged;
+  };
+
+  absl::Status CopyPart(Message message, const Part& part, int depth, Pending* pending, std::string* out) {
+    size_t at = part.begin;
+    const size_t end = part.end;
     while (at < end) {
       const size_t field_begin = at;
       uint64_t tag = 0, length = 0;
@@ -78,7 +124,7 @@ class Scanner {
       switch (tag & 7) {
         case 0:
           if (!ReadVarint(&at, end, &length)) return Error(field_begin, "a number is cut off");
-          if (field == kDataLocation) location = length;
+          if (field == kDataLocation) pending->location = length;
           break;
         case 1:
         case 5: {
@@ -93,13 +139,20 @@ class Scanner {
             return Error(field_begin, absl::StrCat("a field of ", length, " bytes does not fit into the remaining ",
                                                    end - at, " of its message"));
           }
-          if (message == Message::kTensor && field == kRawData && length >= kLarge) {
-            place = {at, length};
-            at += length;
-            continue;
-          }
-          TW_RETURN_IF_ERROR(CopyField(message, field, field_begin, at, length, depth, out));
+          const Part content = {at, at + length};
           at += length;
+          if (message == Message::kTensor && field == kRawData) {
+            pending->elements = content;
+          } else if (IsSingular(message, field)) {
+            pending->merged[field].push_back(content);
+          } else if (FieldOf(message, field) != Message::kOther) {
+            TW_RETURN_IF_ERROR(CopyInner(message, field, {content}, depth, out));
+          } else if (message == Message::kTensor && field == kExternalData &&
+                     Text(content.begin, length).find(kThisFile) != std::string_view::npos) {
+            return Error(field_begin, "external data lies at a reserved location");
+          } else {
+            break;
+          }
           continue;
         }
         default:
@@ -107,25 +160,12 @@ class Scanner {
       }
       out->append(Text(field_begin, at - field_begin));
     }
-    // The last word: a tensor may have said that its elements are in the message.
-    if (place && location != kExternal) AppendPlace(place->first, place->second, out);
     return absl::OkStatus();
   }
 
- private:
-  absl::Status CopyField(Message message, uint64_t field, size_t field_begin, size_t at, size_t length, int depth,
-                         std::string* out) {
-    const Message inner = FieldOf(message, field);
-    if (inner == Message::kOther) {
-      if (message == Message::kTensor && field == kExternalData &&
-          Text(at, length).find(kThisFile) != std::string_view::npos) {
-        return Error(field_begin, "external data lies at a reserved location");
-      }
-      out->append(Text(field_begin, at + length - field_begin));
-      return absl::OkStatus();
-    }
+  absl::Status CopyInner(Message message, uint64_t field, const std::vector<Part>& parts, int depth, std::string* out) {
     std::string content;
-    TW_RETURN_IF_ERROR(Copy(inner, at, at + length, depth + 1, &content));
+    TW_RETURN_IF_ERROR(Copy(FieldOf(message, field), parts, depth + 1, &content));
     AppendField(out, field, content);
     return absl::OkStatus();
   }
@@ -168,7 +208,7 @@ class Scanner {
 absl::StatusOr<std::string> StripTensors(absl::Span<const std::byte> model) {
   std::string out;
   Scanner scanner(model);
-  TW_RETURN_IF_ERROR(scanner.Copy(Message::kModel, 0, model.size(), 0, &out));
+  TW_RETURN_IF_ERROR(scanner.Copy(Message::kModel, {{0, model.size()}}, 0, &out));
   return out;
 }
 

@@ -94,6 +94,44 @@ TEST(WireScan, ExternalDataStays) {
             "byte 4: external data lies at a reserved location");
 }
 
+// The elements of a tensor that says them twice are the last ones, as protobuf has it, whether they stay in the message
+// or not; so are those of a message that is there once and is said twice.
+TEST(WireScan, TheLastElementsHold) {
+  const auto field = [](char tag, const std::string& content) {
+    const size_t n = content.size();
+    return std::string{tag, static_cast<char>(n % 128 + 128), static_cast<char>(n / 128)} + content;
+  };
+  const auto elements_of = [](const std::string& bytes, const onnx::TensorProto& tensor) {
+    if (tensor.data_location() != onnx::TensorProto::EXTERNAL) return tensor.raw_data();
+    std::string at, length;
+    for (const auto& entry : tensor.external_data()) {
+      if (entry.key() == "offset") at = entry.value();
+      if (entry.key() == "length") length = entry.value();
+    }
+    EXPECT_FALSE(tensor.has_raw_data());
+    return bytes.substr(std::stoul(at), std::stoul(length));
+  };
+  const std::string small(10, 's'), large(300, 'l'), other(200, 'o');
+  for (const auto& [first, last] :
+       {std::pair(small, large), {large, small}, {large, other}, {small, std::string("t")}}) {
+    const std::string elements = field('\x4a', first) + field('\x4a', last);
+    const std::string initializer = field('\x3a', field('\x2a', elements));
+    // Node, attribute, tensor: the attribute says its tensor twice.
+    const std::string twice = field('\x2a', field('\x4a', first)) + field('\x2a', field('\x4a', last));
+    const std::string attribute = field('\x3a', field('\x0a', field('\x2a', twice)));
+    for (const std::string& bytes : {initializer, attribute}) {
+      const auto stripped = StripTensors(BytesOf(bytes));
+      ASSERT_TRUE(stripped.ok()) << stripped.status();
+      onnx::ModelProto read;
+      ASSERT_TRUE(read.ParseFromString(*stripped));
+      const bool is_initializer = read.graph().initializer_size() == 1;
+      EXPECT_EQ(
+          elements_of(bytes, is_initializer ? read.graph().initializer(0) : read.graph().node(0).attribute(0).t()),
+          last);
+    }
+  }
+}
+
 TEST(WireScan, WhatIsNoMessageIsRefusedByItsByte) {
   const auto error = [](const std::string& bytes) {
     return std::string(StripTensors(BytesOf(bytes)).status().message());
