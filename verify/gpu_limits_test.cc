@@ -48,6 +48,64 @@ TEST(MemoryLimits, SharedMemoryOfABlock) {
   EXPECT_THAT(RefutedOnGpu(Tile("455"), "cuda-sm90a").size(), 1u);
 }
 
+// Global memory that blocks, or threads, allocate for themselves is memory that they have.
+TEST(MemoryLimits, GlobalMemoryOfBlocksAndThreads) {
+  const auto of_blocks = [](const std::string& rows) {
+    std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((64, ROWS, 128), "float32"), C: T.Buffer((64, ROWS, 128), "float32")):
+    for bx in T.thread_binding(64, thread="blockIdx.x"):
+        with T.block("all"):
+            v = T.axis.spatial(64, bx)
+            W = T.alloc_buffer((ROWS, 128))
+            for i in range(ROWS):
+                for tx in T.thread_binding(128, thread="threadIdx.x"):
+                    with T.block("W"):
+                        vi, vj = T.axis.remap("SS", [i, tx])
+                        W[vi, vj] = A[v, vi, vj]
+            for i in range(ROWS):
+                for tx in T.thread_binding(128, thread="threadIdx.x"):
+                    with T.block("C"):
+                        vi, vj = T.axis.remap("SS", [i, tx])
+                        C[v, vi, vj] = W[vi, 127 - vj]
+)";
+    for (size_t at; (at = text.find("ROWS")) != std::string::npos;) text.replace(at, 4, rows);
+    return text;
+  };
+  EXPECT_THAT(RefutedOnGpu(of_blocks("326")), IsEmpty());
+  EXPECT_THAT(RefutedOnGpu(of_blocks("327")),
+              ElementsAre("memory limits: the kernel needs 167424 bytes of shared memory in a block, cuda-sm80 has "
+                          "166912"));
+  // A thread of its own for each block, or each of 32.
+  const auto of_threads = [](const std::string& tag, const std::string& length) {
+    std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((32, LENGTH), "float32"), C: T.Buffer((32, LENGTH), "float32")):
+    for t in T.thread_binding(32, thread="TAG"):
+        with T.block("all"):
+            v = T.axis.spatial(32, t)
+            W = T.alloc_buffer((LENGTH,))
+            for i in range(LENGTH):
+                with T.block("W"):
+                    vi = T.axis.spatial(LENGTH, i)
+                    W[vi] = A[v, vi]
+            for i in range(LENGTH):
+                with T.block("C"):
+                    vi = T.axis.spatial(LENGTH, i)
+                    C[v, vi] = W[LENGTH - 1 - vi]
+)";
+    for (size_t at; (at = text.find("LENGTH")) != std::string::npos;) text.replace(at, 6, length);
+    return text.replace(text.find("TAG"), 3, tag);
+  };
+  for (const char* tag : {"blockIdx.x", "threadIdx.x"}) {
+    EXPECT_THAT(RefutedOnGpu(of_threads(tag, "130816")), IsEmpty()) << tag;
+    EXPECT_THAT(RefutedOnGpu(of_threads(tag, "131073")),
+                ElementsAre(::testing::StartsWith("memory limits: the kernel needs 524292 bytes of local memory in a "
+                                                  "thread, cuda-sm80 has ")))
+        << tag;
+  }
+}
+
 // Rows of 128 floats that begin 136 apart.
 TEST(MemoryLimits, PaddedStridesCount) {
   const auto padded = [](const std::string& rows, const std::string& align) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "ir/annotations.h"
@@ -17,6 +18,27 @@
 
 namespace tilewright {
 namespace {
+
+// Touches of global memory that a kernel allocates, as of the memory that it becomes.
+void GiveOwnMemory(const Function& function, std::vector<Touch>* touches) {
+  const OwnGlobalMemory own = FindOwnGlobalMemory(function);
+  std::unordered_map<const BufferNode*, Buffer> replaced;
+  for (Touch& touch : *touches) {
+    const Buffer& buffer = touch.region.buffer;
+    for (const auto* scopes : {&own.scopes, &own.of_single_threads}) {
+      const auto scope = scopes->find(buffer->data.get());
+      if (scope == scopes->end()) continue;
+      Buffer& of_its_own = replaced[buffer.get()];
+      if (!of_its_own) {
+        BufferNode::Fields fields = buffer->fields();
+        fields.scope = scope->second;
+        of_its_own = Buffer(std::move(fields));
+      }
+      touch.region.buffer = of_its_own;
+      break;
+    }
+  }
+}
 
 // The extents of the part; empty when one is not known.
 std::optional<std::vector<int64_t>> Extents(const arith::Region& region, arith::Analyzer* analyzer,
@@ -234,7 +256,8 @@ class Checker {
 std::vector<KernelMemoryUse> MemoryOfKernels(const Function& function, const GpuTarget& gpu) {
   const std::vector<Kernel> kernels = FindKernels(function);
   if (kernels.empty()) return {};
-  const Touches touches = CollectTouches(function);
+  Touches touches = CollectTouches(function);
+  GiveOwnMemory(function, &touches.touches);
   const StoredElements stored(function);
   std::vector<KernelMemoryUse> uses;
   for (const Kernel& kernel : kernels) {

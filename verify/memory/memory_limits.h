@@ -8,7 +8,8 @@
 // versions of pipelined and double-buffered buffers (verify/memory/stored_elements.h). Shared buffers of a kernel that
 // are alive at the same time add up to at most what a block may have; buffers of a thread ("local") to its local
 // memory; those that are kept in registers ("register", and the thread's part of the fragments of a warp) to the
-// registers of a thread, with as many threads as the kernel starts.
+// registers of a thread, with as many threads as the kernel starts. Global memory that a kernel allocates counts as the
+// memory that its blocks, or threads, get for it (verify/structure/own_memory.h).
 #pragma once
 
 #include <cstdint>
