@@ -20,6 +20,7 @@
 #include "ir/ops/pooling.h"
 #include "ir/script/parse_or_die.h"
 #include "ir/script/printer.h"
+#include "schedule/script/trace_text.h"
 #include "verify/verify.h"
 
 namespace tilewright {
@@ -98,6 +99,24 @@ TEST_P(GpuRulesOfTypes, ProductsInTiles) {
       {.batch = 1, .spatial = {7, 6}, .in_channels = 16, .out_channels = 24, .windows = {window, window}}, types);
   EXPECT_EQ(SketchOf(convolution), warps ? "mma_tiles" : "thread_tiles");
   ExpectRightOnGpus(convolution, {.tolerance = ToleranceOf(GetParam())});
+}
+
+// Tensor cores of the first kind take half of a tile's depth at once.
+TEST(GpuRules, HalvesInTilesWithoutDeepInstructions) {
+  const Target target = *NamedTarget("cuda-sm75");
+  for (const DataType sum : {kF32, kF16}) {
+    for (const bool transposed : {false, true}) {
+      const Function product = ops::BatchMatmul(1, 60, 48, 40, {kF16, kF16, sum}, transposed);
+      IntrinRegistry intrins = IntrinRegistry::Builtin();
+      const AutoScheduled result = AutoSchedule(Module(product), target, &intrins);
+      const std::string trace = ToText(result.schedule.trace());
+      EXPECT_NE(trace.find(transposed ? "_trans_k8" : "_k8"), trace.npos) << trace;
+      EXPECT_EQ(testing::CompareWithInterpreter(
+                    result.schedule.module(),
+                    {.target = target, .original = product, .tolerance = sum == kF16 ? kHalfSums : kSums}),
+                "");
+    }
+  }
 }
 
 // Whatever is drawn and not refuted is right.

@@ -192,8 +192,8 @@ constexpr MachineInstruction AsTf32(MachineInstruction row) {
   return row;
 }
 
-// Multiplies 16 rows by 8 columns in registers of a warp's lanes. So much depth came with sm_80, 8-bit floats with
-// sm_89.
+// Multiplies 16 rows by 8 columns in registers of a warp's lanes. sm_75 has half floats of a depth of 8, sm_80 all but
+// 8-bit floats, which came with sm_89.
 constexpr MachineInstruction Mma(std::string_view types, int k, DataType a, DataType b, DataType c,
                                  std::string_view ptx, std::string_view suffix = "") {
   return {.name = "mma.sync",
@@ -207,7 +207,9 @@ constexpr MachineInstruction Mma(std::string_view types, int k, DataType a, Data
           .b = {b, "warp", LanesOfB(b), 1},
           .c = {c, "warp", kWarpSums, 1},
           .scope = ExecScope::kWarp,
-          .features = {{"mma", a.bits() == 8 && a.is_float() ? "fp8" : "cp.async"}},
+          .features = {{"mma", a == DataType::Float(16) && k == 8 ? ""
+                               : a.bits() == 8 && a.is_float()    ? "fp8"
+                                                                  : "cp.async"}},
           .registers = 255,
           .ptx = ptx};
 }

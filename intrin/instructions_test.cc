@@ -75,7 +75,8 @@ TEST(Instructions, TheBestOfATargetIsFound) {
   EXPECT_EQ(Found("arm-neoverse-v1", "lookup", kU8, kU8, kU8), "none");
   EXPECT_EQ(Found("cuda-sm90", "fma", kF32, kF32, kF32), "none");
   EXPECT_EQ(Found("cuda-sm80", "mma", kF16, kF16, kF32), "mma.sync 8");
-  EXPECT_EQ(Found("cuda-sm75", "mma", kF16, kF16, kF32), "none");
+  EXPECT_EQ(FindInstruction(*NamedTarget("cuda-sm75"), "mma", kF16, kF16, kF32)->k, 8);
+  EXPECT_EQ(Found("cuda-sm75", "mma", kBF16, kBF16, kF32), "none");
   EXPECT_EQ(Found("cuda-sm80", "dp4a", kU8, kS8, kS32), "dp4a 1");
   EXPECT_EQ(Found("x86-znver4", "dp4a", kU8, kS8, kS32), "none");
   EXPECT_EQ(Found("cuda-sm90a", "wgmma", kF16, kF16, kF32), "wgmma.mma_async 256");

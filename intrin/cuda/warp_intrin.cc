@@ -6,11 +6,14 @@
 namespace tilewright {
 
 TensorIntrin IntrinOfSums(absl::string_view text, const Words& words, std::string_view name, DataType sum) {
+  const MachineInstruction* simplest = nullptr;
   for (const MachineInstruction& row : Instructions()) {
-    if (row.family == "mma" && row.c.type == sum) return IntrinFromText(text, words, name, row.FeatureNames());
+    if (row.family != "mma" || row.c.type != sum) continue;
+    const bool simpler = simplest == nullptr || row.FeatureNames().size() < simplest->FeatureNames().size();
+    if (simpler) simplest = &row;
   }
-  TW_CHECK(false) << sum.ToString();
-  return {};
+  TW_CHECK(simplest != nullptr) << sum.ToString();
+  return IntrinFromText(text, words, name, simplest->FeatureNames());
 }
 
 std::string FactorOf(const MachineInstruction& row, absl::string_view element) {

@@ -79,7 +79,7 @@ def impl(c: T.handle):
                     C[ROW, COLUMN] = T.TYPE(0)
 )";
 
-// TERM_A, PART_A, ...: elements as the instruction's products take them. An instruction for each 8 columns follows.
+// TERM_A, FACTOR_A, ...: elements as the instruction's products take them. Instructions for each 8 columns follow.
 constexpr absl::string_view kSync = R"(
 @T.prim_func
 def desc(a: T.handle, b: T.handle, c: T.handle):
@@ -109,8 +109,8 @@ def impl(a: T.handle, b: T.handle, c: T.handle):
         for tx in T.thread_binding(32, thread="threadIdx.x"):
 )";
 constexpr absl::string_view kSyncOfColumns =
-    R"(            with T.attr(0, "cuda.instruction", T.cuda.MMA(T.tvm_access_ptr(T.type_annotation("TYPE_D"), C.data, FRAGMENT_C * REGISTERS_C + FIRST_C, PART_C, 3), T.tvm_access_ptr(T.type_annotation("uint32"), A.data, FRAGMENT_A * REGISTERS_A, REGISTERS_A, 1), T.tvm_access_ptr(T.type_annotation("uint32"), B.data, FRAGMENT_B * REGISTERS_B + FIRST_B, HALF_B, 1))):
-                for e, k in T.grid(4, DEPTH):
+    R"(            with T.attr(0, "cuda.instruction", T.cuda.MMA(T.tvm_access_ptr(T.type_annotation("TYPE_D"), C.data, FRAGMENT_C * REGISTERS_C + FIRST_C, PART_C, 3), T.tvm_access_ptr(T.type_annotation("uint32"), A.data, FRAGMENT_A * REGISTERS_A + FIRST_A, PART_A, 1), T.tvm_access_ptr(T.type_annotation("uint32"), B.data, FRAGMENT_B * REGISTERS_B + FIRST_B, HALF_B, 1))):
+                for e, k in T.grid(4, INNER_K):
                     C[ROW, OF_COLUMN] = C[ROW, OF_COLUMN] + FACTOR_A * FACTOR_B
 )";
 
@@ -257,9 +257,10 @@ std::optional<TensorIntrin> MakeFill(std::string_view name, absl::string_view re
                       name, *sum);
 }
 
-// C += A * B for tiles of so many columns: the row's instruction for each 8 of them. `words`: scopes, fragments.
+// C += A * B for tiles of so many columns, and of `depth` along K: the row's instruction for each 8 columns and as much
+// of the depth as it takes, which are registers in their order. `words`: scopes, fragments.
 TensorIntrin Product(const MachineInstruction& row, bool trans_a, bool trans_b, const Words& words, int columns,
-                     std::string_view name) {
+                     int depth, std::string_view name) {
   const ElementText map = ElementOf(LayoutOfFragment(FragmentOperand::kSum));
   const bool packed = row.c.type.bits() == 16;
   const int per_part = packed ? 2 : 4, parts = columns / row.n;
@@ -275,14 +276,21 @@ TensorIntrin Product(const MachineInstruction& row, bool trans_a, bool trans_b, 
   };
   const auto shape = [](std::pair<int, int> s) { return absl::StrCat(s.first, ", ", s.second); };
   const auto region = [](std::pair<int, int> s) { return absl::StrCat("0:", s.first, ", 0:", s.second); };
-  const auto sides_a = sides(trans_a, row.m, row.k), sides_b = sides(trans_b, row.k, columns);
+  const auto sides_a = sides(trans_a, row.m, depth), sides_b = sides(trans_b, depth, columns);
+  const int steps = depth / row.k;
   std::string text(kSync);
   for (int part = 0; part < parts; ++part) {
     const std::string column = part == 0 ? map.column : absl::StrCat(8 * part, " + ", map.column);
-    absl::StrAppend(&text, absl::StrReplaceAll(kSyncOfColumns, {{"OF_COLUMN", column},
-                                                                {"FACTOR_B", b("k", column)},
-                                                                {"FIRST_B", absl::StrCat(part * registers_b)},
-                                                                {"FIRST_C", absl::StrCat(part * per_part)}}));
+    for (int step = 0; step < steps; ++step) {
+      const std::string k = step == 0 ? "k" : absl::StrCat(step * row.k, " + k");
+      absl::StrAppend(
+          &text, absl::StrReplaceAll(kSyncOfColumns, {{"OF_COLUMN", column},
+                                                      {"FACTOR_A", a(map.row, k)},
+                                                      {"FACTOR_B", b(k, column)},
+                                                      {"FIRST_A", absl::StrCat(step * registers_a)},
+                                                      {"FIRST_B", absl::StrCat((part * steps + step) * registers_b)},
+                                                      {"FIRST_C", absl::StrCat(part * per_part)}}));
+    }
   }
   return IntrinOfRow(text,
                      And(words, {{"SHAPE_A", shape(sides_a)},
@@ -294,28 +302,31 @@ TensorIntrin Product(const MachineInstruction& row, bool trans_a, bool trans_b, 
                                  {"TYPE_C", row.c.type.ToString()},
                                  {"TYPE_D", packed ? "uint32" : row.c.type.ToString()},
                                  {"MMA", MmaFunction(row)},
-                                 {"REGISTERS_A", absl::StrCat(registers_a)},
-                                 {"REGISTERS_B", absl::StrCat(registers_b * parts)},
+                                 {"REGISTERS_A", absl::StrCat(registers_a * steps)},
+                                 {"REGISTERS_B", absl::StrCat(registers_b * steps * parts)},
                                  {"REGISTERS_C", absl::StrCat(per_part * parts)},
+                                 {"INNER_K", absl::StrCat(row.k)},
+                                 {"PART_A", absl::StrCat(registers_a)},
                                  {"HALF_B", absl::StrCat(registers_b)},
                                  {"PART_C", absl::StrCat(per_part)},
                                  {"TERM_A", a("vi", "vk")},
                                  {"TERM_B", b("vk", "vj")},
-                                 {"FACTOR_A", a(map.row, "k")},
                                  {"ROW", map.row}}),
                      name, row);
 }
 
 std::optional<TensorIntrin> MakeSync(std::string_view name, absl::string_view rest) {
   const std::optional<int> depth = ConsumeDepth(&rest);
+  const bool by_halves = absl::ConsumeSuffix(&rest, "_k8");
   const bool trans = absl::ConsumeSuffix(&rest, "_trans"), trans_a = absl::ConsumeSuffix(&rest, "_trans_a");
   const std::string_view types(rest.data(), rest.size());
-  const MachineInstruction* row = InstructionNamed("mma", types);
-  if (row != nullptr && row->k != depth) row = InstructionNamed("mma", types, "k16");
+  const MachineInstruction* row = InstructionNamed("mma", types, by_halves ? "k8" : "");
+  if (row != nullptr && row->k != depth && !by_halves) row = InstructionNamed("mma", types, "k16");
   // Bytes are not transposed on their way into fragments of 32 of them.
-  if (row == nullptr || row->k != depth || (row->k == kDeep && (trans_a || !trans))) return std::nullopt;
-  const int wide = row->k;
-  const Words words = {{"DEPTH", absl::StrCat(row->k)},
+  const bool fits = row != nullptr && (by_halves ? 2 * row->k : row->k) == depth;
+  if (!fits || (row->k == kDeep && (trans_a || !trans))) return std::nullopt;
+  const int wide = *depth;
+  const Words words = {{"DEPTH", absl::StrCat(wide)},
                        {"WIDE", "16"},
                        {"STEP", "16"},
                        {"SCOPE_A", "wmma.matrix_a"},
@@ -324,7 +335,7 @@ std::optional<TensorIntrin> MakeSync(std::string_view name, absl::string_view re
                        {"FRAGMENT_A", FragmentNumber("A", "sa", 16, wide)},
                        {"FRAGMENT_B", FragmentNumber("B", "sb", 16, wide)},
                        {"FRAGMENT_C", FragmentNumber("C", "sc")}};
-  return Product(*row, trans_a, trans, words, 16, name);
+  return Product(*row, trans_a, trans, words, 16, wide, name);
 }
 
 std::optional<TensorIntrin> Make(std::string_view name) {
@@ -424,14 +435,14 @@ std::optional<TensorIntrin> MakeSmall(std::string_view name) {
   }
   const MachineInstruction* row = InstructionNamed("mma", {members.data(), members.size()}, "k8");
   if (parts[1] != "sync" || row == nullptr) return std::nullopt;
-  return Product(*row, false, false, SmallTileWords(), row->n, name);
+  return Product(*row, false, false, SmallTileWords(), row->n, row->k, name);
 }
 
 }  // namespace
 
 IntrinFamily WmmaFamily() {
   return {.prefix = std::string(kPrefix),
-          .description = "wmma_{load|fill|sync|store}_16x16x{16|32}_...: matrix products of a warp (sm_80)",
+          .description = "wmma_{load|fill|sync|store}_16x16x{16|32}_...: matrix products of a warp (sm_80; _k8: sm_75)",
           .make = Make,
           .examples = {"wmma_load_16x16x16_f16_a_shared",
                        "wmma_load_16x16x16_f16_a_shared_dyn",
@@ -450,6 +461,8 @@ IntrinFamily WmmaFamily() {
                        "wmma_load_16x16x16_f16_a_shared_dyn_swizzled",
                        "wmma_sync_16x16x16_f16f16f32",
                        "wmma_sync_16x16x16_f16f16f32_trans",
+                       "wmma_sync_16x16x16_f16f16f32_k8",
+                       "wmma_sync_16x16x16_f16f16f16_trans_k8",
                        "wmma_sync_16x16x16_f16f16f32_trans_a",
                        "wmma_sync_16x16x16_s8s8s32_trans_a_trans",
                        "wmma_sync_16x16x16_f16f16f16",

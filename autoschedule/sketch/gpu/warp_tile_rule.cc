@@ -153,15 +153,22 @@ std::optional<WarpTile> FindWarpTile(const BlockNode& block, const Contraction& 
   tile.load_rows = absl::StrCat("wmma_load_", shape, type, "_a_shared_dyn");
   tile.load_columns = absl::StrCat("wmma_load_", shape, type, "_b", tile.by_depth ? "_trans" : "", "_shared_dyn");
   tile.fill = absl::StrCat("wmma_fill_", shape, sum);
-  tile.product = absl::StrCat("wmma_sync_", shape, type, type, sum, tile.by_depth ? "_trans" : "");
   tile.store = absl::StrCat("wmma_store_", shape, sum, "_shared_dyn");
-  for (const std::string& name : {tile.load_rows, tile.load_columns, tile.fill, tile.product, tile.store}) {
+  const auto executes = [&](const std::string& name) {
     const TensorIntrin* intrin = intrins->Find(name);
-    if (intrin == nullptr) return std::nullopt;
-    if (!std::ranges::all_of(intrin->features, [&](const std::string& f) { return target.has(f); }))
-      return std::nullopt;
+    return intrin != nullptr &&
+           std::ranges::all_of(intrin->features, [&](const std::string& f) { return target.has(f); });
+  };
+  for (const std::string& name : {tile.load_rows, tile.load_columns, tile.fill, tile.store}) {
+    if (!executes(name)) return std::nullopt;
   }
-  return tile;
+  // By instructions of the tile's depth, or of half of it.
+  const std::string product = absl::StrCat("wmma_sync_", shape, type, type, sum, tile.by_depth ? "_trans" : "");
+  for (const char* depth : {"", "_k8"}) {
+    tile.product = absl::StrCat(product, depth);
+    if (executes(tile.product)) return tile;
+  }
+  return std::nullopt;
 }
 
 Outcome<Done> ScheduleWarpTiles(Schedule& sch, BlockRv block, const ProductPlan& plan, const WarpTile& warp,
