@@ -29,13 +29,15 @@ Lanes Compiler::Value(const Expr& e) {
 }
 
 // What may stop the program when it is evaluated although its value is not needed.
-bool Compiler::MayFail(const Expr& e) {
+bool Compiler::MayFail(const Expr& e) const {
   bool may_fail = false;
   PreOrder(e, [&](const Expr& part) {
     const auto* binary = dyn_cast<BinaryNode>(part);
-    const bool divides = binary != nullptr && !binary->dtype().is_float() && binary->op >= BinaryOp::kDiv &&
-                         binary->op <= BinaryOp::kFloorMod;
-    may_fail |= divides || isa<LoadNode>(part) || isa<CallNode>(part);
+    const bool is_integer = binary != nullptr && binary->dtype().is_integer();
+    const bool divides = is_integer && binary->op >= BinaryOp::kDiv && binary->op <= BinaryOp::kFloorMod;
+    const bool overflows = is_integer && binary->op <= BinaryOp::kMul && binary->dtype().is_int() &&
+                           binary->dtype().bits() >= 32 && !options_.wrap_signed;
+    may_fail |= divides || overflows || isa<LoadNode>(part) || isa<CallNode>(part);
     return !may_fail;
   });
   return may_fail;

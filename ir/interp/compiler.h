@@ -31,7 +31,7 @@ class Compiler {
   Reg ScalarValue(const Expr& e);
   Lanes NewValue(const Expr& e);
   Lanes Binary(const BinaryNode* op);
-  static bool MayFail(const Expr& e);
+  bool MayFail(const Expr& e) const;
   Reg BinaryLane(BinaryOp op, DataType dtype, Reg a, Reg b);
   Reg IntegerLane(BinaryOp op, DataType dtype, Reg a, Reg b);
   Reg FloatLane(BinaryOp op, DataType dtype, Reg a, Reg b);

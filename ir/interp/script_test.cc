@@ -1,5 +1,7 @@
 // Programs as people write them, run.
 #include <cmath>
+#include <limits>
+#include <string>
 
 #include "ir/interp/testing.h"
 #include "ir/script/parse_or_die.h"
@@ -240,6 +242,27 @@ def main(n: T.int64, C: T.Buffer((8,), "float32")):
   EXPECT_EQ(Text(RunOnce(f, {INT64_MAX, c})),
             "OUT_OF_RANGE: iterator v of block \"C\" is 9223372036854775807, outside of its domain [-2, 6)");
   EXPECT_TRUE(RunOnce(f, {int64_t{5}, c}).ok());
+}
+
+// What the first part of a condition guards need not have a value.
+TEST(Script, GuardedSumsMayOverflow) {
+  const Function function = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(C: T.Buffer((2,), "int32"), x: T.int32, y: T.int32):
+    C[0] = T.if_then_else(x < 100 and x + y < 5, 1, 2)
+    C[1] = T.if_then_else(x >= 100 or x * y - 1 == 5, 3, 4)
+)");
+  const auto run = [&](int x, int y) {
+    const NDArray c(kI32, {2});
+    const absl::Status status = RunOnce(function, {c, x, y});
+    return status.ok() ? std::to_string(c.GetInt(0)) + " " + std::to_string(c.GetInt(1))
+                       : std::string(status.message());
+  };
+  const int most = std::numeric_limits<int32_t>::max();
+  EXPECT_EQ(run(most, most), "2 3");
+  EXPECT_EQ(run(2, 3), "2 3");
+  EXPECT_EQ(run(1, 3), "1 4");
+  EXPECT_EQ(run(99, most), "signed overflow");
 }
 
 }  // namespace

@@ -107,7 +107,7 @@ class Maker {
     static constexpr std::array<std::string_view, 6> kCompare = {"<", "<=", ">", ">=", "==", "!="};
     const std::string end = own.Chance(10) && HasEnds(type) ? End(type, own.Chance(50)) : Leaf(type, own);
     const std::string compare = absl::StrCat(Value(type, own, depth), " ", own.Of(kCompare), " ", end);
-    if (own.Chance(15) && Piece()) return GuardedShift(own);
+    if (own.Chance(15) && Piece()) return own.Chance(50) ? GuardedShift(own) : GuardedProduct(own);
     if (!own.Chance(40)) return compare;
     // A guard that the access behind it needs.
     const int64_t by = 1 + own.Below(3);
@@ -127,6 +127,14 @@ class Maker {
     return absl::StrCat("(vj ", both ? "<" : ">=", " ", Bits(type), both ? " and (" : " or (", "T.shift_right(",
                         Leaf(type, own), ", ", Convert("vj", index_, type), ") & ", Number(type, 1), ") ",
                         own.Chance(50) ? "==" : "!=", " ", Number(type, own.Below(2)), ")");
+  }
+
+  // A product that overflows where the guard before it does not hold.
+  std::string GuardedProduct(Draw& own) {
+    const std::string type = own.Chance(50) ? "int32" : "int64";
+    const bool both = own.Chance(50);
+    return absl::StrCat("(vj ", both ? "< 2 and " : ">= 2 or ", Convert("vj", index_, type), " * ", End(type, false),
+                        " > ", Leaf(type, own), ")");
   }
 
   static bool HasEnds(const std::string& type) { return type == "int32" || type == "int64"; }
