@@ -204,17 +204,18 @@ llvm::Value* FunctionEmitter::EmitBinary(const BinaryNode* op) {
   llvm::Value* a = Emit(op->a);
   if (DividesFastBy(op)) return EmitQuotients(a, Emit(cast<BroadcastNode>(op->b)->value));
   llvm::Value* b = Emit(op->b);
-  if (!type.is_float()) return EmitIntegerBinary(op->op, type, a, b);
+  if (!type.is_float()) return EmitIntegerBinary(op->op, type, a, b, wrapping_.contains(op));
   if (IsComparison(op->op)) return Compare(FloatPredicate(op->op), a, b);
   return Narrowed(type, EmitFloatBinary(op->op, a, b));
 }
 
-llvm::Value* FunctionEmitter::EmitIntegerBinary(BinaryOp op, DataType type, llvm::Value* a, llvm::Value* b) {
+llvm::Value* FunctionEmitter::EmitIntegerBinary(BinaryOp op, DataType type, llvm::Value* a, llvm::Value* b,
+                                                bool wraps) {
   const bool is_signed = type.is_int();
   // Overflow of int32 and int64 is an error of the program; smaller types wrap like unsigned ones.
-  const bool no_wrap = is_signed && type.bits() >= 32;
+  const bool narrow = is_signed && type.bits() < 32, no_wrap = is_signed && !narrow && !wraps;
   // The least number divided by -1 wraps too, which no instruction does; in a wider type it does not overflow.
-  if (is_signed && !no_wrap && op >= BinaryOp::kDiv && op <= BinaryOp::kFloorMod) {
+  if (narrow && op >= BinaryOp::kDiv && op <= BinaryOp::kFloorMod) {
     const DataType wide = DataType::Int(32, type.lanes());
     const auto widen = [&](llvm::Value* value) { return Convert(builder_, type, wide, value); };
     return Convert(builder_, wide, type, EmitIntegerBinary(op, wide, widen(a), widen(b)));

@@ -5,6 +5,7 @@
 #include "codegen/llvm/emitter.h"
 #include "ir/arith/linear.h"
 #include "ir/builtin.h"
+#include "ir/changes/updates.h"
 #include "target/native_types.h"
 
 namespace tilewright::codegen {
@@ -158,6 +159,11 @@ llvm::Value* FunctionEmitter::EmitLoadedBits(const LoadNode* op) {
     loaded = builder_.CreateMaskedGather(memory, pointers, align, mask, llvm::Constant::getNullValue(memory));
   }
   return loaded;
+}
+
+void FunctionEmitter::NoteUpdates(const Stmt& s) {
+  const std::vector<const BinaryNode*> updates = WrappingUpdates(s);
+  wrapping_.insert(updates.begin(), updates.end());
 }
 
 void FunctionEmitter::EmitStore(const StoreNode* op) {

@@ -67,12 +67,14 @@ void FunctionEmitter::Emit(const Stmt& s) {
     case Kind::kSeq:
       return EmitSeq(cast<SeqNode>(s));
     case Kind::kStore:
+      NoteUpdates(s);
       return EmitStore(cast<StoreNode>(s));
     case Kind::kEvaluate:
       if (!IsNoOp(s)) Emit(cast<EvaluateNode>(s)->value);
       return;
     case Kind::kLetStmt: {
       const auto* let = cast<LetStmtNode>(s);
+      NoteUpdates(s);
       values_[let->var.get()] = Emit(let->value);
       return Emit(let->body);
     }

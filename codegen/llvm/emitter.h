@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -72,7 +73,8 @@ class FunctionEmitter {
 
   llvm::Value* EmitVar(const VarNode* op);
   llvm::Value* EmitBinary(const BinaryNode* op);
-  llvm::Value* EmitIntegerBinary(BinaryOp op, DataType type, llvm::Value* a, llvm::Value* b);
+  // `wraps`: overflow of a signed type has a value.
+  llvm::Value* EmitIntegerBinary(BinaryOp op, DataType type, llvm::Value* a, llvm::Value* b, bool wraps = false);
   llvm::Value* EmitFloatBinary(BinaryOp op, llvm::Value* a, llvm::Value* b);
   bool DividesFastBy(const BinaryNode* op) const;
   llvm::Value* EmitQuotients(llvm::Value* a, llvm::Value* b);
@@ -146,6 +148,7 @@ class FunctionEmitter {
   llvm::Value* EmitLoad(const LoadNode* op);
   llvm::Value* EmitLoadedBits(const LoadNode* op);
   void EmitStore(const StoreNode* op);
+  void NoteUpdates(const Stmt& s);  // in a store or a variable's statement
   llvm::Value* DataPointer(const Buffer& buffer);
   llvm::Value* ElementPointer(const Buffer& buffer, llvm::Value* index);
   // Ends a function in which stores have gone past the caches: other threads see those late.
@@ -202,6 +205,7 @@ class FunctionEmitter {
   const bool inside_parallel_;
   Builder builder_;
   std::unordered_map<const VarNode*, llvm::Value*> values_;
+  std::unordered_set<const BinaryNode*> wrapping_;  // ir/changes/updates.h
   llvm::Value* call_ = nullptr;
   llvm::Value* workspace_ = nullptr;
   int64_t workspace_top_ = 0;    // bytes of the workspace in use at this place

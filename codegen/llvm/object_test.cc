@@ -138,6 +138,19 @@ def rows(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32")):
   EXPECT_EQ(ir->find("mul nsw i32"), ir->npos) << *ir;
 }
 
+// What updates an element wraps; other sums do not.
+TEST(Object, UpdatesWrap) {
+  const auto ir_of = [](const std::string& value) {
+    const auto ir = EmitLlvmIr(ParseOrDie("@T.prim_func\ndef add(A: T.Buffer((64,), \"int64\"), B: T.Buffer((64,), "
+                                          "\"int64\")):\n    for i in range(64):\n        B[i] = " +
+                                          value + "\n"),
+                               HostTarget(), {.effort = CodeEffort::kQuick});
+    return ir.ok() ? *ir : ir.status().ToString();
+  };
+  EXPECT_NE(ir_of("A[i] + A[i]").find("nsw i64"), std::string::npos) << ir_of("A[i] + A[i]");
+  EXPECT_EQ(ir_of("B[i] + A[i]").find("nsw i64"), std::string::npos) << ir_of("B[i] + A[i]");
+}
+
 TEST(Header, DeclaresTheFunctions) {
   const std::string header = EmitHeader(ParseOrDie(kDouble));
   EXPECT_NE(header.find("// (A: float32[20], B: float32[20])\n"

@@ -165,7 +165,7 @@ Lanes Compiler::DotAdd(const CallNode* op) {
   for (size_t i = 0; i < a.size(); ++i) {
     Reg& sum = sums[i / terms];
     const Reg product = BinaryLane(BinaryOp::kMul, type, CastLane(a_type, type, a[i]), CastLane(b_type, type, b[i]));
-    sum = BinaryLane(BinaryOp::kAdd, type, sum, product);
+    sum = BinaryLane(BinaryOp::kAdd, type, sum, product, /*wraps=*/true);
   }
   return sums;
 }

@@ -139,7 +139,8 @@ Lanes Compiler::NewValue(const Expr& e) {
 Lanes Compiler::Binary(const BinaryNode* op) {
   const DataType dtype = op->a.dtype().element();
   // a * b + c in one instruction.
-  if (op->op == BinaryOp::kAdd && op->dtype().is_index() && !options_.wrap_signed) {
+  const bool wraps = options_.wrap_signed || wrapping_.contains(op);
+  if (op->op == BinaryOp::kAdd && op->dtype().is_index() && !wraps) {
     if (const auto* product = dyn_cast<BinaryNode>(op->a); product != nullptr && product->op == BinaryOp::kMul) {
       const Reg a = ScalarValue(product->a), b = ScalarValue(product->b), c = ScalarValue(op->b);
       if (!ConstantValue(a) || !ConstantValue(b)) {
@@ -153,20 +154,20 @@ Lanes Compiler::Binary(const BinaryNode* op) {
   }
   const Lanes a = Value(op->a), b = Value(op->b);
   Lanes result;
-  for (size_t i = 0; i < a.size() && i < b.size(); ++i) result.push_back(BinaryLane(op->op, dtype, a[i], b[i]));
+  for (size_t i = 0; i < a.size() && i < b.size(); ++i) result.push_back(BinaryLane(op->op, dtype, a[i], b[i], wraps));
   return result;
 }
 
-Reg Compiler::BinaryLane(BinaryOp op, DataType dtype, Reg a, Reg b) {
+Reg Compiler::BinaryLane(BinaryOp op, DataType dtype, Reg a, Reg b, bool wraps) {
   if (op == BinaryOp::kAnd) return EmitValue(Op::kAnd, a, b);
   if (op == BinaryOp::kOr) return EmitValue(Op::kOr, a, b);
   if (IsComparison(op)) return CompareLane(op, dtype, a, b);
-  return dtype.is_float() ? FloatLane(op, dtype, a, b) : IntegerLane(op, dtype, a, b);
+  return dtype.is_float() ? FloatLane(op, dtype, a, b) : IntegerLane(op, dtype, a, b, wraps);
 }
 
-Reg Compiler::IntegerLane(BinaryOp op, DataType dtype, Reg a, Reg b) {
+Reg Compiler::IntegerLane(BinaryOp op, DataType dtype, Reg a, Reg b, bool wraps) {
   const bool is_signed = dtype.is_int();
-  const bool checked = is_signed && dtype.bits() >= 32 && !options_.wrap_signed;
+  const bool checked = is_signed && dtype.bits() >= 32 && !options_.wrap_signed && !wraps;
   const bool wide = dtype.bits() > 32;
   const int width = checked ? dtype.bits() : 64;
   const auto ca = ConstantValue(a), cb = ConstantValue(b);

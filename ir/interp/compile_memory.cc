@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "ir/changes/updates.h"
 #include "ir/interp/compiler.h"
 
 namespace tilewright::interp::internal {
@@ -238,6 +239,11 @@ Lanes Compiler::Load(const LoadNode* op) {
     }
   }
   return result;
+}
+
+void Compiler::NoteUpdates(const Stmt& s) {
+  const std::vector<const BinaryNode*> updates = WrappingUpdates(s);
+  wrapping_.insert(updates.begin(), updates.end());
 }
 
 void Compiler::Store(const StoreNode* op) {

@@ -62,6 +62,7 @@ void Compiler::NewStatement(const Stmt& s) {
       for (const Stmt& stmt : cast<SeqNode>(s)->stmts) Statement(stmt);
       return;
     case Kind::kStore:
+      NoteUpdates(s);
       return Store(cast<StoreNode>(s));
     case Kind::kEvaluate: {
       const Expr& value = cast<EvaluateNode>(s)->value;
@@ -75,6 +76,7 @@ void Compiler::NewStatement(const Stmt& s) {
         const Reg slot = SlotFromHandle(Pointer(op->value, &buffer));
         slots_[op->var.get()] = slot;
       } else {
+        NoteUpdates(s);
         vars_[op->var.get()] = Value(op->value);
       }
       return Statement(op->body);

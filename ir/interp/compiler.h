@@ -32,8 +32,9 @@ class Compiler {
   Lanes NewValue(const Expr& e);
   Lanes Binary(const BinaryNode* op);
   bool MayFail(const Expr& e) const;
-  Reg BinaryLane(BinaryOp op, DataType dtype, Reg a, Reg b);
-  Reg IntegerLane(BinaryOp op, DataType dtype, Reg a, Reg b);
+  // `wraps`: signed integers that overflow wrap.
+  Reg BinaryLane(BinaryOp op, DataType dtype, Reg a, Reg b, bool wraps = false);
+  Reg IntegerLane(BinaryOp op, DataType dtype, Reg a, Reg b, bool wraps = false);
   Reg FloatLane(BinaryOp op, DataType dtype, Reg a, Reg b);
   Reg CompareLane(BinaryOp op, DataType dtype, Reg a, Reg b);
   Reg CastLane(DataType from, DataType to, Reg value);
@@ -52,6 +53,7 @@ class Compiler {
   // Memory (compile_memory.cc).
   Lanes Load(const LoadNode* op);
   void Store(const StoreNode* op);
+  void NoteUpdates(const Stmt& s);  // in a store or a variable's statement
   // The offset in elements of an element from its slot.
   Reg Offset(const Buffer& buffer, const std::vector<Reg>& indices);
   Reg Slot(const Buffer& buffer);
@@ -116,7 +118,8 @@ class Compiler {
   };
 
   const CompileOptions& options_;
-  bool declaring_ = false;  // the regions of a block are being compiled
+  bool declaring_ = false;                          // the regions of a block are being compiled
+  std::unordered_set<const BinaryNode*> wrapping_;  // ir/changes/updates.h
   Code code_;
   absl::Status error_;
   Reg next_ = 0, most_ = 0;

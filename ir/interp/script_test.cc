@@ -244,6 +244,30 @@ def main(n: T.int64, C: T.Buffer((8,), "float32")):
   EXPECT_TRUE(RunOnce(f, {int64_t{5}, c}).ok());
 }
 
+// What updates an element wraps; what it is updated by does not.
+TEST(Script, UpdatesWrap) {
+  const auto run = [](const std::string& value, int64_t before, int64_t x) {
+    const Function function = ParseFunctionOrDie(
+        "@T.prim_func\ndef main(C: T.Buffer((1,), \"int32\"), X: T.Buffer((2,), \"int32\")):\n    C[0] = " + value +
+        "\n");
+    const NDArray c(kI32, {1}), xs(kI32, {2});
+    c.SetInt(0, before);
+    xs.SetInt(0, x);
+    xs.SetInt(1, x);
+    const absl::Status status = Compile(function)->Run({c, xs});
+    return status.ok() ? std::to_string(c.GetInt(0)) : std::string(status.message());
+  };
+  const int64_t most = std::numeric_limits<int32_t>::max();
+  EXPECT_EQ(run("C[0] + X[0]", most, 1), std::to_string(-most - 1));
+  EXPECT_EQ(run("X[0] + X[1] + C[0]", most, 1), std::to_string(-most));
+  EXPECT_EQ(run("X[0] * X[1] + C[0]", most, 2), std::to_string(-most + 2));
+  EXPECT_EQ(run("C[0] - X[0] - X[1]", -most, 1), std::to_string(most));
+  EXPECT_EQ(run("C[0] * X[0]", 1 << 30, 4), "0");
+  EXPECT_EQ(run("C[0] + X[0] * X[1]", 0, most), "signed overflow");
+  EXPECT_EQ(run("C[0] + (X[0] + X[1])", 0, most), "-2");
+  EXPECT_EQ(run("X[0] + X[1]", 0, most), "signed overflow");
+}
+
 // What the first part of a condition guards need not have a value.
 TEST(Script, GuardedSumsMayOverflow) {
   const Function function = ParseFunctionOrDie(R"(

@@ -275,4 +275,38 @@ def main(A: T.Buffer((4, 6), "uint8"), B: T.Buffer((6,), "uint8"), E: T.Buffer((
             C[vi] = C[vi] + (T.Cast("int32", A[vi, vk]) + 65536) * (T.Cast("int32", B[vk]) // 64) * (T.Cast("int32", E[vi]) + 65536)
 )";
 
+// Sums and products that leave int32 on the way, in some order or in any: updates wrap.
+inline constexpr const char* kSumsThatWrap = R"(
+@T.prim_func
+def main(A: T.Buffer((4, 8), "int32"), C: T.Buffer((4,), "int32"), P: T.Buffer((4,), "int32")):
+    for i, k in T.grid(4, 8):
+        with T.block("C"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[vi] = 5
+            C[vi] = C[vi] + (A[vi, vk] % 3 - 1) * 2147483647
+    for i, k in T.grid(4, 8):
+        with T.block("P"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                P[vi] = 1
+            P[vi] = P[vi] * (A[vi, vk] * 4099 + 1)
+)";
+// Where what is added behind the sum is what it begins with, that leaves int32.
+inline constexpr const char* kSumFromAfar = R"(
+@T.prim_func
+def main(A: T.Buffer((4, 8), "int32"), E: T.Buffer((4,), "int32"), C: T.Buffer((4,), "int32")):
+    S = T.alloc_buffer((4,), "int32")
+    for i, k in T.grid(4, 8):
+        with T.block("S"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                S[vi] = 2000000000
+            S[vi] = S[vi] + (A[vi, vk] % 2 - 4) * 100000000
+    for i in range(4):
+        with T.block("C"):
+            vi = T.axis.spatial(4, i)
+            C[vi] = S[vi] + (E[vi] % 2 + 1) * 500000000
+)";
+
 }  // namespace tilewright::fuzz

@@ -160,6 +160,15 @@ class Fuser {
     return std::nullopt;
   }
 
+  // What the reduction starts with. Sums and products that update an element wrap, so this does.
+  static Expr Start(BinaryOp op, const Expr& init, const Expr& other) {
+    const DataType type = init.dtype();
+    const bool overflows = type.is_int() && type.bits() >= 32 && (op == BinaryOp::kAdd || op == BinaryOp::kMul);
+    if (!overflows) return MakeBinary(op, init, other);
+    const DataType wrapping = DataType::UInt(type.bits());
+    return CastTo(type, MakeBinary(op, CastTo(wrapping, init), CastTo(wrapping, other)));
+  }
+
   Outcome<Function> Rewrite() const {
     const Reducer::Component& component = reducer_.components[0];
     const Element target{store_->buffer, Substitute(store_->indices, iters_)};
@@ -170,7 +179,7 @@ class Fuser {
       const auto& combined = *cast<BinaryNode>(component.combined);
       const bool from_nothing = StructuralEqual(component.init, component.identity) &&
                                 (combined.op == BinaryOp::kAdd || combined.op == BinaryOp::kMul);
-      start = from_nothing ? other : MakeBinary(combined.op, component.init, other);
+      start = from_nothing ? other : Start(combined.op, component.init, other);
     }
     block.init = StoreInto({target}, {start});
     block.body = CombineInto(reducer_, {target}, {component.value});

@@ -44,6 +44,28 @@ def main(A: T.Buffer((6, 8), "float32"), B: T.Buffer((8, 6), "float32"), bias: T
 
 Outcome<Function> Fuse(const Function& f) { return FuseReductionEpilogue(f, BlockNamed(f, "C"), BlockNamed(f, "D")); }
 
+// The start of a sum of integers wraps, as its sums do.
+TEST(FuseReductionEpilogue, StartsOfIntegersWrap) {
+  const Function f = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((4, 8), "int32"), E: T.Buffer((4,), "int32"), D: T.Buffer((4,), "int32")):
+    C = T.alloc_buffer((4,), "int32")
+    for i, k in T.grid(4, 8):
+        with T.block("C"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[vi] = 2000000000
+            C[vi] = C[vi] + (A[vi, vk] % 2 - 4) * 100000000
+    for i in range(4):
+        with T.block("D"):
+            vi = T.axis.spatial(4, i)
+            D[vi] = C[vi] + (E[vi] % 2 + 1) * 500000000
+)");
+  const Outcome<Function> g = Fuse(f);
+  ASSERT_TRUE(g.ok()) << ReasonOf(g, f);
+  ExpectEquivalent(f, *g);
+}
+
 TEST(FuseReductionEpilogue, StartsWithTheBias) {
   for (const char* value : {"C[vm, vn] + bias[vn]", "bias[vn] + C[vm, vn]"}) {
     const Function f = WithEpilogue(value);

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "ir/interp/interp.h"
+#include "ir/ndarray.h"
 #include "ir/script/parse_or_die.h"
 #include "ir/script/printer.h"
 #include "schedule/loops/reorder.h"
@@ -378,6 +380,34 @@ def main(A: T.Buffer((12, 12), "float32"), B: T.Buffer((12,), "float32"), O: T.B
   const Outcome<RfactorResult> result = Rfactor(f, LoopsOf(f, "O")[1], 0);
   ASSERT_TRUE(result.ok()) << ReasonOf(result, f);
   ExpectEquivalent(f, ParseFunctionOrDie(Print(result->function)));
+}
+
+// Sums and products whose parts leave the type, while all terms in their order do not.
+TEST(Rfactor, PartsThatLeaveTheTypeWrap) {
+  for (const auto& [update, init, terms, expected] :
+       {std::tuple("C[0] + A[vk]", "0", std::vector<int64_t>{2147483647, -2147483647, 2147483647, -5},
+                   int64_t{2147483642}),
+        std::tuple("C[0] * A[vk]", "1", std::vector<int64_t>{0, 65536, 1, 65536}, int64_t{0})}) {
+    const Function before = SplitLoop(ParseFunctionOrDie(std::string(R"(
+@T.prim_func
+def main(A: T.Buffer((4,), "int32"), C: T.Buffer((1,), "int32")):
+    for k in range(4):
+        with T.block("C"):
+            vk = T.axis.reduce(4, k)
+            with T.init():
+                C[0] = )") + init +
+                                                         "\n            C[0] = " + update + "\n"),
+                                      "C", 0, 2);
+    for (size_t loop : {0, 1}) {
+      const Function after = Factored(before, LoopsOf(before, "C")[loop], 0);
+      const NDArray a(DataType::Int(32), {4}), c(DataType::Int(32), {1});
+      for (int64_t i = 0; i < 4; ++i) a.SetInt(i, terms[static_cast<size_t>(i)]);
+      const auto program = interp::Compile(after, interp::CompileOptions::AllChecks());
+      ASSERT_TRUE(program.ok());
+      EXPECT_EQ(program->Run({a, c}).message(), "") << update << loop;
+      EXPECT_EQ(c.GetInt(0), expected) << update << loop;
+    }
+  }
 }
 
 }  // namespace
