@@ -173,6 +173,24 @@ TEST(Symbolic, ProductsWithAnyNumberOfColumnsAndDepth) {
   ExpectRight(Product("(n, m)", "(m, 24)", "(n, 24)", "n, 24, m", "vk, vj", "int8 int32"));
 }
 
+// Zero points are split off: the sums wrap around, whatever the depth is.
+std::string WithZeroPoint() {
+  return absl::StrReplaceAll(Product("(n, m)", "(m, 24)", "(n, 24)", "n, 24, m", "vk, vj", "int8 int32"),
+                             {{"T.cast(A[vi, vk], \"int32\")", "(T.cast(A[vi, vk], \"int32\") - 7)"}});
+}
+
+TEST(Symbolic, ProductsWithZeroPointsAndAnyDepth) { ExpectRight(WithZeroPoint()); }
+
+TEST(Symbolic, ProductsWithZeroPointsAndAnyDepthHaveTiles) {
+  const Function function = Program(WithZeroPoint(), "int32");
+  for (const char* name : {"x86-znver4", "arm-neoverse-n1"}) {
+    IntrinRegistry intrins = IntrinRegistry::Builtin();
+    const std::string trace = ToText(AutoSchedule(Module(function), *NamedTarget(name), &intrins).schedule.trace());
+    EXPECT_NE(trace.find("split_offset"), trace.npos) << name;
+    EXPECT_NE(trace.find("tensorize"), trace.npos) << trace;
+  }
+}
+
 constexpr char kBatches[] = R"(
 @T.prim_func
 def main(a: T.handle, b: T.handle, c: T.handle):

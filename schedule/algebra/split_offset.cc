@@ -97,7 +97,8 @@ Outcome<Domain> DomainOf(const BlockNode& block, const Expr& others) {
   return domain;
 }
 
-// The types that the parts are computed in: unsigned ones, which wrap around, where they may leave the type of the sum.
+// The types that the parts are computed in: unsigned ones, which wrap around, where terms of the sums, or what adds
+// both up, may leave the type of the sum. The sums themselves wrap around in any type.
 struct PartTypes {
   DataType products, sums, added;  // sums of products, of the other factors; what both are added up in
 };
@@ -108,11 +109,9 @@ PartTypes TypesOfParts(const BlockNode& block, const Offset& offset, const std::
   const IntegerRange range(type, block.iter_vars);
   if (range.Wraps()) return {type, type, type};
   const DataType wrapping = DataType::UInt(type.bits());
-  const auto sum_of = [&](const std::vector<Expr>& product) {
-    const std::optional<arith::Bounds> term = range.OfProduct(product);
-    return term ? range.OfSum(*term) : std::nullopt;
-  };
-  const std::optional<arith::Bounds> products = sum_of(factors), sums = sum_of(others);
+  const std::optional<arith::Bounds> product = range.OfProduct(factors), other = range.OfProduct(others);
+  const std::optional<arith::Bounds> products = product ? range.OfSum(*product) : std::nullopt;
+  const std::optional<arith::Bounds> sums = other ? range.OfSum(*other) : std::nullopt;
   const std::optional<arith::Bounds> factor = range.OfProduct({offset.offset});
   const std::optional<arith::Bounds> offsets = sums && factor ? range.Inside(*factor * *sums) : std::nullopt;
   bool added = products && offsets;
@@ -124,7 +123,7 @@ PartTypes TypesOfParts(const BlockNode& block, const Offset& offset, const std::
                                                : *products + *offsets)
                 .has_value();
   }
-  return {products ? type : wrapping, sums ? type : wrapping, added ? type : wrapping};
+  return {product ? type : wrapping, other ? type : wrapping, added ? type : wrapping};
 }
 
 Expr ProductIn(DataType type, const std::vector<Expr>& factors) {

@@ -20,8 +20,9 @@
 // Why: operands of quantized products have zero points, which tensor instructions do not know. What is left multiplies
 // plain elements; the sums of the other factors are far fewer additions.
 //
-// What may leave a signed type of 32 or 64 bits (schedule/program/integer_range.h), the sum of products, that of the
-// other factors or what both add up to, is computed in the unsigned type, which wraps around, and converted at the end.
+// Sums wrap around (docs/numerics.md). What else may leave a signed type of 32 or 64 bits
+// (schedule/program/integer_range.h), products, other factors or what both sums add up to, is computed in the unsigned
+// type, and converted at the end.
 //
 // Conditions: the type is an integer (the result is the same, also where sums wrap around); the block is a sum with an
 // init, stores once, at its spatial iterators, and its other iterators are reduce ones, all counting from 0; the factor

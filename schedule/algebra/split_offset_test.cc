@@ -105,6 +105,27 @@ def main(A: T.Buffer((2, 2), "int32"), B: T.Buffer((2,), "int32"), z: T.Buffer((
   }
 }
 
+// Sums wrap around: only what adds both up needs the unsigned type where the depth, or an offset, is unknown.
+TEST(SplitOffset, SumsOfAnyLengthKeepTheirType) {
+  const std::string text = Print(Split(ParseOrDie(R"(
+@T.prim_func
+def main(a: T.handle, b: T.handle, C: T.Buffer((4, 5), "int32"), n: T.int32):
+    A = T.match_buffer(a, (4, n), "uint8")
+    B = T.match_buffer(b, (n, 5), "int8")
+    for i, j, k in T.grid(4, 5, n):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = 0
+            C[vi, vj] = C[vi, vj] + (T.Cast("int32", A[vi, vk]) - 7) * T.Cast("int32", B[vk, vj])
+)"),
+                                       0)
+                                     .Main());
+  EXPECT_NE(text.find("C_offset = T.alloc_buffer((5,), \"int32\")"), text.npos) << text;
+  EXPECT_NE(text.find("C_sum = T.alloc_buffer((4, 5), \"int32\")"), text.npos) << text;
+  EXPECT_NE(text.find("C[v0, v1] = T.Cast(\"int32\", T.Cast(\"uint32\", C_sum[v0, v1]) - "), text.npos) << text;
+}
+
 std::string Refused(const Module& module, int64_t factor) {
   Schedule sch{module};
   const auto result = sch.Apply("split_offset", {*sch.GetBlock("C"), factor});

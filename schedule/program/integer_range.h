@@ -1,11 +1,11 @@
 // Whether products and sums of integers that a program does not compute as they stand stay in their type.
 //
 //   C[vi] + (A[vi, vk] - 1000000) * B[vk]         in int32; A, B of int8, 64 terms: A * B adds up to at most 64 * 2^14,
-//                                                 but 1000000 * B may add up to more than 2^31
+//                                                 but 1000000 times the sum of B may be more than 2^31
 //
-// Signed arithmetic of 32 and 64 bits that overflows is an error (docs/numerics.md). A primitive that computes other
-// products and sums than the program asks here first. Elements have any value of their type. Narrower and unsigned
-// types wrap, so that nothing leaves them.
+// Signed arithmetic of 32 and 64 bits that overflows is an error, but for what updates an element (docs/numerics.md). A
+// primitive that computes other products, and other sums than updates, asks here first. Elements have any value of
+// their type. Narrower and unsigned types wrap, so that nothing leaves them.
 #pragma once
 
 #include <optional>
