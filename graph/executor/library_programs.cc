@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/ir/call_types.h"
+#include "ir/ops/determinant.h"
 #include "ir/ops/selection.h"
 
 namespace tilewright::graph {
@@ -23,8 +24,17 @@ absl::StatusOr<Value> LowerTopK(BlockBuilder& builder, const CallNode& call, con
   return p.Call({best.values, best.positions}, out);
 }
 
+absl::StatusOr<Value> LowerDeterminant(BlockBuilder& builder, const CallNode& call, const Type& out) {
+  ProgramWriter p(&builder, "determinant");
+  const Buffer x = p.Input(call.args[0]);
+  return p.Call({tilewright::ops::Determinant(p.f(), x)}, out);
+}
+
 }  // namespace
 
-void AddLibraryPrograms(LoweringTable* lowerings) { lowerings->Add("host.top_k", LowerTopK); }
+void AddLibraryPrograms(LoweringTable* lowerings) {
+  lowerings->Add("host.determinant", LowerDeterminant);
+  lowerings->Add("host.top_k", LowerTopK);
+}
 
 }  // namespace tilewright::graph

@@ -6,6 +6,7 @@
 #include "ir/interp/interp.h"
 #include "ir/ndarray.h"
 #include "ir/ops/broadcast.h"
+#include "ir/ops/determinant.h"
 #include "ir/ops/indexing.h"
 #include "ir/ops/movement.h"
 #include "ir/ops/product.h"
@@ -177,6 +178,24 @@ TEST(Blocks, FirstElementsOfLines) {
   EXPECT_EQ(run({1, kNan, kInf, kNan}, 3, true, true), (std::vector<double>{1, 3, 2}));
   EXPECT_EQ(run({kNan, 1, kInf, kNan}, 4, false, true), (std::vector<double>{1, 2, 0, 3}));
   EXPECT_EQ(run({-0.0, 0, -0.0}, 2, false, true), (std::vector<double>{0, 1}));
+}
+
+TEST(Blocks, Determinants) {
+  const auto run = [](int64_t n, const std::vector<double>& x) {
+    FunctionBuilder f;
+    const auto batch = n == 0 ? 1 : static_cast<int64_t>(x.size()) / (n * n);
+    const Buffer in = f.Input("x", {Const(kInt64, batch), Const(kInt64, n), Const(kInt64, n)}, kF32);
+    const Function determinant = f.Build({Determinant(f, in)});
+    return Numbers(ResultOf(determinant, {Array(kF32, {batch, n, n}, x)}, {batch}));
+  };
+  EXPECT_EQ(run(1, {5, -2}), (std::vector<double>{5, -2}));
+  EXPECT_EQ(run(2, {0, 1, 1, 0, 1, 2, 3, 4}), (std::vector<double>{-1, -2}));
+  // Upper triangular behind two exchanges; singular; a column of zeros in front of an infinity.
+  EXPECT_EQ(run(3, {0, 0, 4, 2, 7, 1, 0, 3, 5}), (std::vector<double>{24}));
+  EXPECT_EQ(run(3, {1, 2, 3, 2, 4, 6, 1, 0, 1}), (std::vector<double>{0}));
+  EXPECT_EQ(run(2, {0, kInf, 0, 1}), (std::vector<double>{0}));
+  EXPECT_TRUE(std::isnan(run(2, {kNan, 1, 1, 1})[0]));
+  EXPECT_EQ(run(0, {}), (std::vector<double>{1}));
 }
 
 TEST(Blocks, EinsteinSums) {
