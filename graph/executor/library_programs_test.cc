@@ -99,5 +99,116 @@ TEST(LibraryPrograms, NumbersOfTheRunAreRefused) {
               HasSubstr("TopK in a library takes a constant k of at least 1, not one of the run"));
 }
 
+// The same results as on the host, from a plan.
+void ExpectAsOnHost(const ModelWriter& m, const OnnxModel::Inputs& inputs) {
+  const auto host = OnnxModel::Load(*m.File(), {}), library = OnnxModel::Load(*m.File(), {.as_library = true});
+  ASSERT_TRUE(host.ok()) << host.status();
+  ASSERT_TRUE(library.ok()) << library.status();
+  EXPECT_NE((*library)->executor().planned(), nullptr);
+  const auto wanted = (*host)->Run(inputs), got = (*library)->Run(inputs);
+  ASSERT_TRUE(wanted.ok()) << wanted.status();
+  ASSERT_TRUE(got.ok()) << got.status();
+  ASSERT_EQ(got->size(), wanted->size());
+  for (size_t i = 0; i < got->size(); ++i) {
+    const NDArray &a = (*got)[i].arrays[0], &b = (*wanted)[i].arrays[0];
+    ASSERT_EQ(a.shape(), b.shape()) << i;
+    EXPECT_LE(MaxError(b, a).max_rel, 1e-6) << i;
+  }
+}
+
+OnnxModel::Tensors Uniform(DataType type, std::vector<int64_t> shape) {
+  NDArray array(type, std::move(shape));
+  FillUniform(array, 5, -2, 2);
+  return {Item::Kind::kTensor, {array}};
+}
+
+TEST(LibraryPrograms, Determinants) {
+  for (const auto& [type, shape] : {std::pair(TensorProto::FLOAT, std::vector<int>{3, 4, 4}),
+                                    {TensorProto::FLOAT, {7, 7}},
+                                    {TensorProto::DOUBLE, {2, 3, 1, 1}},
+                                    {TensorProto::FLOAT16, {2, 2}}}) {
+    SCOPED_TRACE(shape.size());
+    ModelWriter m(17);
+    m.Input("x", type, {shape.begin(), shape.end()});
+    m.Node("Det", {"x"}, {"y"});
+    m.Output("y");
+    ExpectAsOnHost(m, {{"x", Uniform(*ElementType(type), {shape.begin(), shape.end()})}});
+  }
+}
+
+// A state of two numbers, and a sequence of three along the second dimension, backwards or not.
+ModelWriter ScanModel(bool backwards) {
+  ModelWriter m(17);
+  m.Input("s", TensorProto::FLOAT, {2});
+  m.Input("x", TensorProto::FLOAT, {2, 3});
+  onnx::NodeProto* scan = m.Node("Scan", {"s", "x"}, {"last", "all"});
+  ModelWriter::SetInt(scan, "num_scan_inputs", 1);
+  const auto integers = [&](const char* name, int64_t value) {
+    auto* attribute = scan->add_attribute();
+    attribute->set_name(name);
+    attribute->set_type(onnx::AttributeProto::INTS);
+    attribute->add_ints(value);
+  };
+  integers("scan_input_axes", 1);
+  integers("scan_output_axes", -1);
+  integers("scan_input_directions", backwards ? 1 : 0);
+  integers("scan_output_directions", backwards ? 1 : 0);
+  auto* body = scan->add_attribute();
+  body->set_name("body");
+  body->set_type(onnx::AttributeProto::GRAPH);
+  onnx::GraphProto& g = *body->mutable_g();
+  ModelWriter::AddNode(g.add_node(), "Mul", {"state", "element"}, {"product"});
+  ModelWriter::AddNode(g.add_node(), "Add", {"product", "s"}, {"next"});
+  ModelWriter::AddNode(g.add_node(), "Neg", {"next"}, {"row"});
+  ModelWriter::AddValue(g.add_input(), "state", TensorProto::FLOAT, {2});
+  ModelWriter::AddValue(g.add_input(), "element", TensorProto::FLOAT, {2});
+  ModelWriter::AddValue(g.add_output(), "next", TensorProto::FLOAT, {2});
+  ModelWriter::AddValue(g.add_output(), "row", TensorProto::FLOAT, {2});
+  m.Output("last");
+  m.Output("all");
+  return m;
+}
+
+TEST(LibraryPrograms, Scans) {
+  const DataType f32 = DataType::Float(32);
+  for (const bool backwards : {false, true}) {
+    ExpectAsOnHost(ScanModel(backwards), {{"s", Uniform(f32, {2})}, {"x", Uniform(f32, {2, 3})}});
+  }
+}
+
+TEST(LibraryPrograms, ScansOfAnyLengthAreRefused) {
+  ModelWriter m = ScanModel(false);
+  m.graph().mutable_input(1)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(1)->set_dim_param(
+      "n");
+  const auto library = OnnxModel::Load(*m.File(), {.as_library = true});
+  EXPECT_THAT(std::string(library.status().message()),
+              HasSubstr("a Scan in a library over a number of elements that is not known"));
+}
+
+// Loops count to a number that is known.
+TEST(LibraryPrograms, Loops) {
+  ModelWriter m(17);
+  m.Input("x", TensorProto::FLOAT, {3});
+  m.Int64s("trips", {4}, /*scalar=*/true);
+  onnx::NodeProto* loop = m.Node("Loop", {"trips", "", "x"}, {"last", "all"});
+  auto* body = loop->add_attribute();
+  body->set_name("body");
+  body->set_type(onnx::AttributeProto::GRAPH);
+  onnx::GraphProto& g = *body->mutable_g();
+  ModelWriter::AddNode(g.add_node(), "CastLike", {"i", "v"}, {"number"});
+  ModelWriter::AddNode(g.add_node(), "Add", {"v", "number"}, {"w"});
+  ModelWriter::AddNode(g.add_node(), "Identity", {"c"}, {"go"});
+  ModelWriter::AddNode(g.add_node(), "Neg", {"w"}, {"row"});
+  ModelWriter::AddValue(g.add_input(), "i", TensorProto::INT64, {});
+  ModelWriter::AddValue(g.add_input(), "c", TensorProto::BOOL, {});
+  ModelWriter::AddValue(g.add_input(), "v", TensorProto::FLOAT, {3});
+  ModelWriter::AddValue(g.add_output(), "go", TensorProto::BOOL, {});
+  ModelWriter::AddValue(g.add_output(), "w", TensorProto::FLOAT, {3});
+  ModelWriter::AddValue(g.add_output(), "row", TensorProto::FLOAT, {3});
+  m.Output("last");
+  m.Output("all");
+  ExpectAsOnHost(m, {{"x", Uniform(DataType::Float(32), {3})}});
+}
+
 }  // namespace
 }  // namespace tilewright::graph

@@ -73,6 +73,7 @@ absl::StatusOr<std::unique_ptr<OnnxModel>> OnnxModel::Load(std::unique_ptr<Model
   for (const auto& [name, extent] : extents) {
     if (extent == 0) import.dims.emplace(name, 0);
   }
+  import.unroll = options.as_library;
   while (true) {
     const Phase phase("import");
     TW_ASSIGN_OR_RETURN(model->imported_, ImportModel(*model->file_, model->ops_, import));

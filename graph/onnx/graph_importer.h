@@ -40,6 +40,8 @@ class GraphImporter {
   bool NeedsValues(const std::string& name);
   // Whether the values of `name` depend on inputs that can be bound, and on no others.
   bool CanBind(const std::string& name) const;
+  // Whether bodies are imported once for each iteration.
+  bool unrolls() const { return options_.unroll; }
   Emitter& emitter() { return emitter_; }
   BlockBuilder& builder() { return *builder_; }
 

@@ -42,6 +42,7 @@ struct ImportOptions {
   std::set<std::string> bindable;             // inputs that the caller can bind, if they are needed
   std::set<std::string> replaced;             // inputs with a default that the caller gives another value
   std::map<std::string, size_t> ranks;        // of inputs whose type does not say it
+  bool unroll = false;                        // nothing runs the bodies of loops: each iteration is imported
 };
 
 // An input or output of the model: `count` consecutive parameters of main, or fields of its result.

@@ -7,6 +7,7 @@
 #include "graph/onnx/node.h"
 #include "graph/onnx/node_order.h"
 #include "graph/onnx/operators.h"
+#include "graph/onnx/unrolled_control.h"
 #include "ir/ops/broadcast.h"
 #include "ir/ops/movement.h"
 
@@ -227,52 +228,6 @@ StringList TypeNames(const Items& items) {
   return names;
 }
 
-// A loop over sequences or optionals: iterations are imported one after the other, so that lengths are known.
-absl::Status UnrollLoop(OnnxNode& n, const onnx::GraphProto& graph, Items carried) {
-  constexpr int64_t kMost = 1000;
-  int64_t trips = kMost + 1;
-  if (n.Has(0)) {
-    TW_ASSIGN_OR_RETURN(trips, n.Number(0));
-  }
-  bool condition = true;
-  if (n.Has(1)) {
-    TW_ASSIGN_OR_RETURN(const int64_t value, n.Number(1));
-    condition = value != 0;
-  }
-  const size_t count = carried.size();
-  if (static_cast<size_t>(graph.output_size()) < 1 + count) return n.Error("its body has too few outputs");
-  std::vector<Items> scans(static_cast<size_t>(graph.output_size()) - 1 - count);
-  for (int64_t i = 0; i < trips && condition; ++i) {
-    if (i >= kMost) return n.Unsupported("more than ", kMost, " iterations over sequences");
-    TW_ASSIGN_OR_RETURN(Item iteration, n.emit().FromValues(DataType::Int(64), {}, {Extent(i)}));
-    TW_ASSIGN_OR_RETURN(Item go, n.emit().FromValues(DataType::Bool(), {}, {Extent(1)}));
-    Items inputs = {iteration, go};
-    inputs.insert(inputs.end(), carried.begin(), carried.end());
-    const size_t before = n.importer().num_unsupported();
-    TW_ASSIGN_OR_RETURN(const Items outputs, n.importer().ImportBody(graph, inputs));
-    if (n.importer().num_unsupported() > before) return absl::OkStatus();
-    if (!outputs[0].values || !AsInt((*outputs[0].values)[0])) {
-      return n.Unsupported("the condition of a loop over sequences depends on data");
-    }
-    condition = *AsInt((*outputs[0].values)[0]) != 0;
-    carried.assign(outputs.begin() + 1, outputs.begin() + 1 + static_cast<std::ptrdiff_t>(count));
-    for (size_t s = 0; s < scans.size(); ++s) {
-      const Item& part = outputs[1 + count + s];
-      Exprs shape = part.shape;
-      shape.insert(shape.begin(), Extent(1));
-      TW_ASSIGN_OR_RETURN(Item row, n.emit().View(part, shape));
-      scans[s].push_back(std::move(row));
-    }
-  }
-  for (Items& rows : scans) {
-    if (rows.empty()) return n.Unsupported("no iteration over sequences, with scanned results");
-    TW_ASSIGN_OR_RETURN(Items stacked,
-                        n.Program("concat", rows, [](ProgramParts& p) { return Buffers{ops::Concat(p.f, p.in, 0)}; }));
-    carried.push_back(stacked[0]);
-  }
-  return n.Out(std::move(carried));
-}
-
 absl::Status ImportLoop(OnnxNode& n) {
   TW_ASSIGN_OR_RETURN(const onnx::GraphProto* graph, BodyOf(n, "body"));
   const size_t count = n.in().size() < 2 ? 0 : n.in().size() - 2;
@@ -281,9 +236,9 @@ absl::Status ImportLoop(OnnxNode& n) {
     if (!n.Has(2 + i)) return n.Error("initial value ", i, " is missing");
     initial.push_back(n.In(2 + i));
   }
-  if (std::any_of(initial.begin(), initial.end(), [](const Item& item) { return !item.is_tensor(); })) {
-    return UnrollLoop(n, *graph, std::move(initial));
-  }
+  // Lengths of sequences and optionals are known when their iterations are imported.
+  const bool has_others = std::ranges::any_of(initial, [](const Item& item) { return !item.is_tensor(); });
+  if (has_others || n.importer().unrolls()) return UnrollLoop(n, *graph, std::move(initial));
   TW_ASSIGN_OR_RETURN(Carried loop, ImportCarrying(n, *graph, initial, 1, 1 + count, [](const Items& carried) {
                         Items inputs = {Item::Tensor({}, DataType::Int(64), {}),
                                         Item::Tensor({}, DataType::Bool(), {})};
@@ -338,6 +293,22 @@ absl::Status ImportScan(OnnxNode& n) {
     elements.push_back(Item::Tensor({}, sequence.dtype, {sequence.shape.begin() + 1, sequence.shape.end()}));
     operands.push_back(sequence);
   }
+  const auto with_axes = [&](Items results) -> absl::Status {
+    for (size_t i = count; i < results.size(); ++i) {
+      TW_ASSIGN_OR_RETURN(const int axis, ScanAxis(n, output_axes, i - count, results[i].rank()));
+      TW_ASSIGN_OR_RETURN(results[i], n.emit().MoveAxis(results[i], 0, axis));
+    }
+    return n.Out(std::move(results));
+  };
+  const Int64s reverse_inputs = n.Ints("scan_input_directions").value_or(none),
+               reverse_outputs = n.Ints("scan_output_directions").value_or(none);
+  if (n.importer().unrolls()) {
+    const ScanSequences all = {{operands.begin() + static_cast<std::ptrdiff_t>(count), operands.end()},
+                               {reverse_inputs.begin(), reverse_inputs.end()},
+                               {reverse_outputs.begin(), reverse_outputs.end()}};
+    TW_ASSIGN_OR_RETURN(Items results, UnrollScan(n, *graph, initial, all));
+    return with_axes(std::move(results));
+  }
   TW_ASSIGN_OR_RETURN(Carried scan, ImportCarrying(n, *graph, initial, 0, count, [&](const Items& carried) {
                         Items inputs = carried;
                         inputs.insert(inputs.end(), elements.begin(), elements.end());
@@ -355,21 +326,16 @@ absl::Status ImportScan(OnnxNode& n) {
   for (const Item& item : operands) args.push_back(item.value);
   args.insert(args.end(), scan.body->captured.begin(), scan.body->captured.end());
   BlockBuilder& b = n.emit().builder();
-  TW_ASSIGN_OR_RETURN(
-      Var result, b.Emit(b.CallOp("host.scan", std::move(args),
-                                  {{"body", FunctionName{scan.body->name}},
-                                   {"types", TypeNames(results)},
-                                   {"carried", static_cast<int64_t>(count)},
-                                   {"inputs", given},
-                                   {"scanned", static_cast<int64_t>(scan.body->outputs.size() - count)},
-                                   {"reverse_inputs", IntList(n.Ints("scan_input_directions").value_or(none))},
-                                   {"reverse_outputs", IntList(n.Ints("scan_output_directions").value_or(none))}})));
+  TW_ASSIGN_OR_RETURN(Var result, b.Emit(b.CallOp("host.scan", std::move(args),
+                                                  {{"body", FunctionName{scan.body->name}},
+                                                   {"types", TypeNames(results)},
+                                                   {"carried", static_cast<int64_t>(count)},
+                                                   {"inputs", given},
+                                                   {"scanned", static_cast<int64_t>(scan.body->outputs.size() - count)},
+                                                   {"reverse_inputs", IntList(reverse_inputs)},
+                                                   {"reverse_outputs", IntList(reverse_outputs)}})));
   TW_ASSIGN_OR_RETURN(Items fields, FieldsOf(n, result, results));
-  for (size_t i = count; i < fields.size(); ++i) {
-    TW_ASSIGN_OR_RETURN(const int axis, ScanAxis(n, output_axes, i - count, fields[i].rank()));
-    TW_ASSIGN_OR_RETURN(fields[i], n.emit().MoveAxis(fields[i], 0, axis));
-  }
-  return n.Out(std::move(fields));
+  return with_axes(std::move(fields));
 }
 
 absl::Status ImportNonZero(OnnxNode& n) {

@@ -1,0 +1,137 @@
+#include "graph/onnx/unrolled_control.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "graph/onnx/graph_importer.h"
+#include "ir/ops/movement.h"
+
+namespace tilewright::graph {
+namespace {
+
+namespace ops = tilewright::ops;
+
+constexpr int64_t kMost = 1000;  // iterations
+
+// What iterations give for results that are scanned.
+class Scanned {
+ public:
+  explicit Scanned(size_t count) : parts_(count) {}
+
+  absl::Status Add(OnnxNode& n, const Items& outputs, size_t first) {
+    for (size_t s = 0; s < parts_.size(); ++s) {
+      const Item& part = outputs[first + s];
+      if (!part.is_tensor()) return n.Unsupported("a sequence or optional as a scanned result");
+      Exprs shape = part.shape;
+      shape.insert(shape.begin(), Extent(1));
+      TW_ASSIGN_OR_RETURN(Item row, n.emit().View(part, shape));
+      parts_[s].push_back(std::move(row));
+    }
+    return absl::OkStatus();
+  }
+  // One after the other, behind the other results.
+  absl::Status Append(OnnxNode& n, const std::vector<bool>& reversed, Items* results) {
+    for (size_t s = 0; s < parts_.size(); ++s) {
+      Items& rows = parts_[s];
+      if (rows.empty()) return n.Unsupported("no iteration, with scanned results");
+      if (s < reversed.size() && reversed[s]) std::reverse(rows.begin(), rows.end());
+      TW_ASSIGN_OR_RETURN(
+          Items stacked, n.Program("concat", rows, [](ProgramParts& p) { return Buffers{ops::Concat(p.f, p.in, 0)}; }));
+      results->push_back(stacked[0]);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  std::vector<Items> parts_;
+};
+
+// Nothing where nodes of the body cannot be imported; they are listed then.
+absl::StatusOr<std::optional<Items>> ImportIteration(OnnxNode& n, const onnx::GraphProto& graph, const Items& inputs) {
+  const size_t before = n.importer().num_unsupported();
+  TW_ASSIGN_OR_RETURN(Items outputs, n.importer().ImportBody(graph, inputs));
+  if (n.importer().num_unsupported() > before) return std::optional<Items>();
+  return std::optional<Items>(std::move(outputs));
+}
+
+// Element `place` of the first dimension.
+absl::StatusOr<Item> ElementOf(OnnxNode& n, const Item& sequence, int64_t place) {
+  TW_ASSIGN_OR_RETURN(const Items row, n.Program("slice", {sequence}, [&](ProgramParts& p) {
+    std::vector<ops::SliceRange> ranges;
+    for (const Expr& extent : p.in[0]->shape) ranges.push_back({Const(extent.dtype(), 0), extent});
+    ranges[0] = {Const(ranges[0].extent.dtype(), place), Const(ranges[0].extent.dtype(), 1)};
+    return Buffers{ops::Slice(p.f, p.in[0], ranges)};
+  }));
+  return n.emit().View(row[0], {sequence.shape.begin() + 1, sequence.shape.end()});
+}
+
+}  // namespace
+
+absl::Status UnrollLoop(OnnxNode& n, const onnx::GraphProto& graph, Items carried) {
+  int64_t trips = kMost + 1;
+  if (n.Has(0)) {
+    TW_ASSIGN_OR_RETURN(trips, n.Number(0));
+  }
+  bool condition = true;
+  if (n.Has(1)) {
+    TW_ASSIGN_OR_RETURN(const int64_t value, n.Number(1));
+    condition = value != 0;
+  }
+  const size_t count = carried.size();
+  if (static_cast<size_t>(graph.output_size()) < 1 + count) return n.Error("its body has too few outputs");
+  Scanned scanned(static_cast<size_t>(graph.output_size()) - 1 - count);
+  for (int64_t i = 0; i < trips && condition; ++i) {
+    if (i >= kMost) return n.Unsupported("more than ", kMost, " iterations that are imported one by one");
+    TW_ASSIGN_OR_RETURN(Item iteration, n.emit().FromValues(DataType::Int(64), {}, {Extent(i)}));
+    TW_ASSIGN_OR_RETURN(Item go, n.emit().FromValues(DataType::Bool(), {}, {Extent(1)}));
+    Items inputs = {iteration, go};
+    inputs.insert(inputs.end(), carried.begin(), carried.end());
+    TW_ASSIGN_OR_RETURN(const std::optional<Items> outputs, ImportIteration(n, graph, inputs));
+    if (!outputs) return absl::OkStatus();
+    const Item& goes_on = (*outputs)[0];
+    if (!goes_on.values || !AsInt((*goes_on.values)[0])) {
+      return n.Unsupported("the condition of a loop whose iterations are imported one by one depends on data");
+    }
+    condition = *AsInt((*goes_on.values)[0]) != 0;
+    carried.assign(outputs->begin() + 1, outputs->begin() + 1 + static_cast<std::ptrdiff_t>(count));
+    TW_RETURN_IF_ERROR(scanned.Add(n, *outputs, 1 + count));
+  }
+  TW_RETURN_IF_ERROR(scanned.Append(n, {}, &carried));
+  return n.Out(std::move(carried));
+}
+
+absl::StatusOr<Items> UnrollScan(OnnxNode& n, const onnx::GraphProto& graph, Items carried,
+                                 const ScanSequences& sequences) {
+  const size_t count = carried.size();
+  if (static_cast<size_t>(graph.input_size()) != count + sequences.items.size()) {
+    return n.Error("its body takes ", graph.input_size(), " inputs, not ", count + sequences.items.size());
+  }
+  if (static_cast<size_t>(graph.output_size()) < count) return n.Error("its body has too few outputs");
+  const auto length = AsInt(n.emit().Simplify(sequences.items[0].shape[0]));
+  if (!length || *length > kMost) {
+    return n.Unsupported("a Scan in a library over a number of elements that is not known, or more than ", kMost);
+  }
+  for (const Item& sequence : sequences.items) {
+    if (!n.RequireEqual(sequence.shape[0], Extent(*length))) return n.Error("its sequences have different lengths");
+  }
+  Scanned scanned(static_cast<size_t>(graph.output_size()) - count);
+  for (int64_t i = 0; i < *length; ++i) {
+    Items inputs = carried;
+    for (size_t s = 0; s < sequences.items.size(); ++s) {
+      const bool backwards = s < sequences.reversed.size() && sequences.reversed[s];
+      TW_ASSIGN_OR_RETURN(Item element, ElementOf(n, sequences.items[s], backwards ? *length - 1 - i : i));
+      inputs.push_back(std::move(element));
+    }
+    TW_ASSIGN_OR_RETURN(const std::optional<Items> outputs, ImportIteration(n, graph, inputs));
+    if (!outputs) return Items();
+    carried.assign(outputs->begin(), outputs->begin() + static_cast<std::ptrdiff_t>(count));
+    TW_RETURN_IF_ERROR(scanned.Add(n, *outputs, count));
+  }
+  TW_RETURN_IF_ERROR(scanned.Append(n, sequences.results_reversed, &carried));
+  return carried;
+}
+
+}  // namespace tilewright::graph
