@@ -14,6 +14,7 @@
 #include "ir/functor.h"
 #include "ir/regions.h"
 #include "ir/structural.h"
+#include "schedule/algebra/conditional_factor.h"
 #include "schedule/program/common_refusals.h"
 #include "schedule/program/loop_tree.h"
 #include "schedule/program/make_block.h"
@@ -36,30 +37,6 @@ Expr BelowCasts(const Expr& e, const Expr& condition) {
   return IfThenElse(condition, e, Const(e.dtype(), 0));
 }
 
-void AddConditions(const Expr& condition, std::vector<Expr>* conditions) {
-  const auto* both = dyn_cast<BinaryNode>(condition);
-  if (both == nullptr || both->op != BinaryOp::kAnd) return conditions->push_back(condition);
-  AddConditions(both->a, conditions);
-  AddConditions(both->b, conditions);
-}
-
-// A factor without the conditions outside of which it is zero.
-Expr Unconditional(const Expr& factor, std::vector<Expr>* conditions) {
-  if (const auto* cast_node = dyn_cast<CastNode>(factor)) {
-    return CastTo(factor.dtype(), Unconditional(cast_node->value, conditions));
-  }
-  const auto* call = dyn_cast<CallNode>(factor);
-  if (call == nullptr || call->op != kIfThenElse || !IsZero(call->args[2])) return factor;
-  AddConditions(call->args[0], conditions);
-  return Unconditional(call->args[1], conditions);
-}
-
-Expr Conjunction(const std::vector<Expr>& conditions) {
-  Expr all;
-  for (const Expr& condition : conditions) all = all ? And(all, condition) : condition;
-  return all;
-}
-
 class Joiner {
  public:
   Joiner(const BlockNode& block, const BlockScope& scope, const StoreNode& store, size_t iterator,
@@ -75,7 +52,7 @@ class Joiner {
   // Whether the iterator shifts where `factor` is read along the reduction, and nothing else.
   bool FindWindows(const Expr& factor) {
     std::vector<Expr> conditions;
-    core_ = Unconditional(factor, &conditions);
+    core_ = WithoutConditions(factor, &conditions);
     kept_.clear();
     own_.clear();
     for (const Expr& condition : conditions) {
@@ -152,7 +129,7 @@ class Joiner {
   }
 
   Expr Joined() const {
-    return joined_conditions_.empty() ? joined_core_ : BelowCasts(joined_core_, Conjunction(joined_conditions_));
+    return joined_conditions_.empty() ? joined_core_ : BelowCasts(joined_core_, AllOf(joined_conditions_));
   }
 
   // The other factor, zero outside of the windows of each value.
@@ -168,7 +145,7 @@ class Joiner {
     for (Expr& condition : conditions) condition = analyzer_.Simplify(condition);
     std::erase_if(conditions, [&](const Expr& condition) { return analyzer_.CanProve(condition); });
     const Expr other = Substitute(factor, values);
-    return conditions.empty() ? other : BelowCasts(other, Conjunction(conditions));
+    return conditions.empty() ? other : BelowCasts(other, AllOf(conditions));
   }
 
  private:

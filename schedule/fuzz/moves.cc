@@ -220,6 +220,17 @@ bool JoinWindows(Drawer& d) {
   return false;
 }
 
+// By any reduce iterator, or two.
+bool GatherSums(Drawer& d) {
+  if (d.Below(8) == 0) return d.Try("gather_sums", {d.block(), Value::List{Value(d.Below(6) - 1)}});
+  Value::List window;
+  const auto& iters = d.block_node().iter_vars;
+  for (int64_t i = 0; i < std::ssize(iters); ++i) {
+    if (iters[static_cast<size_t>(i)].kind == IterKind::kReduce && d.Coin()) window.push_back(Value(i));
+  }
+  return d.Try("gather_sums", {d.block(), Value(window)});
+}
+
 // By any pair of iterators, at a pitch that skips a value or two.
 bool FuseWithGaps(Drawer& d) {
   const auto& iters = d.block_node().iter_vars;
@@ -353,6 +364,7 @@ constexpr Move kMoves[] = {
     {"split_offset", [](Drawer& d) { return d.Try("split_offset", {d.block(), Small(d)}); }, "quantized matmul"},
     {"skip_zero_terms", [](Drawer& d) { return d.Try("skip_zero_terms", {d.block()}); }, "transposed conv"},
     {"join_windows", JoinWindows, "transposed conv"},
+    {"gather_sums", GatherSums, "transposed conv"},
     {"fuse_with_gaps", FuseWithGaps, "rows with gaps"},
     {"winograd", Winograd, "conv2d"},
     {"storage_align", [](Drawer& d) { return d.Try("storage_align", {d.block(), 0, Small(d), d.Factor(), Small(d)}); }},

@@ -1,5 +1,6 @@
 #include "base/status_macros.h"
 #include "schedule/algebra/cache_factors.h"
+#include "schedule/algebra/gather_sums.h"
 #include "schedule/algebra/join_windows.h"
 #include "schedule/algebra/skip_zero_terms.h"
 #include "schedule/algebra/split_offset.h"
@@ -99,6 +100,15 @@ std::vector<Primitive> SumPrimitives() {
        Role::kTransform,
        [](Application& call) {
          return Changed(call, JoinWindows(call.function(), call.Id(0), call.Int(1), call.Int(2)));
+       }},
+      {"gather_sums",
+       "What a sum over a window adds at a place is summed once for each place, and gathered.",
+       {{"block", ArgKind::kBlock}, {"window", ArgKind::kInts}},
+       ResultKind::kBlock,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         TW_ASSIGN_OR_RETURN(GatherSumsResult result, GatherSums(call.function(), call.Id(0), call.Ints(1)));
+         return call.WithBlock(result.function, result.block);
        }},
       {"fuse_with_gaps",
        "One iterator for two, with values between the rows of the inner one.",

@@ -186,6 +186,7 @@ std::map<std::string, std::function<void(Schedule&)>> Calls() {
       {"hoist_prepack", [](S& s) { Done(s.HoistPrepack("B_packed")); }},
       {"skip_zero_terms", [](S& s) { Done(s.SkipZeroTerms("Y")); }},
       {"join_windows", [](S& s) { Done(s.JoinWindows("Y", 1, 2)); }},
+      {"gather_sums", [](S& s) { Done(s.Apply("gather_sums", {Value("Y"), Value(Value::List{1})})); }},
       {"fuse_with_gaps", [](S& s) { Done(s.FuseWithGaps("Y_rows", 0, 1, 7, true)); }},
       {"winograd", [](S& s) { Done(s.Winograd("Y", 0, 2, 2)); }},
       {"cache_factors", [](S& s) { Done(s.CacheFactors("Y", {0, 2})); }},
