@@ -5,6 +5,8 @@
 //   iterators that a block divides are two iterators             split_iterators.h
 //   few columns are computed together with others that
 //   read nearly the same                                 join_phases.h
+//   sums over windows with few output channels are gathered
+//   from a product of matrices                           gather_windows.h
 //   sums of halves are kept in float32                   widen_sums.h
 //   what is added to an array that is there is a sum first,
 //   and sums of products multiply two operands                   product_form.h
@@ -18,7 +20,7 @@
 
 namespace tilewright {
 
-// What is not always good is a choice, of join_phases.h.
+// What is not always good is a choice, of join_phases.h and gather_windows.h.
 void BringIntoNormalForm(Schedule& sch, const std::string& function, const Target& target, Choices& choices);
 
 }  // namespace tilewright

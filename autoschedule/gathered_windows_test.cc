@@ -1,0 +1,104 @@
+// Transposed convolutions to few channels, whose sums are gathered: results are those of the program as it was written.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "autoschedule/program/choices.h"
+#include "autoschedule/sketch/auto_schedule.h"
+#include "codegen/testing/equivalence.h"
+#include "ir/builder.h"
+#include "ir/ops/window_nd.h"
+#include "target/target.h"
+
+namespace tilewright {
+namespace {
+
+struct Case {
+  std::vector<int64_t> image;  // extents
+  std::vector<ops::Span> spans;
+  int64_t inputs = 16, outputs = 3, groups = 1;
+  int64_t output_padding = 0;  // along the last dimension
+  bool symbolic = false;       // the batch
+};
+
+std::string Text(const Case& c) {
+  std::string text = absl::StrCat(absl::StrJoin(c.image, "x"), " groups ", c.groups);
+  for (const ops::Span& s : c.spans) {
+    absl::StrAppend(&text, ", ", s.kernel, " by ", s.stride, " dilated ", s.dilation, " pads ", s.before, " ", s.after);
+  }
+  return text;
+}
+
+Function Transposed(const Case& c) {
+  FunctionBuilder f;
+  std::vector<Expr> shape = {c.symbolic ? Expr(Var("n", DataType::Int(64))) : Expr(2), Expr(c.inputs)};
+  std::vector<Expr> weights = {Expr(c.inputs), Expr(c.outputs / c.groups)}, outputs;
+  for (size_t i = 0; i < c.image.size(); ++i) {
+    const ops::Span& span = c.spans[i];
+    const int64_t more = i + 1 == c.image.size() ? c.output_padding : 0;
+    shape.emplace_back(c.image[i]);
+    weights.emplace_back(span.kernel);
+    outputs.emplace_back((c.image[i] - 1) * span.stride + span.reach() - span.before - span.after + more);
+  }
+  const Buffer x = f.Input("x", shape, DataType::Float(32)), w = f.Input("w", weights, DataType::Float(32));
+  const ops::ConvOptions options{.spans = c.spans, .groups = c.groups, .type = DataType::Float(32)};
+  const Buffer y = ops::ConvTransposeNd(f, x, w, options, outputs);
+  return f.Build({y});
+}
+
+void ExpectRight(const Case& c, bool gathered = true) {
+  SCOPED_TRACE(Text(c));
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const Function before = Transposed(c);
+  Choices choices = Choices::Preferred();
+  const AutoScheduled result = AutoSchedule(Module(before), HostTarget(), &intrins, choices);
+  EXPECT_TRUE(result.left_alone.empty());
+  std::string made;
+  for (const Choice& choice : choices.made()) {
+    if (choice.name == "conv_transpose.window") made = choice.label();
+  }
+  EXPECT_EQ(made, gathered ? "gathered" : made);
+  EXPECT_EQ(
+      testing::CompareWithInterpreter(result.schedule.module(), {.original = before, .integers = 4, .variables = {3}}),
+      "");
+}
+
+TEST(GatheredWindows, OfTwoDimensions) {
+  ExpectRight({.image = {7, 14}, .spans = {{4, 2, 1, 1, 1}, {4, 2, 1, 1, 1}}});
+  ExpectRight({.image = {7, 9}, .spans = {{4, 2, 1, 1, 1}, {6, 3, 1, 2, 1}}});
+  ExpectRight({.image = {5, 6}, .spans = {{16, 8, 1, 4, 4}, {16, 8, 1, 4, 4}}});
+  // A side alone has a stride.
+  ExpectRight({.image = {5, 13}, .spans = {{3, 1, 1, 1, 1}, {4, 2, 1, 1, 1}}});
+}
+
+// The stride divides neither the windows nor the outputs.
+TEST(GatheredWindows, OfOddSizes) {
+  ExpectRight({.image = {7, 9}, .spans = {{3, 2, 1, 1, 1}, {3, 2, 1, 1, 1}}});
+  ExpectRight({.image = {7, 9}, .spans = {{5, 2, 1, 2, 2}, {5, 2, 1, 2, 2}}, .output_padding = 1});
+  ExpectRight({.image = {6, 17}, .spans = {{4, 2, 1, 0, 1}, {7, 4, 1, 2, 1}}, .output_padding = 2});
+}
+
+TEST(GatheredWindows, OfDilatedWindows) {
+  ExpectRight({.image = {7, 9}, .spans = {{3, 1, 2, 1, 1}, {3, 1, 3, 2, 2}}});
+  ExpectRight({.image = {7, 9}, .spans = {{4, 2, 3, 1, 1}, {4, 2, 2, 1, 1}}}, /*gathered=*/false);
+}
+
+TEST(GatheredWindows, OfOtherDimensions) {
+  ExpectRight({.image = {37}, .spans = {{16, 8, 1, 4, 4}}, .outputs = 1});
+  ExpectRight({.image = {20}, .spans = {{10, 5, 1, 2, 3}}, .outputs = 2});
+  ExpectRight({.image = {3, 4, 9}, .spans = {{4, 2, 1, 1, 1}, {4, 2, 1, 1, 1}, {4, 2, 1, 1, 1}}, .outputs = 1});
+}
+
+TEST(GatheredWindows, OfGroups) {
+  ExpectRight({.image = {7, 14}, .spans = {{4, 2, 1, 1, 1}, {4, 2, 1, 1, 1}}, .inputs = 32, .outputs = 2, .groups = 2});
+}
+
+TEST(GatheredWindows, OfSymbolicBatches) {
+  ExpectRight({.image = {7, 14}, .spans = {{4, 2, 1, 1, 1}, {4, 2, 1, 1, 1}}, .symbolic = true});
+}
+
+}  // namespace
+}  // namespace tilewright

@@ -1,0 +1,77 @@
+#include "autoschedule/normalize/gather_windows.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "autoschedule/program/block_loops.h"
+#include "ir/script/parse_or_die.h"
+#include "schedule/testing/equivalence.h"
+
+namespace tilewright {
+namespace {
+
+// Two phases of windows of two elements, each of its own weights, of 16 channels for `outputs` others.
+std::string Phases(int outputs, const std::string& term = "X[vc, vh + vp + vr] * W[vc, vo, vp, vr]") {
+  const std::string n = std::to_string(outputs);
+  return R"(
+@T.prim_func
+def main(X: T.Buffer((16, 11), "float32"), W: T.Buffer((16, )" +
+         n + R"(, 2, 2), "float32"), Y: T.Buffer(()" + n + R"(, 18), "float32")):
+    for o, h, p, c, r in T.grid()" +
+         n + R"(, 9, 2, 16, 2):
+        with T.block("Y"):
+            vo, vh, vp, vc, vr = T.axis.remap("SSSRR", [o, h, p, c, r])
+            with T.init():
+                Y[vo, vh * 2 + vp] = T.float32(0)
+            Y[vo, vh * 2 + vp] = Y[vo, vh * 2 + vp] + )" +
+         term + "\n";
+}
+
+// What is chosen, empty where there is no choice, and the shape of the sums, empty where there are none.
+struct Gathered {
+  std::string label;
+  std::vector<int64_t> sums;
+};
+Gathered GatheredOf(const std::string& text, Choices choices = Choices::Preferred(),
+                    const std::string& target = "x86-znver4") {
+  const Module module(ParseFunctionOrDie(text));
+  Schedule sch(module);
+  GatherWindows(sch, "main", *NamedTarget(target), choices);
+  testing::ExpectEquivalent(module.Main(), sch.module().Main());
+  Gathered gathered;
+  if (!choices.made().empty()) gathered.label = choices.made()[0].label();
+  if (const auto sums = sch.GetBlock("Y_sums"); sums.ok()) {
+    for (const Expr& extent : RealizeOf(sch, *sums).block->writes[0].buffer->shape) {
+      gathered.sums.push_back(*AsInt(extent));
+    }
+  }
+  return gathered;
+}
+
+using Extents = std::vector<int64_t>;
+
+// 16 channels at 9 places of 2 phases, two each, are copied; of the sums there are 3 * 2 * 2 at 11 places.
+TEST(GatherWindows, FewOutputsAreGathered) {
+  const Gathered gathered = GatheredOf(Phases(3));
+  EXPECT_EQ(gathered.label, "gathered");
+  EXPECT_EQ(gathered.sums, (Extents{12, 11}));
+}
+
+TEST(GatherWindows, IsAChoice) {
+  const Gathered copied = GatheredOf(Phases(3), Choices::GivenOrPreferred({Choice::Of("Y.window", "copied")}));
+  EXPECT_EQ(copied.label, "copied");
+  EXPECT_EQ(copied.sums, Extents());
+}
+
+TEST(GatherWindows, ManyOutputsAreNot) { EXPECT_EQ(GatheredOf(Phases(16)).label, "copied"); }
+
+TEST(GatherWindows, OtherFormsHaveNoChoice) {
+  // No window: each place is one of a phase.
+  EXPECT_EQ(GatheredOf(Phases(3, "X[vc, vh] * W[vc, vo, vp, vr]")).label, "");
+  EXPECT_EQ(GatheredOf(Phases(3), Choices::Preferred(), "cuda-sm90a").label, "");
+}
+
+}  // namespace
+}  // namespace tilewright
