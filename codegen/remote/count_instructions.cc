@@ -1,13 +1,15 @@
 // A plugin of QEMU's that counts the instructions which the emulated program executes.
 //
 //   qemu-aarch64 -plugin libcount_instructions.so,fd=3 PROGRAM
+//   qemu-aarch64 -plugin libcount_instructions.so,counter=PATH PROGRAM
 //
-// The count stands in the first 8 bytes of the file that is open as `fd`, and grows with each translated block that is
-// entered, before its instructions run. A block is left early only by a fault, so the difference of two readings is
-// exact to the length of the blocks in which they are taken. Threads that run at the same time lose each other's
-// counts.
+// The count stands in the first 8 bytes of the file that is open as `fd`, or of the one at PATH. It grows with each
+// translated block that is entered, before its instructions run. A block is left early only by a fault, so the
+// difference of two readings is exact to the length of the blocks in which they are taken. Threads that run at the same
+// time lose each other's counts.
 //
 // The few functions of QEMU's plugin interface (version 1) are declared here: no package has their header.
+#include <fcntl.h>
 #include <sys/mman.h>
 
 #include <cstddef>
@@ -43,8 +45,11 @@ void CountBlock(uint64_t, qemu_plugin_tb* block) {
 
 int qemu_plugin_install(uint64_t id, const void*, int argc, char** argv) {
   for (int i = 0; i < argc; ++i) {
-    if (std::strncmp(argv[i], "fd=", 3) != 0) continue;
-    void* page = mmap(nullptr, sizeof *counter, PROT_READ | PROT_WRITE, MAP_SHARED, std::atoi(argv[i] + 3), 0);
+    int file = -1;
+    if (std::strncmp(argv[i], "fd=", 3) == 0) file = std::atoi(argv[i] + 3);
+    if (std::strncmp(argv[i], "counter=", 8) == 0) file = open(argv[i] + 8, O_RDWR | O_CLOEXEC);
+    if (file < 0) continue;
+    void* page = mmap(nullptr, sizeof *counter, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (page != MAP_FAILED) counter = static_cast<uint64_t*>(page);
   }
   if (counter == nullptr) return 1;
