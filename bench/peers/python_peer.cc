@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "bench/operators/missing_peer.h"
 #include "bench/peers/worker_peer.h"
+#include "codegen/remote/emulator.h"
 
 namespace tilewright::bench {
 namespace {
@@ -32,17 +34,38 @@ std::string ScriptPath() {
   return absl::StrCat(program, ".runfiles/tilewright/bench/peers/serve.py");
 }
 
-}  // namespace
-
-absl::StatusOr<std::vector<std::string>> PythonPeerCommand(std::string_view name) {
-  const std::string python = absl::StrCat(EnvironmentFolder(), "/bin/python3"), script = ScriptPath();
+// The Python and the script that it runs. `group`: what bench/peers/setup.sh makes the Python with, after a space.
+absl::StatusOr<std::vector<std::string>> ServerCommand(const std::string& python, const std::string& group,
+                                                       std::string_view name) {
+  const std::string script = ScriptPath();
   if (access(python.c_str(), X_OK) != 0) {
-    return absl::NotFoundError(absl::StrCat("not installed: there is no ", python, "; bench/peers/setup.sh makes it"));
+    return absl::NotFoundError(
+        absl::StrCat("not installed: there is no ", python, "; bench/peers/setup.sh", group, " makes it"));
   }
   if (access(script.c_str(), R_OK) != 0) {
     return absl::NotFoundError(absl::StrCat("there is no ", script, "; build it with bazel"));
   }
   return std::vector<std::string>{python, script, std::string(name)};
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> PythonPeerCommand(std::string_view name) {
+  return ServerCommand(absl::StrCat(EnvironmentFolder(), "/bin/python3"), "", name);
+}
+
+absl::StatusOr<std::vector<std::string>> EmulatedPeerCommand(std::string_view name, const Target& target,
+                                                             const std::string& counter) {
+  const std::string architecture = remote::ArchitectureOf(target);
+  const std::string root = absl::StrCat(EnvironmentFolder(), "/", architecture);
+  TW_ASSIGN_OR_RETURN(const auto server, ServerCommand(absl::StrCat(root, "/usr/bin/python3"),
+                                                       absl::StrCat(" ", std::string(name), "-", architecture), name));
+  const remote::EmulatorOptions options = {
+      .root = root, .only_target = true, .counter = absl::StrCat("counter=", counter)};
+  TW_ASSIGN_OR_RETURN(auto command, remote::EmulatorCommand(target, options));
+  command.insert(command.end(), server.begin(), server.end());
+  command.push_back(absl::StrCat("--counter=", counter));
+  return command;
 }
 
 std::unique_ptr<Implementation> MakePythonPeer(std::string_view name) {

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "bench/operators/implementation.h"
+#include "target/target.h"
 
 namespace tilewright::bench {
 
@@ -18,5 +19,9 @@ std::unique_ptr<Implementation> MakePythonPeer(std::string_view name);
 
 // The command that serves a peer (bench/peers/worker.h); an error says what is missing.
 absl::StatusOr<std::vector<std::string>> PythonPeerCommand(std::string_view name);
+// The same in an emulator of the target's processor, with a Python and packages for its architecture, which lie in a
+// folder of its name in the environment's. `counter`: a file whose first 8 bytes are to count instructions.
+absl::StatusOr<std::vector<std::string>> EmulatedPeerCommand(std::string_view name, const Target& target,
+                                                             const std::string& counter);
 
 }  // namespace tilewright::bench

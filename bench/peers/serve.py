@@ -1,13 +1,14 @@
 """One peer as a process that the benchmark drives: a JSON request a line on standard input, a JSON answer on standard
 output. README.md has the requests; peer_NAME.py has what is particular to a peer.
 
-    serve.py NAME --threads=2 --cpus=0,1
+    serve.py NAME --threads=2 --cpus=0,1 [--counter=FILE]
 """
 
 import argparse
 import ctypes
 import importlib
 import json
+import mmap
 import os
 import signal
 import sys
@@ -56,13 +57,27 @@ def peak_kib():
         return next((int(line.split()[1]) for line in status if line.startswith("VmHWM")), 0)
 
 
+def counter_of(path):
+    """A function that gives the number in the file: the instructions that an emulator has counted until now."""
+    with open(path, "r+b") as file:
+        page = mmap.mmap(file.fileno(), 8)
+    return lambda: int.from_bytes(page[:8], sys.byteorder)
+
+
+def count_run(run, counter):
+    """Instructions of a run, those of reading the counter left out."""
+    start, before = counter(), counter()
+    run()
+    return counter() - before - (before - start)
+
+
 class Session:
     """The requests. `peer.prepare(workload)` gives variants, each with `name`, `runs` (a function for each set),
     `spoil(set)` and `output(set)`: an array in the layout of the workload, or None before the set has run."""
 
-    def __init__(self, peer, cpus=None):
-        """`cpus` of the threads, the calling thread's first; None changes no affinity."""
-        self.peer, self.cpus = peer, cpus
+    def __init__(self, peer, cpus=None, counter=None):
+        """`cpus` of the threads, the calling thread's first; None changes no affinity. `counter` of instructions."""
+        self.peer, self.cpus, self.counter = peer, cpus, counter
         self.variants = []
 
     @staticmethod
@@ -114,6 +129,11 @@ class Session:
         self.variants[request["variant"]].runs[request["set"]]()
         return {}
 
+    def count(self, request):
+        if self.counter is None:
+            raise Refused("instructions are counted in an emulator only")
+        return {"instructions": count_run(self.variants[request["variant"]].runs[request["set"]], self.counter)}
+
     def block(self, request):
         v = request["variant"]
         answer = run_block(self.variants[v].runs, self.next[v], request["warmup_ns"], request["block_ns"])
@@ -141,9 +161,9 @@ def answer(session, line):
         return {"error": f"{type(error).__name__}: {lines[0][:300] if lines else ''}"}
 
 
-def make_session(name, threads, cpus):
+def make_session(name, threads, cpus, counter=None):
     try:
-        return Session(importlib.import_module("peer_" + name).Peer(threads, cpus), cpus)
+        return Session(importlib.import_module("peer_" + name).Peer(threads, cpus), cpus, counter)
     except ImportError as error:
         reason = f"not installed: {error}"
     except Exception as error:
@@ -162,6 +182,7 @@ def main():
     parser.add_argument("name")
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--cpus", required=True, help="one for each thread")
+    parser.add_argument("--counter", help="file in which an emulator counts instructions")
     args = parser.parse_args()
     end_with_parent()
     # What libraries print goes to standard error.
@@ -172,7 +193,7 @@ def main():
     os.sched_setaffinity(0, cpus)
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     sys.modules["serve"] = sys.modules["__main__"]
-    session = make_session(args.name, args.threads, cpus)
+    session = make_session(args.name, args.threads, cpus, args.counter and counter_of(args.counter))
     for line in sys.stdin:
         answers.write(json.dumps(answer(session, line)) + "\n")
         answers.flush()

@@ -67,6 +67,38 @@ def test_models():
     check(serve.answer(session, '{"do": "run", "variant": 0, "set": 0}') == {}, "a model runs")
 
 
+def test_instructions_are_those_of_one_run():
+    """Each reading of this counter costs two, the run five."""
+    count = [0]
+
+    def read():
+        count[0] += 2
+        return count[0]
+
+    def run():
+        count[0] += 5
+
+    class Counted(Peer):
+        def prepare_model(self, path, folders, optimize):
+            class Model:
+                output_names = []
+                runs = [run]
+            return Model, ""
+
+    load = '{"do": "prepare_model", "file": "f", "inputs": ["i"], "optimize": true}'
+    request = '{"do": "count", "variant": 0, "set": 0}'
+    session = serve.Session(Counted(), counter=read)
+    serve.answer(session, load)
+    check(serve.answer(session, request) == {"instructions": 5}, "a run is counted without the readings")
+    session = serve.Session(Counted())
+    serve.answer(session, load)
+    check(serve.answer(session, request) == {"error": "instructions are counted in an emulator only"}, "no counter")
+    with tempfile.NamedTemporaryFile() as file:
+        file.write((1 << 40).to_bytes(8, sys.byteorder))
+        file.flush()
+        check(serve.counter_of(file.name)() == 1 << 40, "the number in the file")
+
+
 def test_caller_is_bound_after_the_first_run():
     """Threads that a package starts in its first run have all CPUs."""
     before = os.sched_getaffinity(0)
@@ -111,5 +143,6 @@ if __name__ == "__main__":
     test_block_drops_the_first_runs_and_goes_on_with_the_next_set()
     test_answers()
     test_models()
+    test_instructions_are_those_of_one_run()
     test_caller_is_bound_after_the_first_run()
     test_process()

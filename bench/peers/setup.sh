@@ -2,7 +2,8 @@
 # Makes the virtual environment of the Python peers, or completes it: ONNX Runtime, OpenVINO, PyTorch, TVM, IREE, XLA.
 #
 #   bench/peers/setup.sh [PACKAGE GROUP...]      onnxruntime openvino pytorch tvm iree xla; all if none is named.
-#                                                On request alone: pytorch_gpu, for models on a GPU; genai, for decoders
+#                                                On request alone: pytorch_gpu, for models on a GPU; genai, for decoders;
+#                                                onnxruntime-aarch64, for models on emulated CPUs (peers/arm)
 #
 # It is in the folder that TILEWRIGHT_PEERS names, otherwise in ~/.cache/tilewright/peers; some gigabytes with all.
 # A group that cannot be installed is reported, and the others are there nevertheless.
@@ -19,6 +20,8 @@ declare -rA packages=(
   [tvm]="apache-tvm==0.27.0.post1 apache-tvm-ffi==0.1.14.post1 psutil cloudpickle xgboost"
   [iree]="iree-base-compiler==3.13.* iree-base-runtime==3.13.*"
   [xla]="jax[cpu]==0.10.*"
+  # In a folder of its own, with a Python for that architecture.
+  [onnxruntime-aarch64]="onnxruntime==1.32.* numpy"
 )
 
 groups=("$@")
@@ -31,8 +34,10 @@ done
 failed=()
 for group in "${groups[@]}"; do
   echo "installing ${group}" >&2
+  install=("${folder}/bin/pip" install --quiet)
+  [[ "${group}" != *-aarch64 ]] || install=("$(dirname "$0")/arm/python_root.sh" "${folder}/aarch64" "${folder}/bin/pip")
   # shellcheck disable=SC2086  # Several packages.
-  "${folder}/bin/pip" install --quiet ${packages[${group}]} || failed+=("${group}")
+  "${install[@]}" ${packages[${group}]} || failed+=("${group}")
 done
 if [[ ${#failed[@]} -gt 0 ]]; then
   echo "not installed: ${failed[*]}" >&2

@@ -18,20 +18,11 @@ readonly libraries="${root}/usr/lib/aarch64-linux-gnu"
 
 command -v "${compiler}" >/dev/null || { echo "missing: ${compiler} (apt-get install g++-aarch64-linux-gnu)" >&2; exit 1; }
 
-# apt for arm64, with everything that it keeps in our folder.
-apt_arm64() {
-  apt-get -q -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o APT::Sandbox::User="$(id -un)" \
-    -o Dir::State::Lists="${folder}/apt/lists" -o Dir::State::status="${folder}/apt/status" -o Dir::Cache="${folder}/apt" \
-    -o Dir::Etc::sourcelist="${folder}/apt/sources.list" -o Dir::Etc::sourceparts=/dev/null "$@"
-}
+# shellcheck source=bench/peers/arm/apt_arm64.sh
+source bench/peers/arm/apt_arm64.sh
 
 if [[ ! -e "${root}/complete" ]]; then
-  mkdir -p "${folder}/apt/lists/partial" "${folder}/apt/archives/partial" "${folder}/packages" "${root}"
-  : >"${folder}/apt/status"
-  echo "deb ${TILEWRIGHT_DEBIAN:-http://deb.debian.org/debian} bookworm main" >"${folder}/apt/sources.list"
-  apt_arm64 update >&2
-  (cd "${folder}/packages" && apt_arm64 download "${packages[@]}" >&2)
-  for package in "${folder}"/packages/*.deb; do dpkg-deb --extract "${package}" "${root}"; done
+  unpack_arm64 "${folder}" "${root}" "${packages[@]}"
   # A namespace of Arm Compute Library has a name that is a keyword since C++20.
   sed -i 's/\brequires\b/requires_/' "${root}/usr/include/aarch64-linux-gnu/arm_compute/core/utils/misc/Requires.h"
   touch "${root}/complete"
