@@ -10,7 +10,9 @@
 #include "base/status_macros.h"
 #include "bench/models/generator/models.h"
 #include "bench/models/model_kernels.h"
+#include "bench/models/model_peer.h"
 #include "bench/models/output_error.h"
+#include "bench/peers/python_peer.h"
 #include "codegen/remote/launcher.h"
 #include "graph/executor/optimize.h"
 #include "graph/onnx/model_file.h"
@@ -85,6 +87,19 @@ absl::StatusOr<graph::ExecutorOptions> EmulatorOf(const Target& target) {
   return executor;
 }
 
+// Runs a peer on the file, compares its outputs and counts.
+absl::Status EmulatePeer(const ModelCase& file, const Target& target, const graph::Arrays& want,
+                         const std::string& folder, EmulatedPeer& result) {
+  TW_ASSIGN_OR_RETURN(auto process, ModelPeer::StartEmulated(result.name, target, folder));
+  TW_ASSIGN_OR_RETURN(const auto peer,
+                      ModelPeer::Load(std::move(process), file, /*optimize=*/true, ModelPeer::kEmulatedSeconds));
+  result.version = peer->version();
+  TW_ASSIGN_OR_RETURN(const graph::Arrays outputs, peer->Outputs(folder));
+  result.max_rel_error = RelativeError(outputs, want);
+  TW_ASSIGN_OR_RETURN(result.instructions, peer->CountInstructions());
+  return absl::OkStatus();
+}
+
 int LaunchesOf(const graph::FusionReport& report) {
   int launches = 0;
   for (const graph::FusionReport::Kernel& kernel : report.kernels) launches += kernel.nests;
@@ -107,11 +122,16 @@ absl::Status CheckType(const std::string& dtype, const Target& target) {
   return absl::InvalidArgumentError(absl::StrCat("--dtype=bf16: ", target.name, " has no instructions for it"));
 }
 
-std::vector<std::string> MissingPeers(const Target& target) {
-  if (!target.is_gpu()) {
-    return {absl::StrCat("onnxruntime: not available: its wheel for ", target.name, " is not installed")};
+std::vector<std::string> MissingPeers(const Target& target, const std::vector<std::string>& peers) {
+  if (target.is_gpu()) {
+    return {absl::StrCat("pytorch: not available: this machine has no GPU that runs code for ", target.name)};
   }
-  return {absl::StrCat("pytorch: not available: this machine has no GPU that runs code for ", target.name)};
+  std::vector<std::string> missing;
+  for (const std::string& name : peers) {
+    const auto command = EmulatedPeerCommand(name, target, "");
+    if (!command.ok()) missing.push_back(absl::StrCat(name, ": ", command.status().message()));
+  }
+  return missing;
 }
 
 double ToleranceOf(const std::string& dtype) {
@@ -124,6 +144,10 @@ double ToleranceOf(const std::string& dtype) {
 absl::StatusOr<Elsewhere> Elsewhere::On(Target target, const ElsewhereOptions& options) {
   if (options.compile && !target.is_gpu()) {
     return absl::InvalidArgumentError(absl::StrCat("--compile is for GPUs: ", target.name, " is a CPU"));
+  }
+  if (options.full && target.is_gpu()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--full is for CPUs: an emulated ", target.name, " would take days"));
   }
   if (!target.is_gpu()) {
     if (!remote::IsForeign(target)) {
@@ -178,16 +202,8 @@ absl::Status Elsewhere::Project(const ElsewhereCase& model, const std::string& f
   return absl::OkStatus();
 }
 
-absl::Status Elsewhere::Emulate(const ElsewhereCase& model, const std::string& folder, ElsewhereResult& result) const {
-  TW_ASSIGN_OR_RETURN(ModelCase file, FileOf(model, /*reduced=*/true, folder));
-  if (FileBytes(file.file) > kMostEmulatedBytes) {
-    result.not_emulated = absl::StrCat("its file has more than ", kMostEmulatedBytes >> 20, " MiB");
-    return absl::OkStatus();
-  }
-  TW_ASSIGN_OR_RETURN(const OnnxModel::Inputs inputs, PrepareInputs(file, "", folder));
-  TW_ASSIGN_OR_RETURN(const auto plain,
-                      LoadFile(file, {.inputs = &inputs, .executor = {.interpret = true}, .passes = {.opt_level = 0}}));
-  TW_ASSIGN_OR_RETURN(const auto want, plain->Run(inputs));
+absl::Status Elsewhere::EmulateOwn(const ModelCase& file, const OnnxModel::Inputs& inputs, const graph::Arrays& want,
+                                   ElsewhereResult& result) const {
   graph::FusionReport report;
   graph::PassContext passes;
   passes.opt_level = options_.opt_level;
@@ -201,14 +217,41 @@ absl::Status Elsewhere::Emulate(const ElsewhereCase& model, const std::string& f
     TW_ASSIGN_OR_RETURN(const graph::Arrays arguments, loaded->ArgumentsOf(inputs));
     TW_ASSIGN_OR_RETURN(const graph::Arrays results,
                         loaded->executor().Run(arguments, {.instructions = &result.instructions}));
-    result.max_rel_error = std::max(result.max_rel_error, RelativeError(Flat(loaded->OutputsOf(results)), Flat(want)));
+    result.max_rel_error = std::max(result.max_rel_error, RelativeError(Flat(loaded->OutputsOf(results)), want));
     if (executor.device != nullptr) result.counts = executor.device->counts() - before;
   }
-  result.emulated =
-      model.file.file.empty() ? absl::StrCat("tiny, batch ", std::min(model.batch, kReducedBatch)) : "the file";
-  if (result.max_rel_error <= result.tolerance) return absl::OkStatus();
-  result.wrong = true;
-  return absl::InternalError(absl::StrCat("outputs are wrong: relative error ", result.max_rel_error));
+  return absl::OkStatus();
+}
+
+absl::Status Elsewhere::Emulate(const ElsewhereCase& model, const std::string& folder, ElsewhereResult& result) const {
+  TW_ASSIGN_OR_RETURN(ModelCase file, FileOf(model, /*reduced=*/!options_.full, folder));
+  if (!options_.full && FileBytes(file.file) > kMostEmulatedBytes) {
+    result.not_emulated = absl::StrCat("its file has more than ", kMostEmulatedBytes >> 20, " MiB");
+    return absl::OkStatus();
+  }
+  TW_ASSIGN_OR_RETURN(const OnnxModel::Inputs inputs, PrepareInputs(file, "", folder));
+  TW_ASSIGN_OR_RETURN(
+      const auto plain,
+      LoadFile(file, {.inputs = &inputs, .executor = {.interpret = !options_.full}, .passes = {.opt_level = 0}}));
+  TW_ASSIGN_OR_RETURN(const auto outputs, plain->Run(inputs));
+  const graph::Arrays want = Flat(outputs);
+  TW_RETURN_IF_ERROR(EmulateOwn(file, inputs, want, result));
+  const bool is_reduced = model.file.file.empty() && !options_.full;
+  result.emulated = is_reduced                ? absl::StrCat("tiny, batch ", std::min(model.batch, kReducedBatch))
+                    : model.file.file.empty() ? "its full size"
+                                              : "the file";
+  if (result.max_rel_error > result.tolerance) {
+    result.wrong = true;
+    return absl::InternalError(absl::StrCat("outputs are wrong: relative error ", result.max_rel_error));
+  }
+  for (const std::string& name : options_.peers) {
+    if (target_.is_gpu() || !EmulatedPeerCommand(name, target_, "").ok()) continue;
+    EmulatedPeer peer;
+    peer.name = name;
+    peer.error = std::string(EmulatePeer(file, target_, want, folder, peer).message());
+    result.peers.push_back(std::move(peer));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace tilewright::bench

@@ -25,6 +25,10 @@ struct ElsewhereOptions {
   int opt_level = 2;
   bool compile = false;  // the kernels of the full size too: by NVRTC where it is installed, else their text (GPUs)
   bool emulate = true;
+  // CPUs: the projected model is emulated as it is, in place of a reduced one. It takes minutes.
+  bool full = false;
+  // What runs beside an emulated CPU; one that is not there is left out (MissingPeers).
+  std::vector<std::string> peers = {};
 };
 
 // A generated model, or a file with numbers for its symbolic dimensions.
@@ -34,6 +38,14 @@ struct ElsewhereCase {
   std::string dtype = "f32";  // of generated models: f32, f16, bf16
   ModelCase file = {};        // where `file.file` is not empty
   bool tiny = false;          // the projected model is reduced too: for tests
+};
+
+// A peer under the emulator in which this compiler's code runs.
+struct EmulatedPeer {
+  std::string name, version;
+  std::string error;         // why there is no number
+  int64_t instructions = 0;  // of one run after the first
+  double max_rel_error = 0;
 };
 
 struct ElsewhereResult {
@@ -54,6 +66,7 @@ struct ElsewhereResult {
   graph::DeviceCounts counts;
   int64_t instructions = 0;
   double max_rel_error = 0, tolerance = 0;
+  std::vector<EmulatedPeer> peers;
   // With ElsewhereOptions::compile.
   int compiled = 0;
   std::string compiler;              // "NVRTC", or "text" where it is not installed
@@ -66,8 +79,8 @@ struct ElsewhereResult {
 absl::StatusOr<int32_t> ModelType(const std::string& dtype);
 // An error says why models of the type are not for the target.
 absl::Status CheckType(const std::string& dtype, const Target& target);
-// The peers of models on the target, each with why it is not there.
-std::vector<std::string> MissingPeers(const Target& target);
+// Those of the peers that are not there, each with the reason. No GPU's are.
+std::vector<std::string> MissingPeers(const Target& target, const std::vector<std::string>& peers);
 // Relative to the largest number of an output.
 double ToleranceOf(const std::string& dtype);
 
@@ -82,6 +95,8 @@ class Elsewhere {
   Elsewhere(Target target, const ElsewhereOptions& options) : target_(std::move(target)), options_(options) {}
   absl::Status Project(const ElsewhereCase& model, const std::string& folder, ElsewhereResult& result) const;
   absl::Status Emulate(const ElsewhereCase& model, const std::string& folder, ElsewhereResult& result) const;
+  absl::Status EmulateOwn(const ModelCase& file, const graph::OnnxModel::Inputs& inputs, const graph::Arrays& want,
+                          ElsewhereResult& result) const;
 
   Target target_;
   ElsewhereOptions options_;

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,6 +35,52 @@ std::string EmulatedText(const ElsewhereResult& r) {
   return text;
 }
 
+// Our instructions over the peer's; 0 where one of them is not known.
+double RatioTo(const EmulatedPeer& peer, const ElsewhereResult& r) {
+  if (!r.ok() || r.instructions <= 0 || peer.instructions <= 0) return 0;
+  return static_cast<double>(r.instructions) / static_cast<double>(peer.instructions);
+}
+
+// Whether the peer computes what was asked for; nobody is compared with it otherwise.
+bool IsExact(const EmulatedPeer& peer, const ElsewhereResult& r) {
+  return peer.error.empty() && peer.max_rel_error <= r.tolerance;
+}
+
+std::string PeerText(const EmulatedPeer& peer, const ElsewhereResult& r) {
+  if (!peer.error.empty()) return absl::StrCat(peer.name, ": ", peer.error);
+  std::string text = absl::StrFormat("%s %s: %d instructions, error %.1e", peer.name, peer.version, peer.instructions,
+                                     peer.max_rel_error);
+  if (const double ratio = RatioTo(peer, r); ratio > 0 && IsExact(peer, r)) {
+    absl::StrAppendFormat(&text, ", ours are %.3f of them", ratio);
+  }
+  return text;
+}
+
+// A line for each peer that results were compared with.
+std::string MeansText(const std::vector<ElsewhereResult>& results) {
+  struct Compared {
+    double logarithms = 0, greatest = 0;
+    int models = 0;
+  };
+  std::map<std::string, Compared> by_peer;
+  for (const ElsewhereResult& r : results) {
+    for (const EmulatedPeer& peer : r.peers) {
+      const double ratio = IsExact(peer, r) ? RatioTo(peer, r) : 0;
+      if (ratio <= 0) continue;
+      Compared& compared = by_peer[absl::StrCat(peer.name, " ", peer.version)];
+      compared.logarithms += std::log(ratio);
+      compared.greatest = std::max(compared.greatest, ratio);
+      ++compared.models;
+    }
+  }
+  std::string text;
+  for (const auto& [name, compared] : by_peer) {
+    absl::StrAppendFormat(&text, "%s: our instructions over its: geometric mean %.3f, greatest %.3f, %d models\n", name,
+                          std::exp(compared.logarithms / compared.models), compared.greatest, compared.models);
+  }
+  return text;
+}
+
 ordered_json ToJson(const ElsewhereResult& r) {
   ordered_json json = {{"model", r.model}, {"batch", r.batch},   {"dims", r.dims},
                        {"dtype", r.dtype}, {"target", r.target}, {"impl", kOwnName}};
@@ -52,6 +101,13 @@ ordered_json ToJson(const ElsewhereResult& r) {
                         {"tolerance", r.tolerance},
                         {"checked", true}};
   }
+  for (const EmulatedPeer& peer : r.peers) {
+    ordered_json one = {{"impl", peer.name}, {"version", peer.version}, {"instructions", peer.instructions}};
+    one["max_rel_error"] = peer.max_rel_error;
+    if (!peer.error.empty()) one["error"] = peer.error;
+    if (IsExact(peer, r)) one["ratio"] = RatioTo(peer, r);
+    json["peers"].push_back(std::move(one));
+  }
   if (!r.not_emulated.empty()) json["not_emulated"] = r.not_emulated;
   if (!r.compiler.empty()) {
     json["kernels"] = {{"compiler", r.compiler}, {"compiled", r.compiled}, {"refused", r.refused}};
@@ -70,10 +126,12 @@ std::string ElsewhereText(const std::vector<ElsewhereResult>& results, const std
   for (const ElsewhereResult& r : results) {
     absl::StrAppendFormat(&text, "%-32s %9d %8d %14.3f  %s\n", TitleOf(r), r.functions, r.launches, r.projected_ms,
                           r.ok() ? EmulatedText(r) : absl::StrCat("error: ", r.error));
+    for (const EmulatedPeer& peer : r.peers) absl::StrAppend(&text, "  ", PeerText(peer, r), "\n");
     if (r.compiler.empty()) continue;
     absl::StrAppend(&text, "  ", r.compiled, " kernels by ", r.compiler, ", ", r.refused.size(), " refused\n");
     for (const std::string& refused : r.refused) absl::StrAppend(&text, "  refused: ", refused, "\n");
   }
+  text += MeansText(results);
   for (const std::string& peer : missing) absl::StrAppend(&text, peer, "\n");
   return text;
 }

@@ -46,9 +46,40 @@ TEST(Elsewhere, AnotherCpuCountsInstructions) {
   EXPECT_EQ(result.counts.runs, 0);
 }
 
+TEST(Elsewhere, APeerRunsInTheSameEmulator) {
+  const Target target = *NamedTarget("arm-neoverse-n1");
+  if (const auto command = remote::WorkerCommand(target, ""); !command.ok()) GTEST_SKIP() << command.status();
+  if (const auto missing = MissingPeers(target, {"onnxruntime"}); !missing.empty()) GTEST_SKIP() << missing[0];
+  const auto arm = Elsewhere::On(target, {.peers = {"onnxruntime"}});
+  ASSERT_TRUE(arm.ok()) << arm.status();
+  const ElsewhereResult result = arm->Run({.name = "mobilenet_v2", .tiny = true});
+  ASSERT_TRUE(result.ok()) << result.error;
+  ASSERT_EQ(result.peers.size(), 1u);
+  EXPECT_EQ(result.peers[0].error, "");
+  EXPECT_GT(result.peers[0].instructions, 1000);
+  EXPECT_LT(result.peers[0].max_rel_error, 1e-3);
+}
+
+TEST(Elsewhere, InstructionsAreComparedWithExactPeers) {
+  const ElsewhereResult ours = {.model = "m", .instructions = 90, .tolerance = 1e-3};
+  ElsewhereResult exact = ours, inexact = ours, failed = ours;
+  exact.peers = {{.name = "p", .version = "1", .instructions = 100}};
+  inexact.peers = {{.name = "p", .version = "1", .instructions = 10, .max_rel_error = 0.5}};
+  failed.peers = {{.name = "p", .error = "does not start"}};
+  const std::string text = ElsewhereText({exact, inexact, failed}, {});
+  EXPECT_NE(text.find("p 1: 100 instructions, error 0.0e+00, ours are 0.900 of them"), std::string::npos) << text;
+  EXPECT_NE(text.find("p 1: 10 instructions, error 5.0e-01\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("p: does not start"), std::string::npos) << text;
+  EXPECT_NE(text.find("geometric mean 0.900, greatest 0.900, 1 models"), std::string::npos) << text;
+  const auto json = nlohmann::json::parse(ElsewhereJson({exact, inexact}, {}, "commit", "models"));
+  EXPECT_DOUBLE_EQ(json["results"][0]["peers"][0]["ratio"], 0.9);
+  EXPECT_FALSE(json["results"][1]["peers"][0].contains("ratio"));
+}
+
 TEST(Elsewhere, UnknownCombinationsAreRefused) {
   EXPECT_FALSE(Elsewhere::On(HostTarget(), {}).ok());
   EXPECT_FALSE(Elsewhere::On(*NamedTarget("arm-neoverse-n1"), {.compile = true}).ok());
+  EXPECT_FALSE(Elsewhere::On(Gpu(), {.full = true}).ok());
   EXPECT_FALSE(CheckType("f64", Gpu()).ok());
   EXPECT_FALSE(CheckType("bf16", *NamedTarget("arm-neoverse-n1")).ok());
   EXPECT_TRUE(CheckType("bf16", Gpu()).ok());

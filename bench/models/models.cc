@@ -50,8 +50,10 @@ ABSL_FLAG(std::vector<std::string>, batch, {"1"}, "Sizes of batches of generated
 ABSL_FLAG(std::vector<std::string>, dtype, {"f32"}, "Types of generated models: f32; f16, bf16 for other targets.");
 ABSL_FLAG(bool, compile, false, "For a GPU: NVRTC compiles the kernels of the full size too; spills are errors.");
 ABSL_FLAG(bool, tiny, false, "For other targets: small versions of the generated models, for tests.");
+ABSL_FLAG(bool, full, false, "For an emulated CPU: models run at their full size there, which takes minutes each.");
 ABSL_FLAG(std::vector<std::string>, peers, {"default"},
-          "What to compare with: onnxruntime, openvino, pytorch; on a GPU pytorch_gpu, pytorch_compile.");
+          "What to compare with: onnxruntime, openvino, pytorch; on a GPU pytorch_gpu, pytorch_compile; where a CPU is "
+          "emulated onnxruntime.");
 ABSL_FLAG(double, seconds, 20, "Time for one model, in which all implementations take turns.");
 ABSL_FLAG(bool, tune, false, "Tune models first; not supported yet: records of --db and rules are used.");
 ABSL_FLAG(std::string, db, "", "Tuning database whose records are used.");
@@ -238,6 +240,12 @@ std::vector<std::string> PeersOn(const Target& target) {
   return {"onnxruntime", "openvino", "pytorch"};
 }
 
+// The peers of emulated CPUs.
+std::vector<std::string> PeersElsewhere() {
+  const std::vector<std::string> peers = absl::GetFlag(FLAGS_peers);
+  return peers == std::vector<std::string>{"default"} ? std::vector<std::string>{"onnxruntime"} : peers;
+}
+
 // The results of one model; this compiler's first.
 std::vector<ModelResult> ResultsOf(ModelCase model, const std::string& dtype, const Target& target,
                                    runtime::ThreadPool& pool, const std::vector<int>& cpus, SpeedGauge& gauge) {
@@ -263,8 +271,11 @@ absl::Status WriteIfNamed(const std::string& path, const std::string& text) {
 int MainElsewhere(const std::vector<std::string>& arguments, const Target& target) {
   const auto cases = ChooseElsewhere(arguments, target);
   if (!cases.ok()) return Fail(2, std::string(cases.status().message()));
-  const auto elsewhere =
-      Elsewhere::On(target, {.opt_level = absl::GetFlag(FLAGS_opt_level), .compile = absl::GetFlag(FLAGS_compile)});
+  const std::vector<std::string> peers = PeersElsewhere();
+  const auto elsewhere = Elsewhere::On(target, {.opt_level = absl::GetFlag(FLAGS_opt_level),
+                                                .compile = absl::GetFlag(FLAGS_compile),
+                                                .full = absl::GetFlag(FLAGS_full),
+                                                .peers = peers});
   if (!elsewhere.ok()) return Fail(2, std::string(elsewhere.status().message()));
   std::vector<ElsewhereResult> results;
   bool failed = false;
@@ -274,7 +285,7 @@ int MainElsewhere(const std::vector<std::string>& arguments, const Target& targe
     if (!results.back().ok()) std::fprintf(stderr, "error: %s\n", results.back().error.c_str());
     failed |= !results.back().ok();
   }
-  const std::vector<std::string> missing = MissingPeers(target);
+  const std::vector<std::string> missing = MissingPeers(target, peers);
   std::fputs(ElsewhereText(results, missing).c_str(), stdout);
   const absl::Status written = WriteIfNamed(
       absl::GetFlag(FLAGS_json), ElsewhereJson(results, missing, CurrentCommit(), absl::StrJoin(arguments, " ")));
@@ -284,7 +295,7 @@ int MainElsewhere(const std::vector<std::string>& arguments, const Target& targe
 
 // Measured, beside peers.
 int Measure(const std::vector<std::string>& arguments, const Target& target, char** argv) {
-  for (const char* flag : {"compile", "tiny"}) {
+  for (const char* flag : {"compile", "tiny", "full"}) {
     if (IsGiven(arguments, flag)) return Fail(2, absl::StrCat("--", flag, " is for targets that are emulated"));
   }
   auto models = ChooseModels(arguments, target);

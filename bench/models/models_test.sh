@@ -34,6 +34,8 @@ refused 'models are measured on this machine (host)' --target=x86-haswell
 refused 'is not a number in \[1, 1024\]' --target=cuda-sm90a --batch=0
 refused 'is of generated models' --onnx="${TEST_TMPDIR}/bert_base.onnx@batch=2,sequence=7" --batch=2
 refused 'is for targets that are emulated' --compile
+refused 'is for targets that are emulated' --full
+refused '--full is for CPUs' --target=cuda-sm90a --full
 refused 'is a CPU' --target=arm-neoverse-n1 --compile
 # For a GPU that is not there, a file is projected and emulated, and the peer is named.
 "${models}" --target=cuda-sm90a --onnx="${TEST_TMPDIR}/bert_base.onnx@batch=2,sequence=7" \
