@@ -167,7 +167,7 @@ ElsewhereResult Elsewhere::Run(const ElsewhereCase& model) const {
                          .target = target_.name,
                          .batch = generated ? model.batch : 0,
                          .dims = model.file.dims,
-                         .tolerance = ToleranceOf(model.dtype)};
+                         .tolerance = options_.tolerance > 0 ? options_.tolerance : ToleranceOf(model.dtype)};
   auto folder = RunFolder::Make();
   absl::Status status = folder.status();
   if (status.ok()) status = Project(model, folder->path(), result);

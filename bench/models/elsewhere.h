@@ -29,6 +29,7 @@ struct ElsewhereOptions {
   bool full = false;
   // What runs beside an emulated CPU; one that is not there is left out (MissingPeers).
   std::vector<std::string> peers = {};
+  double tolerance = 0;  // relative to the largest number of an output; 0: that of the model's type
 };
 
 // A generated model, or a file with numbers for its symbolic dimensions.

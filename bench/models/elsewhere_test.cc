@@ -76,6 +76,12 @@ TEST(Elsewhere, InstructionsAreComparedWithExactPeers) {
   EXPECT_FALSE(json["results"][1]["peers"][0].contains("ratio"));
 }
 
+TEST(Elsewhere, OutputsMayBeFurtherApartWhereTheCallerSaysSo) {
+  const auto gpu = Elsewhere::On(Gpu(), {.emulate = false, .tolerance = 0.25});
+  ASSERT_TRUE(gpu.ok()) << gpu.status();
+  EXPECT_EQ(gpu->Run({.name = "mobilenet_v2", .tiny = true}).tolerance, 0.25);
+}
+
 TEST(Elsewhere, UnknownCombinationsAreRefused) {
   EXPECT_FALSE(Elsewhere::On(HostTarget(), {}).ok());
   EXPECT_FALSE(Elsewhere::On(*NamedTarget("arm-neoverse-n1"), {.compile = true}).ok());

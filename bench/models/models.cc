@@ -51,6 +51,10 @@ ABSL_FLAG(std::vector<std::string>, dtype, {"f32"}, "Types of generated models: 
 ABSL_FLAG(bool, compile, false, "For a GPU: NVRTC compiles the kernels of the full size too; spills are errors.");
 ABSL_FLAG(bool, tiny, false, "For other targets: small versions of the generated models, for tests.");
 ABSL_FLAG(bool, full, false, "For an emulated CPU: models run at their full size there, which takes minutes each.");
+ABSL_FLAG(
+    double, tolerance, 0,
+    "Where machines are emulated: how far outputs may be apart, relative to the largest number of one; 0 for what "
+    "the type allows. Files that quantize need a step of it.");
 ABSL_FLAG(std::vector<std::string>, peers, {"default"},
           "What to compare with: onnxruntime, openvino, pytorch; on a GPU pytorch_gpu, pytorch_compile; where a CPU is "
           "emulated onnxruntime.");
@@ -275,7 +279,8 @@ int MainElsewhere(const std::vector<std::string>& arguments, const Target& targe
   const auto elsewhere = Elsewhere::On(target, {.opt_level = absl::GetFlag(FLAGS_opt_level),
                                                 .compile = absl::GetFlag(FLAGS_compile),
                                                 .full = absl::GetFlag(FLAGS_full),
-                                                .peers = peers});
+                                                .peers = peers,
+                                                .tolerance = absl::GetFlag(FLAGS_tolerance)});
   if (!elsewhere.ok()) return Fail(2, std::string(elsewhere.status().message()));
   std::vector<ElsewhereResult> results;
   bool failed = false;
@@ -295,7 +300,7 @@ int MainElsewhere(const std::vector<std::string>& arguments, const Target& targe
 
 // Measured, beside peers.
 int Measure(const std::vector<std::string>& arguments, const Target& target, char** argv) {
-  for (const char* flag : {"compile", "tiny", "full"}) {
+  for (const char* flag : {"compile", "tiny", "full", "tolerance"}) {
     if (IsGiven(arguments, flag)) return Fail(2, absl::StrCat("--", flag, " is for targets that are emulated"));
   }
   auto models = ChooseModels(arguments, target);
