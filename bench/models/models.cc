@@ -33,9 +33,11 @@
 #include "bench/models/model_report.h"
 #include "bench/models/model_run.h"
 #include "bench/models/own_model.h"
+#include "bench/models/tolerance.h"
 #include "bench/operators/result.h"
 #include "codegen/cuda/gpu_device.h"
 #include "codegen/runtime/thread_pool.h"
+#include "graph/onnx/model_file.h"
 #include "target/target.h"
 
 ABSL_FLAG(std::vector<std::string>, models, tilewright::bench::ModelNames(),
@@ -250,9 +252,16 @@ std::vector<std::string> PeersElsewhere() {
   return peers == std::vector<std::string>{"default"} ? std::vector<std::string>{"onnxruntime"} : peers;
 }
 
+// How far the outputs of a model's implementations may be apart. A file that cannot be read is reported where it is loaded.
+double ToleranceOfFile(const std::string& file, const std::string& dtype) {
+  const auto model = graph::ModelFile::Open(file);
+  return model.ok() ? ToleranceOf((*model)->model(), ToleranceOf(dtype)) : ToleranceOf(dtype);
+}
+
 // The results of one model; this compiler's first.
 std::vector<ModelResult> ResultsOf(ModelCase model, const std::string& dtype, const Target& target,
                                    runtime::ThreadPool& pool, const std::vector<int>& cpus, SpeedGauge& gauge) {
+  const double tolerance = ToleranceOfFile(model.file, dtype);
   ModelRun run(std::move(model), pool, cpus, gauge,
                {.target = target,
                 .dtype = dtype,
@@ -260,7 +269,7 @@ std::vector<ModelResult> ResultsOf(ModelCase model, const std::string& dtype, co
                 .seconds = absl::GetFlag(FLAGS_seconds),
                 .opt_level = absl::GetFlag(FLAGS_opt_level),
                 .database = AbsolutePath(absl::GetFlag(FLAGS_db)),
-                .tolerance = ToleranceOf(dtype),
+                .tolerance = tolerance,
                 .given = {AbsolutePath(absl::GetFlag(FLAGS_inputs))}});
   std::vector<ModelResult> results = run.Run();
   if (results[0].ok() && !target.is_gpu()) MeasureLoad(run.model(), cpus, results[0]);
