@@ -86,9 +86,10 @@ void FunctionEmitter::EmitParallel(const ForNode* op) {
   auto* body = llvm::Function::Create(llvm::FunctionType::get(i32, params, false), llvm::Function::InternalLinkage,
                                       name, context_.module);
   body->addFnAttr(llvm::Attribute::NoInline);
-  const bool distinct = !DefinesPointers(op->body);
+  const bool distinct = !defines_pointers_ && !DefinesPointers(op->body);
   FunctionEmitter inner(context_, body, name_, true);
   inner.set_call(body->getArg(2));
+  inner.defines_pointers_ = defines_pointers_;
   llvm::Argument *first = body->getArg(3), *workspace = body->getArg(4), *part_bytes = body->getArg(5);
   inner.BindCaptures(free, llvm::ArrayRef(captured).drop_front(kFirstVariable), kFirstCaptured + kFirstVariable,
                      distinct);

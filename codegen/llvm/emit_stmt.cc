@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "codegen/abi/function_abi.h"
 #include "codegen/llvm/emitter.h"
+#include "codegen/llvm/pointer_facts.h"
 #include "ir/annotations.h"
 #include "llvm/IR/MDBuilder.h"
 
@@ -75,6 +76,7 @@ void FunctionEmitter::Emit(const Stmt& s) {
     case Kind::kLetStmt: {
       const auto* let = cast<LetStmtNode>(s);
       NoteUpdates(s);
+      defines_pointers_ |= let->var.dtype().is_handle();
       values_[let->var.get()] = Emit(let->value);
       return Emit(let->body);
     }
@@ -103,7 +105,12 @@ void FunctionEmitter::Emit(const Stmt& s) {
 }
 
 void FunctionEmitter::EmitSeq(const SeqNode* op) {
-  if (IsEmittedInParts(op)) return EmitInParts(op);
+  ++lists_around_;
+  if (!EmitParts(op)) EmitStatements(op);
+  --lists_around_;
+}
+
+void FunctionEmitter::EmitStatements(const SeqNode* op) {
   for (size_t i = 0; i < op->stmts.size(); ++i) {
     if (i + 1 == op->stmts.size() || !ZeroesNextSums(op->stmts[i], op->stmts[i + 1])) {
       Emit(op->stmts[i]);
@@ -234,7 +241,11 @@ void FunctionEmitter::EmitAllocate(const AllocateNode* op) {
   if (extent && known_bytes <= kMaxStackBytes && has_room) {
     stack_bytes_ += known_bytes;
     const auto size = static_cast<uint64_t>(std::max<int64_t>(*extent, 1));
-    data = EntryAlloca(llvm::ArrayType::get(element, size), nullptr, align, buffer->name);
+    llvm::AllocaInst* array = EntryAlloca(llvm::ArrayType::get(element, size), nullptr, align, buffer->name);
+    if (buffer->scope.kind() == MemoryKind::kRegister) {
+      array->setMetadata(kRegisterArray, llvm::MDNode::get(context_.llvm, {}));
+    }
+    data = array;
     return Emit(op->body);
   }
   const int64_t rounded_bytes = (known_bytes + 63) / 64 * 64;

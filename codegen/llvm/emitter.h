@@ -165,11 +165,24 @@ class FunctionEmitter {
                              llvm::Align align);
 
   void EmitSeq(const SeqNode* op);
-  // A list that is long, as functions for its statements (emit_parts.cc).
-  bool IsEmittedInParts(const SeqNode* op) const;
-  void EmitInParts(const SeqNode* op);
-  struct Part;
-  struct SharedPart;
+  void EmitStatements(const SeqNode* op);
+  // A list as functions for its statements, where it is long or has long statements that are alike (emit_parts.cc);
+  // false where it is emitted as it stands.
+  bool EmitParts(const SeqNode* op);
+  bool MayCallParts(const SeqNode* op) const;
+  void EmitInParts(const SeqNode* op, const std::vector<uint64_t>& alike, bool is_long);
+  // A function for statements, and what it needs of the workspace.
+  struct Part {
+    llvm::Function* function;
+    int64_t workspace_bytes;
+  };
+  // One for each statement that is not alike another one with a part.
+  struct SharedPart {
+    Stmt stmt;
+    std::vector<llvm::Value*> given;  // to the first statement
+    bool streams;                     // its stores go past the caches
+    Part part;
+  };
   void EmitShared(const Stmt& stmt, const std::string& name, std::vector<SharedPart>& known);
   // What a part is given: the values of its free variables.
   std::vector<llvm::Value*> ValuesFor(const Stmt& part);
@@ -231,6 +244,9 @@ class FunctionEmitter {
   // their number. None where the target does not multiply by elements.
   std::set<std::pair<llvm::Value*, int64_t>> lines_;
   std::vector<llvm::Value*> heap_;  // allocations to free before a return
+  bool defines_pointers_ = false;   // some variable may lead to the memory of another one
+  int lists_around_ = 0;            // lists of statements around what is emitted
+  std::unordered_map<uint64_t, std::vector<SharedPart>> shared_;
   absl::Status status_;
 };
 

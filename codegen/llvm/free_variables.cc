@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ir/functor.h"
+#include "ir/iterations.h"
 #include "ir/structural.h"
 
 namespace tilewright::codegen {
@@ -71,11 +72,12 @@ std::vector<const VarNode*> FreeVariables(const Stmt& s) {
   return std::move(collector.found);
 }
 
-std::vector<uint64_t> AlikeStatements(const std::vector<Stmt>& stmts) {
+std::vector<uint64_t> AlikeStatements(const std::vector<Stmt>& stmts, int64_t least_nodes) {
   std::vector<uint64_t> numbers;
   std::unordered_map<uint64_t, int> counts;
   for (const Stmt& stmt : stmts) {
-    numbers.push_back(IsWorthACall(stmt) ? StructuralHash(stmt, /*map_free=*/true) : 0);
+    const bool is_long = least_nodes == 0 || CountNodes(stmt) >= least_nodes;
+    numbers.push_back(is_long && IsWorthACall(stmt) ? StructuralHash(stmt, /*map_free=*/true) : 0);
     ++counts[numbers.back()];
   }
   for (uint64_t& number : numbers) {

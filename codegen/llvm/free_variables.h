@@ -15,8 +15,8 @@ namespace tilewright::codegen {
 std::vector<const VarNode*> FreeVariables(const Stmt& s);
 
 // For each statement a number that those like it have, too: equal up to the variables and the memory that they are
-// given. Nothing (0) where no other one has it, or where a call would be longer than the statement. Others may have the
-// same number: StructuralEqual tells them apart.
-std::vector<uint64_t> AlikeStatements(const std::vector<Stmt>& stmts);
+// given. Nothing (0) where no other one has it, where a call would be longer than the statement, or where that has
+// fewer than `least_nodes`. Others may have the same number: StructuralEqual tells them apart.
+std::vector<uint64_t> AlikeStatements(const std::vector<Stmt>& stmts, int64_t least_nodes = 0);
 
 }  // namespace tilewright::codegen

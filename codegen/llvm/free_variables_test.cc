@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ir/functor.h"
+#include "ir/iterations.h"
 #include "ir/script/parse_or_die.h"
 #include "ir/structural.h"
 
@@ -84,6 +85,29 @@ TEST(AlikeStatements, StatementsWithoutALoopAreShorterThanACall) {
         D[i] = C[i]
 )"),
             (std::vector<bool>{false, false, true, true}));
+}
+
+TEST(AlikeStatements, ShortOnesAreLeftOutWhereThatIsAskedFor) {
+  const std::vector<Stmt> stmts = StatementsOf(R"(
+    for i in range(64):
+        B[i] = A[i] + C[i]
+    for i in range(64):
+        D[i] = C[i] + B[i]
+    for i in range(64):
+        B[i] = A[i]
+    for i in range(64):
+        D[i] = C[i]
+)");
+  const int64_t longer = CountNodes(stmts[0]);
+  ASSERT_GT(longer, CountNodes(stmts[2]));
+  const auto have_alike = [&](int64_t least_nodes) {
+    std::vector<bool> have;
+    for (const uint64_t number : AlikeStatements(stmts, least_nodes)) have.push_back(number != 0);
+    return have;
+  };
+  EXPECT_EQ(have_alike(CountNodes(stmts[2])), std::vector<bool>(4, true));
+  EXPECT_EQ(have_alike(longer), (std::vector<bool>{true, true, false, false}));
+  EXPECT_EQ(have_alike(longer + 1), std::vector<bool>(4, false));
 }
 
 TEST(AlikeStatements, WhatSaysNamesIsNotShared) {

@@ -176,6 +176,50 @@ TEST(Jit, RegistersOfLongListsAreNotInTheWorkspace) {
   EXPECT_EQ(testing::CompareWithInterpreter(program(4096), {.target = HostTarget()}), "");
 }
 
+// `n` blocks one after the other in each iteration of a parallel loop, each of which writes `terms` values out.
+std::string JoinedBlocks(int n, int terms, const std::function<std::string(int)>& factor) {
+  std::string text = "@T.prim_func\ndef main(A: T.Buffer((64, 256), \"float32\")";
+  for (int k = 0; k < n; ++k) absl::StrAppend(&text, ", C", k, ": T.Buffer((64, 256), \"float32\")");
+  absl::StrAppend(&text, "):\n    for i in T.parallel(64):\n");
+  for (int k = 0; k < n; ++k) {
+    absl::StrAppend(&text, "        for j in range(", 256 / terms, "):\n            for u in T.unroll(", terms,
+                    "):\n                with T.block(\"b", k, "\"):\n",
+                    "                    vi = T.axis.spatial(64, i)\n                    v = T.axis.spatial(256, j * ",
+                    terms, " + u)\n                    C", k, "[vi, v] = A[vi, 255 - v] * T.float32(", factor(k),
+                    ") + A[vi, v]\n");
+  }
+  return text;
+}
+
+// Nests that were joined in one parallel loop, as products of one input are, are compiled once.
+TEST(Jit, LongStatementsOfParallelLoopsShareAFunction) {
+  const auto parts = [](const std::string& program) {
+    const auto text = EmitLlvmIr(Module(ParseFunctionOrDie(program)), HostTarget(), {.format = "ll"});
+    EXPECT_TRUE(text.ok()) << text.status();
+    EXPECT_EQ(testing::CompareWithInterpreter(program, {.target = HostTarget(), .parallel = true}), "");
+    return std::pair(CountOf(*text, "define internal i32 @main.shared"), CountOf(*text, "call i32 @main.shared"));
+  };
+  EXPECT_EQ(parts(JoinedBlocks(3, 64, [](int) { return "2"; })), (std::pair<size_t, size_t>(1, 3)));
+  // Two of one kind, and one of another kind.
+  EXPECT_EQ(parts(JoinedBlocks(3, 64, [](int k) { return k == 1 ? "3" : "2"; })), (std::pair<size_t, size_t>(1, 2)));
+  EXPECT_EQ(parts(JoinedBlocks(3, 2, [](int) { return "2"; })), (std::pair<size_t, size_t>(0, 0)));
+}
+
+// A temporary lives as long as statements use it: lists that are inside of its allocation share functions too.
+TEST(Jit, LongStatementsInsideOfAllocationsShareAFunction) {
+  const std::string program = ChainOf(24, 2048, [](int k, const std::string& to, const std::string& from) {
+    return absl::StrCat("    for i in range(32):\n        for u in T.unroll(64):\n            with T.block(\"b", k,
+                        "\"):\n                v = T.axis.spatial(2048, i * 64 + u)\n                ", to,
+                        "[v] = ", from, "[v] * T.float32(0.5) + W[v]\n");
+  });
+  const auto text = EmitLlvmIr(Module(ParseFunctionOrDie(program)), HostTarget(), {.format = "ll"});
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_GE(CountOf(*text, "define internal i32 @main.shared"), 1U);
+  EXPECT_LE(CountOf(*text, "define internal i32 @main.shared"), 12U);
+  EXPECT_GE(CountOf(*text, "call i32 @main.shared"), 16U);
+  EXPECT_EQ(testing::CompareWithInterpreter(program, {.target = HostTarget()}), "");
+}
+
 // Callers that have checked what they pass do not wait for functions that check it again.
 TEST(Jit, FunctionsAreUncheckedAloneWhereTheySaySo) {
   FunctionBuilder f("main");

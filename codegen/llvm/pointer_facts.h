@@ -7,6 +7,9 @@
 
 namespace tilewright::codegen {
 
+// The metadata of an array in register scope: no function is given where it is.
+inline constexpr char kRegisterArray[] = "tilewright.register";
+
 // The data pointers of all buffers that `body` stores to, and all that it passes to calls which may write.
 std::unordered_set<const VarNode*> WrittenBuffers(const Stmt& body);
 
