@@ -275,6 +275,7 @@ absl::Status ImportMultiHeadAttention(OnnxNode& n) {
     TW_ASSIGN_OR_RETURN(const Item q_bias, part_of_bias(0, heads * size));
     TW_ASSIGN_OR_RETURN(q, SplitHeads(n, q_in, 0, heads, size, q_bias));
     if (k_in.rank() == 5) {
+      if (bias.present()) return n.Unsupported("a bias of packed keys and values");
       TW_ASSIGN_OR_RETURN(k, Unpacked(n, k_in, 0, 2));
       TW_ASSIGN_OR_RETURN(v, Unpacked(n, k_in, 1, 2));
     } else {

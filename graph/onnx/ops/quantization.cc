@@ -89,7 +89,8 @@ absl::Status ImportQuantizeLinear(OnnxNode& n) {
     bits = NarrowBits(*given);
   }
   const bool saturates = n.Int("saturate", 1) != 0;
-  DataType precision = kF32;
+  // From opset 23 on the scale's type is the default.
+  DataType precision = n.opset() >= 23 && n.In(1).dtype.is_float() ? n.In(1).dtype : kF32;
   if (const int64_t type = n.Int("precision", 0); type != 0) {
     TW_ASSIGN_OR_RETURN(precision, ElementType(static_cast<int32_t>(type)));
     if (!precision.is_float()) return n.Error("precision is ", precision.ToString(), ", not of floats");
