@@ -43,7 +43,9 @@ class Inliner : public MutatorOfMentions {
     arith::Analyzer::Scope inside(&analyzer_);
     BindIterators(block->iter_vars, &analyzer_);
     Block changed = Mutator::MutateBlock(block);
-    return changed.same_as(block) ? block : WithNewRegions(block, changed->fields(), producer_, store_.buffer);
+    // A block may declare that it reads the buffer, and not read it.
+    if (changed.same_as(block) && !Mentions(block->reads, store_.buffer)) return block;
+    return WithNewRegions(block, changed->fields(), producer_, store_.buffer);
   }
 
  private:

@@ -68,6 +68,22 @@ def main(A: T.Buffer((12, 8), "float32"), bias: T.Buffer((8,), "float32"), C: T.
 )");
 }
 
+TEST(ComputeInline, DropsRegionsThatAreDeclaredAndNotRead) {
+  const Function f = ParseFunctionOrDie(Program("(10, 8)", std::string(R"(
+    D = T.alloc_buffer((8,))
+    for i in range(8):
+        with T.block("D"):
+            vi = T.axis.spatial(8, i)
+            T.reads(bias[vi], B[0:12, 0:8])
+            T.writes(D[vi])
+            D[vi] = bias[vi] * T.float32(3)
+)") + kStencil));
+  Outcome<ComputeInlineResult> result = ComputeInline(f, BlockNamed(f, "B"));
+  ASSERT_TRUE(result.ok()) << ReasonOf(result, f);
+  ExpectEquivalent(f, result->function);
+  EXPECT_EQ(Print(result->function).find("B[0:12"), std::string::npos);
+}
+
 TEST(ComputeInline, InvertsIndicesAndEntersNestedBlocks) {
   const Function f = ParseFunctionOrDie(R"(
 @T.prim_func
