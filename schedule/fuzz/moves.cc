@@ -150,7 +150,7 @@ bool ComposeReduction(Drawer& d) {
 
 // A reduction follows one that it reads, with an elementwise block between them perhaps: parts of a loop of each,
 // behind the same outer loops.
-bool RescaleReduction(Drawer& d) {
+bool RescaleReduction(Drawer& d, const char* primitive) {
   return d.AllOrNothing([&] {
     std::vector<Value> blocks = {d.block()};
     for (int64_t length = 1 + d.Below(2); length > 0; --length) {
@@ -175,7 +175,7 @@ bool RescaleReduction(Drawer& d) {
       if (order.size() > 1 && !d.schedule().Apply("reorder", {Value(order)}).ok()) return false;
       shared.push_back((*parts)[0]);
     }
-    return d.Try("rescale_reduction", {Value(shared)});
+    return d.Try(primitive, {Value(shared)});
   });
 }
 
@@ -338,7 +338,8 @@ constexpr Move kMoves[] = {
     {"rfactor", [](Drawer& d) { return d.Try("rfactor", {d.AnyLoop(), d.Below(4) - 2}); }},
     {"widen_sum", [](Drawer& d) { return d.Try("widen_sum", {d.block(), Small(d), d.Coin() ? "float32" : "float64"}); },
      "halves"},
-    {"rescale_reduction", RescaleReduction, "cascades"},
+    {"rescale_reduction", [](Drawer& d) { return RescaleReduction(d, "rescale_reduction"); }, "cascades"},
+    {"rescale_parts", [](Drawer& d) { return RescaleReduction(d, "rescale_parts"); }, "cascades"},
     {"hoist_factor", [](Drawer& d) { return d.Try("hoist_factor", {d.block(), d.Below(3)}); }, "cascades"},
     {"blockize", [](Drawer& d) { return d.Try("blockize", {d.AnyLoop(), d.Coin()}); }},
     {"tensorize", Tensorize, "matmul"},

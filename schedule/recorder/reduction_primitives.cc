@@ -51,6 +51,17 @@ std::vector<Primitive> ReductionPrimitives() {
          TW_ASSIGN_OR_RETURN(RescaleReductionResult result, RescaleReduction(call.function(), call.Ids(0)));
          return call.WithBlocks(result.function, result.parts);
        }},
+      {"rescale_parts",
+       "Reductions that read what another one gives run in its loop in parts, in any order: the sums of parts are "
+       "rescaled "
+       "at last.",
+       {{"loops", ArgKind::kLoops, std::nullopt, true}},
+       ResultKind::kBlocks,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         TW_ASSIGN_OR_RETURN(RescaleReductionResult result, RescaleParts(call.function(), call.Ids(0)));
+         return call.WithBlocks(result.function, result.parts);
+       }},
       {"hoist_factor",
        "A factor that all terms of a sum have is multiplied with the sum, or divides it.",
        {{"block", ArgKind::kBlock}, {"read_buffer_index", ArgKind::kInt}},

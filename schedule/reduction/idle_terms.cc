@@ -91,13 +91,21 @@ class Finder {
       if (Chooses(e) && !isa<SelectNode>(e)) Collect(cast<CallNode>(e)->args[0], &conditions);
       return true;
     });
+    std::optional<Bound> behind, before;
     for (const Expr& condition : conditions) {
-      const std::optional<IdleTerms> bound = BoundOf(condition, chain_.first);
-      if (!bound || !bound->last) continue;
-      end_ = bound->end;
-      if (ChangesNothing(value) && OthersAreZero()) return bound;
+      const std::optional<Bound> bound = BoundOf(condition, chain_.first);
+      if (!bound || !bound->of_row || (bound->before ? before : behind)) continue;
+      idle_ = *bound;
+      if (ChangesNothing(value) && OthersAreZero()) (bound->before ? before : behind) = bound;
     }
-    return std::nullopt;
+    // A row ends with its last iteration: that must not come before the loop begins.
+    if (before && behind && !MeetsInARow(*before->of_row, *behind->of_row)) before = std::nullopt;
+    if (!before && !behind) return std::nullopt;
+    IdleTerms found;
+    if (before) found.begin = before->at;
+    if (behind) found.end = behind->at;
+    if (behind) found.last = LastOfRow(*behind->of_row);
+    return found;
   }
 
  private:
@@ -159,9 +167,22 @@ class Finder {
     all->push_back(Opposite(*op));
   }
 
-  // From which iteration on the comparison fails for all terms of the block, and the last one in which it may hold for
-  // a row; `last` is null for blocks other than the first.
-  std::optional<IdleTerms> BoundOf(const Expr& condition, const OnlineBlock& block) const {
+  // The outermost iteration in which e <= 0 for some iterations of the loops inside: numerator // step.
+  struct Edge {
+    bool before = false;  // e > 0 in all iterations before it; else in all behind it
+    Expr numerator;
+    int64_t step = 1;
+
+    Expr iteration() const { return FloorDiv(numerator, Const(numerator.dtype(), step)); }
+  };
+  // Iterations in which a comparison fails for all terms of a block.
+  struct Bound {
+    bool before = false;
+    Expr at;  // they are those before this one, which has terms, or those from it on; of the first reduction's loops
+    std::optional<Edge> of_row;  // of the first reduction's iterators
+  };
+
+  std::optional<Bound> BoundOf(const Expr& condition, const OnlineBlock& block) const {
     const Expr least = AtMostZero(*cast<BinaryNode>(condition));
     if (!least || arith::ReadsMemory(least)) return std::nullopt;
     const ForNode* shared = block.loops[block.outer - 1];
@@ -171,28 +192,22 @@ class Finder {
       all[iter.var] = block.realize->bindings[i];
       if (iter.kind == IterKind::kReduce) reduced[iter.var] = block.realize->bindings[i];
     }
-    const auto bound = FailsFrom(Substitute(least, all), block, *shared);
-    if (!bound) return std::nullopt;
+    const std::optional<Edge> edge = EdgeOf(Substitute(least, all), block, *shared);
+    if (!edge) return std::nullopt;
     arith::Analyzer analyzer;
     BindLoops(analyzer, chain_.first.loops);
-    IdleTerms found;
-    found.end = analyzer.Simplify(Max(Substitute(*bound, ToFirst(block)), Const(bound->dtype(), 1)));
+    const Expr at = Substitute(edge->iteration(), ToFirst(block));
+    Bound found{edge->before, analyzer.Simplify(edge->before ? InLoop(at) : Max(at + 1, Const(at.dtype(), 1))), {}};
     if (&block != &chain_.first) return found;
-    const auto of_row = FailsFrom(Substitute(least, reduced), block, *shared);
-    if (!of_row) return found;
-    const Expr last = *of_row - Const(of_row->dtype(), 1), most = shared->extent - Const(shared->extent.dtype(), 1);
-    arith::Analyzer of_rows;
-    for (const IterVar& iter : block.block().iter_vars) of_rows.Bind(iter.var, iter.domain);
-    found.last = of_rows.Simplify(Max(Min(last, CastTo(last.dtype(), most)), Const(last.dtype(), 0)));
-    for (const ForNode* loop : block.loops) {
-      if (UsesVar(found.last, loop->var)) found.last = Expr();
-      if (!found.last) break;
-    }
+    const std::optional<Edge> of_row = EdgeOf(Substitute(least, reduced), block, *shared);
+    const bool uses_loops = of_row && std::ranges::any_of(block.loops, [&](const ForNode* loop) {
+                              return UsesVar(of_row->numerator, loop->var);
+                            });
+    if (of_row && !uses_loops) found.of_row = of_row;
     return found;
   }
 
-  // The iteration of the shared loop from which on e > 0 whatever loops inside of it do.
-  static std::optional<Expr> FailsFrom(const Expr& e, const OnlineBlock& block, const ForNode& shared) {
+  static std::optional<Edge> EdgeOf(const Expr& e, const OnlineBlock& block, const ForNode& shared) {
     arith::Analyzer analyzer;
     BindLoops(analyzer, block.loops);
     for (const IterVar& iter : block.block().iter_vars) analyzer.Bind(iter.var, iter.domain);
@@ -201,17 +216,41 @@ class Finder {
     for (const ForNode* loop : inner) vars.push_back(loop->var);
     const auto linear = arith::DetectLinear(e, vars, &analyzer);
     const auto step = linear ? AsInt(linear->coefficients[0]) : std::nullopt;
-    if (!step || *step <= 0 || !IsInt(shared.min, 0)) return std::nullopt;
+    if (!step || *step == 0 || !IsInt(shared.min, 0)) return std::nullopt;
     int64_t least = 0;
     for (size_t l = 0; l < inner.size(); ++l) {
       const auto coefficient = AsInt(linear->coefficients[l + 1]), extent = AsInt(inner[l]->extent);
       if (!coefficient || (*coefficient < 0 && !extent) || !IsInt(inner[l]->min, 0)) return std::nullopt;
       least += std::min<int64_t>(0, *coefficient * (extent.value_or(1) - 1));
     }
-    // step * iteration + base + least > 0.
+    // step * iteration + base + least <= 0: the last such iteration, or the first one, a quotient rounded up.
     const DataType type = e.dtype();
     const Expr base = linear->base + Const(type, least);
-    return analyzer.Simplify(FloorDiv(Const(type, 0) - base, Const(type, *step)) + Const(type, 1));
+    if (*step > 0) return Edge{false, analyzer.Simplify(Const(type, 0) - base), *step};
+    return Edge{true, analyzer.Simplify(base + Const(type, -*step - 1)), -*step};
+  }
+
+  // The nearest iteration that the shared loop has.
+  Expr InLoop(const Expr& iteration) const {
+    const Expr& extent = chain_.first.loops[chain_.first.outer - 1]->extent;
+    const Expr most = CastTo(iteration.dtype(), extent - Const(extent.dtype(), 1));
+    return Max(Min(iteration, most), Const(iteration.dtype(), 0));
+  }
+
+  void BindRow(arith::Analyzer* analyzer) const {
+    for (const IterVar& iter : chain_.first.block().iter_vars) analyzer->Bind(iter.var, iter.domain);
+  }
+  Expr LastOfRow(const Edge& edge) const {
+    arith::Analyzer analyzer;
+    BindRow(&analyzer);
+    return analyzer.Simplify(InLoop(edge.iteration()));
+  }
+  // Whether no row's first iteration comes after its last one.
+  bool MeetsInARow(const Edge& first, const Edge& last) const {
+    arith::Analyzer analyzer;
+    BindRow(&analyzer);
+    if (first.step == last.step && analyzer.CanProveLessEqual(first.numerator, last.numerator)) return true;
+    return analyzer.CanProveLessEqual(first.iteration(), last.iteration());
   }
 
   VarMap ToFirst(const OnlineBlock& block) const {
@@ -220,7 +259,7 @@ class Finder {
     return vars;
   }
 
-  // ---- Values in the iterations from end_ on
+  // ---- Values in the iterations of idle_
 
   bool ChangesNothing(const Expr& value) {
     block_ = &chain_.first;
@@ -267,11 +306,12 @@ class Finder {
     return Fails(opposite) ? std::optional<bool>(true) : std::nullopt;
   }
   bool Fails(const Expr& comparison) const {
-    const std::optional<IdleTerms> bound = BoundOf(comparison, *block_);
-    if (!bound) return false;
+    const std::optional<Bound> bound = BoundOf(comparison, *block_);
+    if (!bound || bound->before != idle_.before) return false;
     arith::Analyzer analyzer;
     BindLoops(analyzer, chain_.first.loops);
-    return analyzer.CanProveLessEqual(CastTo(end_.dtype(), bound->end), end_);
+    const Expr at = CastTo(idle_.at.dtype(), bound->at);
+    return bound->before ? analyzer.CanProveLessEqual(idle_.at, at) : analyzer.CanProveLessEqual(at, idle_.at);
   }
 
   Known ValueOf(const Expr& e) const {
@@ -336,7 +376,7 @@ class Finder {
 
   const OnlineChain& chain_;
   const BlockScope scope_;
-  Expr end_;
+  Bound idle_;
   const OnlineBlock* block_ = nullptr;  // whose terms are looked at
 };
 

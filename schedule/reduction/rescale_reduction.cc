@@ -1,6 +1,7 @@
 #include "schedule/reduction/rescale_reduction.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "schedule/program/loop_tree.h"
 #include "schedule/program/make_block.h"
 #include "schedule/program/reducer.h"
+#include "schedule/reduction/decompose_reduction.h"
 #include "schedule/reduction/idle_terms.h"
 #include "schedule/reduction/online_chain.h"
 #include "schedule/reduction/rfactor.h"
@@ -22,7 +24,7 @@
 namespace tilewright {
 namespace {
 
-constexpr const char* kName = "rescale_reduction";
+constexpr const char *kName = "rescale_reduction", *kApart = "rescale_parts";
 
 // A block with the loops around it, after the reductions have been taken apart.
 struct Placed {
@@ -48,25 +50,15 @@ std::vector<Expr> With(std::vector<Expr> indices, const Expr& step) {
 
 class Builder {
  public:
-  Builder(Function function, OnlineChain chain)
-      : function_(std::move(function)), chain_(std::move(chain)), idle_(FindIdleTerms(function_, chain_)) {}
+  // `apart`: the parts do not follow each other.
+  Builder(Function function, OnlineChain chain, bool apart)
+      : function_(std::move(function)),
+        chain_(std::move(chain)),
+        apart_(apart),
+        idle_(apart ? std::nullopt : FindIdleTerms(function_, chain_)) {}
 
   Outcome<RescaleReductionResult> Build() {
-    TW_RETURN_IF_ERROR(TakeApart(chain_.first));
-    for (const OnlineBlock& block : chain_.others) {
-      if (block.reduces) TW_RETURN_IF_ERROR(TakeApart(block));
-    }
-    next_id_ = function_->next_id;
-    combining_ = Place(function_, chain_.first.id());
-    // It may leave out rows, which all blocks do, and no part of one.
-    if (UsesVar(combining_.realize->predicate, combining_.loops[chain_.first.outer - 1]->var)) {
-      return Refusal{kName,
-                     "some iterations of {loop0} hold no term of {block1}",
-                     {chain_.first.loop, chain_.first.id()},
-                     {combining_.realize->predicate}};
-    }
-    TW_ASSIGN_OR_RETURN(reducer_, DetectReducer(kName, *combining_.realize->block));
-    MakeBuffers();
+    TW_RETURN_IF_ERROR(TakeAllApart());
     std::vector<Stmt> body = {InnerOf(parts_[0], chain_.first), RunningBlock()};
     for (size_t i = 0; i < chain_.factors.size(); ++i) body.push_back(RescaleBlock(i));
     size_t part = 1;
@@ -76,19 +68,57 @@ class Builder {
         continue;
       }
       body.push_back(PartialBlock(block, parts_[part++]));
-      body.push_back(CombiningBlock(block));
+      body.push_back(InnerOf(block.id(), block, CombiningBlock(block)));
     }
-    return RescaleReductionResult{Assemble(StartBlock(), Sequence(std::move(body))), parts_};
+    Function assembled = Assemble(StartBlock(), Sequence(std::move(body)));
+    return RescaleReductionResult{idle_ && idle_->begin ? BeginWithTerms(assembled) : assembled, parts_};
+  }
+
+  Outcome<RescaleReductionResult> BuildApart() {
+    TW_RETURN_IF_ERROR(TakeAllApart());
+    std::vector<Stmt> body = {InnerOf(parts_[0], chain_.first)}, corrections;
+    for (size_t i = 0; i < chain_.factors.size(); ++i) {
+      body.push_back(ReferenceBlock(i));
+      corrections.push_back(CorrectionNest(i));
+    }
+    std::vector<uint32_t> made = parts_;
+    size_t part = 1;
+    for (const OnlineBlock& block : chain_.others) {
+      body.push_back(block.reduces ? PartialBlock(block, parts_[part++]) : ElementwiseBlock(block));
+    }
+    made.insert(made.end(), corrections_.begin(), corrections_.end());
+    return RescaleReductionResult{AssembleApart(Sequence(std::move(body)), corrections), std::move(made)};
   }
 
  private:
   using Done = std::monostate;
+  const char* name() const { return apart_ ? kApart : kName; }
+
+  Outcome<Done> TakeAllApart() {
+    TW_RETURN_IF_ERROR(TakeApart(chain_.first));
+    for (const OnlineBlock& block : chain_.others) {
+      if (block.reduces) TW_RETURN_IF_ERROR(TakeApart(block));
+    }
+    next_id_ = function_->next_id;
+    combining_ = Place(function_, chain_.first.id());
+    // It may leave out rows, which all blocks do, and no part of one.
+    if (UsesVar(combining_.realize->predicate, combining_.loops[chain_.first.outer - 1]->var)) {
+      return Refusal{name(),
+                     "some iterations of {loop0} hold no term of {block1}",
+                     {chain_.first.loop, chain_.first.id()},
+                     {combining_.realize->predicate}};
+    }
+    TW_ASSIGN_OR_RETURN(reducer_, DetectReducer(name(), *combining_.realize->block));
+    shared_ = apart_ ? Place(function_, parts_[0]).loops : combining_.loops;
+    MakeBuffers();
+    return Done();
+  }
 
   Outcome<Done> TakeApart(const OnlineBlock& block) {
     Outcome<RfactorResult> result = Rfactor(function_, block.loop, -1);
     if (!result.ok()) {
       Refusal refusal = result.refusal();
-      refusal.primitive = kName;
+      refusal.primitive = name();
       return refusal;
     }
     function_ = result->function;
@@ -102,8 +132,10 @@ class Builder {
     const auto make = [&](const std::string& suffix) {
       return Buffer(name + suffix, partial->shape, partial->dtype, partial->scope);
     };
-    buffers_.before = make("_before");
-    buffers_.running = make("_running");
+    if (!apart_) {
+      buffers_.before = make("_before");
+      buffers_.running = make("_running");
+    }
     for (size_t i = 0; i < chain_.factors.size(); ++i) {
       const std::string number = i == 0 ? "" : "_" + std::to_string(i);
       buffers_.references.push_back(make("_reference" + number));
@@ -123,10 +155,13 @@ class Builder {
     std::vector<Expr> indices;  // of its partial results
     Expr step, last;            // of the shared loop
   };
-  Fresh FreshBlock(const std::string& name) {
+  Fresh FreshBlock(const std::string& name) { return FreshBlock(name, chain_.first.outer); }
+  // With its own loops from that one on.
+  Fresh FreshBlock(const std::string& name, size_t first_own) {
     Fresh fresh;
     VarMap loop_vars;
-    for (size_t i = chain_.first.outer; i < combining_.loops.size(); ++i) {
+    for (size_t i = 0; i < first_own; ++i) loop_vars[combining_.loops[i]->var] = shared_[i]->var;
+    for (size_t i = first_own; i < combining_.loops.size(); ++i) {
       ForNode::Fields fields = combining_.loops[i]->fields();
       fields.id = next_id_++;
       fields.var = Var(fields.var.name(), fields.var.dtype());
@@ -146,7 +181,7 @@ class Builder {
     }
     const IterVar& step = fresh.block.iter_vars[0];  // rfactor's
     fresh.step = step.var;
-    fresh.last = idle_ ? LastWithTerms(fresh) : arith::Simplify(step.domain.extent - 1);
+    fresh.last = idle_ && idle_->last ? LastWithTerms(fresh) : arith::Simplify(step.domain.extent - 1);
     fresh.indices =
         With(Substitute(reducer_.components[0].accumulator.indices, fresh.iters), CastTo(step.var.dtype(), fresh.step));
     return fresh;
@@ -212,11 +247,37 @@ class Builder {
                   {Store(buffers_.references[i], to, at), Store(buffers_.rescales[i], correction, at)});
   }
 
+  // rescale_parts: a part's own result, or a constant where the factor cannot be inverted at that.
+  Stmt ReferenceBlock(size_t i) {
+    const ValueFactor& factor = chain_.factors[i];
+    Fresh fresh = FreshBlock(buffers_.references[i]->name);
+    const Expr part = Substitute(reducer_.components[0].value, fresh.iters);
+    const Expr other = ConstFloat(Reduced()->dtype, *InvertibleAt(factor, chain_.m));
+    const Stmt store =
+        Store(buffers_.references[i], Select(IsInvertible(factor, chain_.m, part), part, other), fresh.indices);
+    return Finish(std::move(fresh), {store});
+  }
+
+  // From a part's reference to the final value. Where the factor cannot be inverted at that, all terms are what it
+  // makes of zero or of infinity.
+  Stmt CorrectionNest(size_t i) {
+    const ValueFactor& factor = chain_.factors[i];
+    Fresh fresh = FreshBlock(buffers_.rescales[i]->name, 0);
+    corrections_.push_back(fresh.block.id);
+    const DataType type = Reduced()->dtype;
+    const std::vector<Expr> at = fresh.indices;
+    const Expr last = Reduced().Load(Substitute(reducer_.components[0].accumulator.indices, fresh.iters));
+    const Expr ratio = FactorRatio(factor, chain_.m, buffers_.references[i].Load(at), last, type);
+    const Expr finite = Min(GreatestValue(type), Max(LeastValue(type), ratio));
+    const Expr value = Select(IsInvertible(factor, chain_.m, last), finite, ratio);
+    return Finish(std::move(fresh), {Store(buffers_.rescales[i], value, at)});
+  }
+
   // ---- Blocks of the others
 
   VarMap OuterVars(const Placed& placed) const {
     VarMap vars;
-    for (size_t i = 0; i < chain_.first.outer; ++i) vars[placed.loops[i]->var] = combining_.loops[i]->var;
+    for (size_t i = 0; i < chain_.first.outer; ++i) vars[placed.loops[i]->var] = shared_[i]->var;
     return vars;
   }
   // What the shared loop holds of the block's nest, with `realize` in place of the block.
@@ -251,17 +312,18 @@ class Builder {
                    Realize(placed.realize->bindings, placed.realize->predicate, TouchingBlock(std::move(fields))));
   }
 
-  Stmt CombiningBlock(const OnlineBlock& block) {
+  // Corrects the sum so far, or a part that has its own reference.
+  Stmt CombiningBlock(const OnlineBlock& block) const {
     const Placed placed = Place(function_, block.id());
     BlockNode::Fields fields = placed.realize->block->fields();
     const Buffer& sum = block.component().accumulator.buffer;
     const Expr correction = buffers_.rescales[block.factor].Load(With(block.indices, Expr(fields.iter_vars[0].var)));
     fields.body = RewriteExprs(fields.body, [&](const Expr& e) -> Expr {
       const auto* load = dyn_cast<LoadNode>(e);
-      return load != nullptr && load->buffer.same_as(sum) ? e * CastTo(sum->dtype, correction) : e;
+      const bool corrects = load != nullptr && load->buffer.same_as(sum) != apart_;
+      return corrects ? e * CastTo(sum->dtype, correction) : e;
     });
-    return InnerOf(block.id(), block,
-                   Realize(placed.realize->bindings, placed.realize->predicate, TouchingBlock(std::move(fields))));
+    return Realize(placed.realize->bindings, placed.realize->predicate, TouchingBlock(std::move(fields)));
   }
 
   // With an iterator for the shared loop, which its references are indexed by.
@@ -304,54 +366,109 @@ class Builder {
 
   // ---- The nest
 
-  Function Assemble(const Stmt& start, const Stmt& body) {
+  // The shared loops around all blocks; `start` comes before the innermost of them.
+  Stmt SharedNest(const Stmt& body, const Stmt& start = {}) const {
     Stmt nest = body;
     for (size_t i = chain_.first.outer; i-- > 0;) {
-      ForNode::Fields fields = combining_.loops[i]->fields();
+      const bool innermost = i + 1 == chain_.first.outer;
+      ForNode::Fields fields = shared_[i]->fields();
       fields.body = nest;
-      if (idle_ && i + 1 == chain_.first.outer) fields.extent = ExtentWithTerms(fields.extent);
+      if (idle_ && idle_->end && innermost) fields.extent = ExtentWithTerms(fields.extent);
       nest = For(std::move(fields));
-      if (i + 1 == chain_.first.outer) nest = Sequence({start, nest});
+      if (start && innermost) nest = Sequence({start, nest});
     }
+    return nest;
+  }
+
+  Function Assemble(const Stmt& start, const Stmt& body) const {
+    return InScope([&](const ForNode* loop, std::vector<Stmt>* stmts) {
+      if (loop == combining_.loops[0]) stmts->push_back(SharedNest(body, start));
+      return loop == combining_.loops[0];
+    });
+  }
+
+  // A nest of all parts; then the final value, what follows from it, and sums of the parts.
+  Function AssembleApart(const Stmt& body, const std::vector<Stmt>& corrections) const {
+    return InScope([&](const ForNode* loop, std::vector<Stmt>* stmts) {
+      if (loop == combining_.loops[0]) {
+        stmts->insert(stmts->end(), {SharedNest(body), Stmt(loop)});
+        stmts->insert(stmts->end(), corrections.begin(), corrections.end());
+        return true;
+      }
+      for (const OnlineBlock& block : chain_.others) {
+        const Placed placed = Place(function_, block.id());
+        if (!block.reduces || placed.loops[0] != loop) continue;
+        stmts->push_back(ReplaceStmt(Stmt(loop), placed.realize, CombiningBlock(block)));
+        return true;
+      }
+      return false;
+    });
+  }
+
+  // The scope without the nests that have moved; `put` puts others there for a loop, where it does.
+  Function InScope(const std::function<bool(const ForNode*, std::vector<Stmt>*)>& put) const {
     const auto* scope = FindBlock(function_, chain_.scope);
     const auto* sequence = dyn_cast<SeqNode>(scope->block->body);
     std::vector<Stmt> stmts;
     for (const Stmt& stmt : sequence == nullptr ? std::vector<Stmt>{scope->block->body} : sequence->stmts) {
       const auto* loop = dyn_cast<ForNode>(stmt);
-      if (loop == combining_.loops[0]) {
-        stmts.push_back(nest);
-      } else if (loop == nullptr || std::ranges::find(removed_, loop->id) == removed_.end()) {
-        stmts.push_back(stmt);
-      }
+      const bool moved = loop != nullptr && std::ranges::find(removed_, loop->id) != removed_.end();
+      if ((loop == nullptr || !put(loop, &stmts)) && !moved) stmts.push_back(stmt);
     }
     BlockNode::Fields fields = scope->block->fields();
     fields.body = Sequence(std::move(stmts));
     std::vector<Buffer>& allocated = fields.alloc_buffers;
-    allocated.push_back(buffers_.before);
-    allocated.push_back(buffers_.running);
+    if (!apart_) allocated.insert(allocated.end(), {buffers_.before, buffers_.running});
     allocated.insert(allocated.end(), buffers_.references.begin(), buffers_.references.end());
     allocated.insert(allocated.end(), buffers_.rescales.begin(), buffers_.rescales.end());
     return ReplaceIn(function_, scope, Realize(scope->bindings, scope->predicate, Block(std::move(fields))), next_id_);
   }
 
   Expr ExtentWithTerms(const Expr& extent) const {
-    VarMap vars;
     arith::Analyzer analyzer;
+    return analyzer.Simplify(Min(extent, CastTo(extent.dtype(), OfOuterLoops(idle_->end, &analyzer))));
+  }
+  // An expression of the loops around the first reduction's, in terms of those that are left.
+  Expr OfOuterLoops(const Expr& e, arith::Analyzer* analyzer) const {
+    VarMap vars;
     for (size_t i = 0; i + 1 < chain_.first.outer; ++i) {
       const ForNode& loop = *combining_.loops[i];
       vars[chain_.first.loops[i]->var] = loop.var;
-      analyzer.Bind(loop.var, {loop.min, loop.extent});
+      analyzer->Bind(loop.var, {loop.min, loop.extent});
     }
-    return analyzer.Simplify(Min(extent, CastTo(extent.dtype(), Substitute(idle_->end, vars))));
+    return Substitute(e, vars);
+  }
+
+  // The shared loop from its first iteration with terms on, where sums may begin before it.
+  Function BeginWithTerms(const Function& assembled) const {
+    const uint32_t shared = combining_.loops[chain_.first.outer - 1]->id;
+    Function function = assembled;
+    for (const OnlineBlock& block : chain_.others) {
+      if (!block.reduces) continue;
+      Outcome<DecomposeReductionResult> begun = DecomposeReduction(function, block.id(), shared);
+      if (!begun.ok()) return assembled;
+      function = begun->function;
+    }
+    const auto* loop = cast<ForNode>(FindPath(function, shared).back());
+    ForNode::Fields fields = loop->fields();
+    arith::Analyzer analyzer;
+    const DataType type = fields.extent.dtype();
+    fields.min = analyzer.Simplify(CastTo(type, OfOuterLoops(idle_->begin, &analyzer)));
+    fields.extent = analyzer.Simplify(fields.extent - fields.min);
+    if (IsInt(fields.min, 0)) return assembled;
+    return ReplaceIn(function, loop, For(std::move(fields)), function->next_id);
   }
 
   Function function_;
   const OnlineChain chain_;
+  const bool apart_;
   const std::optional<IdleTerms> idle_;
   std::vector<uint32_t> parts_;    // blocks of partial results, that of the first reduction first
   std::vector<uint32_t> removed_;  // outermost loops of nests that move
-  Placed combining_;               // the first reduction's second step
-  Reducer reducer_;                // of it
+  std::vector<uint32_t> corrections_;
+  Placed combining_;                    // the first reduction's second step
+  std::vector<const ForNode*> shared_;  // loops around all blocks of the shared nest, and more
+  Reducer reducer_;                     // of it
   Running buffers_;
   uint32_t next_id_ = 0;
 };
@@ -361,7 +478,13 @@ class Builder {
 Outcome<RescaleReductionResult> RescaleReduction(const Function& function, const std::vector<uint32_t>& loops) {
   TW_CHECK(!loops.empty());
   TW_ASSIGN_OR_RETURN(OnlineChain chain, FindOnlineChain(kName, function, loops[0], {loops.begin() + 1, loops.end()}));
-  return Builder(function, std::move(chain)).Build();
+  return Builder(function, std::move(chain), false).Build();
+}
+
+Outcome<RescaleReductionResult> RescaleParts(const Function& function, const std::vector<uint32_t>& loops) {
+  TW_CHECK(!loops.empty());
+  TW_ASSIGN_OR_RETURN(OnlineChain chain, FindOnlineChain(kApart, function, loops[0], {loops.begin() + 1, loops.end()}));
+  return Builder(function, std::move(chain), true).BuildApart();
 }
 
 }  // namespace tilewright

@@ -45,6 +45,21 @@
 // Ids: those of the reductions survive, the first one's as of the block that updates its running value, others' as of
 // blocks that combine the parts, with the first loop and those around it; blocks of parts (returned, that of the first
 // loop first) and all others are born.
+// rescale_parts: the same for parts that do not follow each other, which may run at once. Each has its own reference,
+// and sums of parts are corrected by the final value:
+//
+//   for i, j_0 in T.grid(8, 4):                              for the same program
+//       for j_1 in range(4): M_rf[vi, vj_0] = max(M_rf[vi, vj_0], X[...])
+//       M_reference[vi, vj_0] = M_rf[vi, vj_0]
+//       for j_1 in range(4): S_rf[vi, vj_0] += exp(X[...] - M_reference[...])
+//   for i, j_0 in T.grid(8, 4): M[vi] = max(M[vi], M_rf[vi, vj_0])
+//   for i, j_0 in T.grid(8, 4): M_rescale[vi, vj_0] = exp(M_reference[...] - M[vi])
+//   for i, j_0 in T.grid(8, 4): S[vi] += S_rf[vi, vj_0] * M_rescale[vi, vj_0]
+//
+// Parts are added up in the order of the loop, whoever computes them. Conditions are those of rescale_reduction; no
+// iteration is left out. Where the factor cannot be inverted at the final value, a sum is what the factor makes of one
+// with another reference: of a row that is masked as a whole, no number. All of the reductions' loops survive with what
+// combines parts; those of the first nest are born.
 #pragma once
 
 #include <cstdint>
@@ -62,5 +77,8 @@ struct RescaleReductionResult {
 
 // The loop of the reduction that the others read comes first.
 Outcome<RescaleReductionResult> RescaleReduction(const Function& function, const std::vector<uint32_t>& loops);
+
+// `parts`: blocks of parts, then those that compute corrections.
+Outcome<RescaleReductionResult> RescaleParts(const Function& function, const std::vector<uint32_t>& loops);
 
 }  // namespace tilewright

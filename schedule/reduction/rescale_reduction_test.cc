@@ -9,6 +9,7 @@
 
 #include "ir/script/parse_or_die.h"
 #include "ir/script/printer.h"
+#include "schedule/loops/loop_kind.h"
 #include "schedule/loops/reorder.h"
 #include "schedule/loops/split.h"
 #include "schedule/program/loop_tree.h"
@@ -55,10 +56,12 @@ Function SplitAll(Function f, const std::vector<Part>& parts, int by, std::vecto
 }
 
 // The program with the reductions in one loop over blocks of `by`; checked against the program and verified.
-Function Rescaled(const Function& program, const std::vector<Part>& parts, int by, double max_error = kMaxError) {
+using Primitive = Outcome<RescaleReductionResult> (*)(const Function&, const std::vector<uint32_t>&);
+Function Rescaled(const Function& program, const std::vector<Part>& parts, int by, double max_error = kMaxError,
+                  Primitive primitive = RescaleReduction) {
   std::vector<uint32_t> loops;
   const Function before = SplitAll(program, parts, by, &loops);
-  Outcome<RescaleReductionResult> result = RescaleReduction(before, loops);
+  Outcome<RescaleReductionResult> result = primitive(before, loops);
   EXPECT_TRUE(result.ok()) << (result.ok() ? "" : ReasonText(result.refusal(), before));
   if (!result.ok()) return program;
   const VerifyResult verified = VerifyProgram(result->function, nullptr);
@@ -180,9 +183,8 @@ TEST(RescaleReduction, MaskedIterationsAreLeftOut) {
     const char *shown, *extent;
   } cases[] = {
       {"vj <= vi", "range(i // 4 + 1)"},    {"vj < vi", "range(T.max((i + 3) // 4, 1))"},
-      {"not vi < vj", "range(i // 4 + 1)"}, {"vj <= vi + 3 and vi - vj < 2", "range((i + 3) // 4 + 1)"},
+      {"not vi < vj", "range(i // 4 + 1)"}, {"vi < 2 or vj <= vi", "range(4)"},
       {"2 * vj < vi", "range(1)"},          {"vj < 7", "range(2)"},
-      {"vi < 2 or vj <= vi", "range(4)"},   {"vi - vj < 2", "range(4)"},
   };
   for (const auto& [shown, extent] : cases) {
     SCOPED_TRACE(shown);
@@ -192,6 +194,37 @@ TEST(RescaleReduction, MaskedIterationsAreLeftOut) {
       const Function program = Attention(score, weight, "T.float32(\"-inf\")", 16);
       ExpectContains(Rescaled(program, {{"M", 1}, {"S", 1}, {"O", 2}}, 4),
                      std::string("        for j_0 in ") + extent + ":");
+    }
+  }
+}
+
+// Windows: the loop begins behind masked iterations. A row of `vj > vi + 11` has no term from some row on, and of
+// `vi < vj and vj < vi` none at all.
+TEST(RescaleReduction, MaskedIterationsComeBeforeTheFirst) {
+  const struct {
+    const char *shown, *range;  // what the loop's range begins with
+  } cases[] = {
+      {"vj >= 2 * vi", "i // 2, i // 2 + (4 - i // 2)"},
+      {"vj >= 7", "1, 4"},
+      {"vj >= 5 and vj < 7", "1, 2"},
+      {"vj > vi + 11", "3, 4"},
+      {"vi - vj < 2", "T.max((i + 3) // 4 - 1, 0), "},
+      {"vj <= vi + 3 and vi - vj < 2", "T.max((i + 3) // 4 - 1, 0), "},
+      {"vj <= 2 * vi + 3 and not 2 * vi > vj", "i // 2, i // 2 + ((i + 1) // 2 + 1 - i // 2)"},
+      {"vi < vj and vj < vi", "i // 4 + 1)"},
+      {"vi < 2 or vj >= vi", "4)"},
+  };
+  for (const auto& [shown, range] : cases) {
+    SCOPED_TRACE(shown);
+    const std::string score = std::string("T.if_then_else(") + shown + R"(, X[vi, vj], T.float32("-inf")))";
+    const std::string nothing = std::string("T.Select(") + shown + ", T.exp(" + score + " - M[vi]), T.float32(0))";
+    for (const std::string& weight : {"T.exp(" + score + " - M[vi])", nothing}) {
+      const Function program = Attention(score, weight, "T.float32(\"-inf\")", 16);
+      const Function rescaled = Rescaled(program, {{"M", 1}, {"S", 1}, {"O", 2}}, 4);
+      EXPECT_NE(Print(rescaled).find(std::string("for j_0 in range(") + range), std::string::npos) << Print(rescaled);
+      for (const int keys : {13, 11, 1}) {
+        Rescaled(Attention(score, weight, "T.float32(\"-inf\")", keys), {{"M", 1}, {"S", 1}, {"O", 2}}, 3);
+      }
     }
   }
 }
@@ -360,7 +393,7 @@ TEST(RescaleReduction, WrongCorrectionsAreNoticed) {
 }
 
 TEST(RescaleReduction, WithoutTheGuardMaskedRowsAreNoNumbers) {
-  const std::string score = R"(T.if_then_else(vj < 4, T.float32("-inf"), X[vi, vj]))";
+  const std::string score = R"(T.if_then_else(vj < 4 and vi % 2 == 0, T.float32("-inf"), X[vi, vj]))";
   const Function program = Attention(score, "T.exp(" + score + " - M[vi])", "T.float32(\"-inf\")");
   const Function after = Rescaled(program, kSums, 4);
   const std::string wrong = Replaced(
@@ -378,6 +411,36 @@ TEST(RescaleReduction, LastIterationsAreThoseOfARow) {
   ASSERT_NE(begin, std::string::npos) << right;
   const std::string wrong = Replaced(right, right.substr(begin, end - begin), " or vj_0 == 3");
   EXPECT_FALSE(SameResults(program, ParseFunctionOrDie(wrong), {.max_error = kMaxError}));
+}
+
+// Parts that do not follow each other: each has its own reference.
+TEST(RescaleParts, SumsOfPartsAreCorrectedAtLast) {
+  const std::vector<Part> all = {{"M", 1}, {"S", 1}, {"O", 2}};
+  for (const char* score : {"X[vi, vj]", "X[vi, vj] * T.float32(30)",
+                            R"(T.if_then_else(vi == 0 or vj < vi * 4, T.float32("-inf"), X[vi, vj]))",
+                            R"(T.if_then_else(vj < 9, T.float32("-inf"), X[vi, vj] - T.float32(200)))"}) {
+    SCOPED_TRACE(score);
+    const std::string weight = std::string("T.exp(") + score + " - M[vi])";
+    for (const char* start : {"T.float32(\"-inf\")", "T.float32(-3.0e+38)"}) {
+      for (const int keys : {16, 11, 1}) {
+        for (const int by : {1, 4, 5, 16}) {
+          Rescaled(Attention(score, weight, start, keys), all, by, 1e-3, RescaleParts);
+        }
+      }
+    }
+  }
+}
+
+// No iteration needs another one's result: the loop over parts may run in parallel.
+TEST(RescaleParts, PartsAreIndependent) {
+  const Function program = Attention("X[vi, vj]", "T.exp(X[vi, vj] - M[vi])", "T.float32(\"-inf\")", 16);
+  const Function parts = Rescaled(program, kSums, 4, kMaxError, RescaleParts);
+  const uint32_t loop = LoopsAbove(parts, BlockId(parts, "S_rf"))[1];
+  EXPECT_EQ(LoopsAbove(parts, BlockId(parts, "M_rf"))[1], loop);
+  const Outcome<Function> parallel = Parallel(parts, loop);
+  ASSERT_TRUE(parallel.ok()) << ReasonText(parallel.refusal(), parts);
+  EXPECT_EQ(VerifyProgram(*parallel, nullptr).verdict(), Verdict::kProven);
+  EXPECT_TRUE(SameResults(program, *parallel, {.max_error = kMaxError}));
 }
 
 // ---- Refusals

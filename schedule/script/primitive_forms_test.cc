@@ -196,6 +196,12 @@ std::map<std::string, std::function<void(Schedule&)>> Calls() {
          const LoopRv m = s.Split(loops(s, "M")[1], {Value(), 4})->at(0);
          Done(s.RescaleReduction({m, s.Split(loops(s, "S")[1], {Value(), 4})->at(0)}));
        }},
+      {"rescale_parts",
+       [=](S& s) {
+         const LoopRv m = s.Split(loops(s, "M")[1], {Value(), 4})->at(0);
+         const LoopRv sum = s.Split(loops(s, "S")[1], {Value(), 4})->at(0);
+         Done(s.Apply("rescale_parts", {Value(Value::List{m, sum})}));
+       }},
       {"hoist_factor", [](S& s) { Done(s.HoistFactor("O", 1)); }},
       {"widen_sum", [](S& s) { Done(s.WidenSum("C", 0, "float32")); }},
       {"split_offset", [](S& s) { Done(s.SplitOffset("C", 0)); }},

@@ -304,8 +304,14 @@ class Checker : public BlockChecker {
   }
 
   // The loops, longer where a binding has gaps: k0 * 4 + k1 with k1 in [0, 2), after the loop over k1 was partitioned.
+  // Those that begin at a value of others begin at 0.
   arith::Domain WithoutGaps(const std::vector<Expr>& bindings) {
     arith::Domain longer = loops_;
+    for (auto& [loop, range] : longer) {
+      const Expr zero = Const(range.min.dtype(), 0);
+      if (AsInt(range.min) || !analyzer_.CanProveLessEqual(zero, range.min)) continue;
+      range = {zero, analyzer_.Simplify(range.min + range.extent)};
+    }
     std::vector<Var> vars;
     for (const auto& [loop, range] : loops_) vars.push_back(loop);
     for (const Expr& binding : bindings) {
