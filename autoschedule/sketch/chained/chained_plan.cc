@@ -221,8 +221,8 @@ class Planner {
            std::ranges::any_of(writes_, [&](const Written& written) { return narrow(written.buffer); });
   }
 
-  // Rows that read the same keys, where threads have enough other ones, or nothing is worth threads. A constant is
-  // packed ahead of time instead.
+  // Rows that read the same keys, where threads have enough other ones or parts of the keys, or nothing is worth
+  // threads. A constant is packed ahead of time instead.
   bool TakesFewRows() {
     if (!plan_.second || IsConstantParam(FunctionOf(sch_, plan_.product), factors_[1]->buffer)) return false;
     int64_t tile = 1, others = 1, work = 1;
@@ -239,7 +239,10 @@ class Planner {
       tile *= elements;
       others *= extent / elements;
     }
-    return KeepsCoresBusy(others, context_.target.cores) || !IsWorthThreads(work, context_.target);
+    plan_.tiles = others;
+    if (KeepsCoresBusy(others, context_.target.cores) || !IsWorthThreads(work, context_.target)) return true;
+    plan_.parts_keys = limits_.parts_keys && ExtentOf(ProductIterator(plan_.key)).has_value();
+    return plan_.parts_keys;
   }
   // Elements of the iterator that follow each other and read the same keys: four of h in K[h // 4, j, d].
   int64_t SharingKeys(int iterator, int64_t extent) const {
@@ -332,9 +335,14 @@ std::unordered_map<uint32_t, Block> BlocksIn(const Function& function) {
   return blocks;
 }
 
-bool OnlyMoves(const BlockNode& block) {
+// `or_converts`: to a wider floating-point type, too.
+bool OnlyMoves(const BlockNode& block, bool or_converts) {
   const auto* store = dyn_cast<StoreNode>(block.body);
-  return !block.init && store != nullptr && !store->predicate && isa<LoadNode>(store->value);
+  if (block.init || store == nullptr || store->predicate) return false;
+  const auto* converted = or_converts ? dyn_cast<CastNode>(store->value) : nullptr;
+  if (converted == nullptr) return isa<LoadNode>(store->value);
+  const DataType from = converted->value.dtype(), to = converted->dtype();
+  return isa<LoadNode>(converted->value) && from.is_float() && to.is_float() && from.bits() < to.bits();
 }
 
 // The factors of a sum of products: what it loads beside the sum.
@@ -368,11 +376,11 @@ std::optional<ChainedPlan> PlanAgain(Schedule& sch, BlockRv block, const SketchC
 }
 
 // Inlines what writes the n-th factor of the product. `by_vectors`: where the same iterator runs along its vectors.
-bool InlineMove(Schedule& sch, BlockRv product, size_t n, bool by_vectors) {
+bool InlineMove(Schedule& sch, BlockRv product, size_t n, bool by_vectors, bool or_converts) {
   const Block before = RealizeOf(sch, product).block;
   const std::vector<const LoadNode*> factors = FactorsOf(*before);
   const std::optional<BlockRv> move = WriterOf(sch, product, factors[n]->buffer);
-  if (!move || !OnlyMoves(*RealizeOf(sch, *move).block)) return false;
+  if (!move || !OnlyMoves(*RealizeOf(sch, *move).block, or_converts)) return false;
   const Outcome<std::vector<BlockRv>> consumers = sch.GetConsumers(*move);
   if (!consumers.ok() || consumers->size() != 1) return false;
   Schedule attempt = sch;
@@ -406,15 +414,15 @@ bool JoinParts(Schedule& sch, BlockRv product, std::span<const BlockRv> blocks) 
   return joined;
 }
 
-// Inlines blocks that do nothing but move elements of a product's factor (keys by heads, transposed keys). The second
-// product's are inlined only where the vectors that it loads stay vectors. Whether there were any: `plan.row_operand`
-// is another buffer then, so the chain is planned again.
-bool InlineMoves(Schedule& sch, const ChainedPlan& plan) {
+// Inlines blocks that do nothing but move elements of a product's factor (keys by heads, transposed keys), or convert
+// them. The second product's are inlined only where the vectors that it loads stay vectors. Whether there were any:
+// `plan.row_operand` is another buffer then, so the chain is planned again.
+bool InlineMoves(Schedule& sch, const ChainedPlan& plan, bool or_converts) {
   bool inlined = false;
   const auto inline_factors = [&](BlockRv product, bool by_vectors) {
     const size_t factors = FactorsOf(*RealizeOf(sch, product).block).size();
     for (size_t n = 0; n < factors; ++n) {
-      while (InlineMove(sch, product, n, by_vectors)) inlined = true;
+      while (InlineMove(sch, product, n, by_vectors, or_converts)) inlined = true;
     }
   };
   inline_factors(plan.product, false);
@@ -443,14 +451,14 @@ std::optional<PreparedChain> PrepareChain(Schedule& sch, BlockRv product, const 
   if (joins) plan = PlanAgain(changed, product, context, limits);
   if (!plan) return std::nullopt;
   std::optional<ChainedPlan> before;
-  if (InlineMoves(changed, *plan)) {
+  if (InlineMoves(changed, *plan, limits.converts)) {
     std::optional<ChainedPlan> after = PlanAgain(changed, product, context, limits);
     if (after) before = std::exchange(plan, std::move(after));
   }
   const std::vector<BlockRv> blocks(context.blocks.begin(), context.blocks.end());
-  return PreparedChain{*plan, [before, joins, blocks, product](Schedule& s) {
+  return PreparedChain{*plan, [before, joins, blocks, product, converts = limits.converts](Schedule& s) {
                          if (joins) JoinParts(s, product, blocks);
-                         if (before) InlineMoves(s, *before);
+                         if (before) InlineMoves(s, *before, converts);
                        }};
 }
 

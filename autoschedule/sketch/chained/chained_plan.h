@@ -46,6 +46,8 @@ struct ChainedPlan {
   std::vector<int> rows;               // iterators of the product that first reduces keeps, the tiled one last
   // Those that read the same keys, where no row has as many elements as a vector. There may be none.
   std::vector<FewRows> few_rows;
+  int64_t tiles = 0;  // of few rows; where they do not keep all cores busy, keys are divided too
+  bool parts_keys = false;
   int key = 0;                             // the one that it reduces
   std::vector<ChainedBlock> blocks;        // behind the product, in the order of the program
   std::optional<size_t> second;            // of them, the second product
@@ -62,6 +64,8 @@ struct ChainedPlan {
 struct ChainLimits {
   int64_t least_rows = 1;   // of the tiled iterator
   bool few_rows = false;    // fewer rows too, by their own kind of tiles
+  bool parts_keys = false;  // of which cores share the keys, where they do not have enough rows
+  bool converts = false;    // factors of narrow types, which are converted a block at a time
   int64_t score_bytes = 0;  // of `least_rows` with all their keys, where what is computed of scores is a result
 };
 

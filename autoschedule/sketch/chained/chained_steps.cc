@@ -180,6 +180,67 @@ Outcome<ChainedSteps::Done> ChainedSteps::FollowRunningValues() {
   return Done();
 }
 
+std::vector<BlockRv> ChainedSteps::ReplaceByParts(const std::vector<BlockRv>& parts) {
+  std::vector<ChainedBlock> inside;
+  std::vector<BlockRv> combining, late;
+  std::optional<size_t> second;
+  for (size_t i = 0; i < chain_.size(); ++i) {
+    ChainedBlock block = chain_[i];
+    if (block.IteratorAlong(plan_.key) < 0) {
+      late.push_back(block.block);
+      continue;
+    }
+    if (second_ == i) second = inside.size();
+    if (block.reduces) {
+      const BlockRv part = parts[combining.size()];
+      combining.push_back(std::exchange(block.block, part));
+      block.along.insert(block.along.begin(), kAlongOther);
+    }
+    inside.push_back(std::move(block));
+  }
+  if (scaled_) late.insert(late.begin(), *scaled_);
+  combining.insert(combining.begin() + 1, parts.begin() + static_cast<std::ptrdiff_t>(combining.size()), parts.end());
+  combining.insert(combining.end(), late.begin(), late.end());
+  chain_ = std::move(inside);
+  second_ = second;
+  return combining;
+}
+
+Outcome<ChainedSteps::Combination> ChainedSteps::ReduceParts() {
+  Value::List loops;
+  size_t outer = 0;
+  for (const ChainedBlock& block : chain_) {
+    if (block.IteratorAlong(plan_.key) < 0) continue;
+    TW_ASSIGN_OR_RETURN(const SplitLoops split, Divide(block.block, block.along, true));
+    outer = split.outer.size();
+    loops.push_back(split.outer.back());
+  }
+  if (loops.size() < 2) return Refusal{kName, "one reduction of {block0} alone", {Node(plan_.product).id}};
+  TW_ASSIGN_OR_RETURN(const std::vector<Rv> made, sch_.Apply("rescale_parts", {Value(loops)}));
+  std::vector<BlockRv> parts;
+  for (const Rv& rv : made) parts.push_back(BlockRv{rv});
+  TW_ASSIGN_OR_RETURN(outer_, sch_.GetLoops(parts[0]));
+  outer_.resize(outer);
+  shared_ = outer_.back();
+  has_parts_ = true;
+  Combination combination{ReplaceByParts(parts), outer};
+  TW_RETURN_IF_ERROR(sch_.ComputeAt(*scores_, shared_));
+  if (second_) {
+    // Parts are the first dimension of what they write: what cores write at once lies apart.
+    const BlockRv sum = SecondSum();
+    std::vector<Var> inputs;
+    for (size_t d = 0; d < Node(sum).writes[0].region.size(); ++d) inputs.emplace_back("i" + std::to_string(d));
+    std::vector<Expr> outputs(inputs.begin(), inputs.end());
+    std::rotate(outputs.begin(), outputs.end() - 1, outputs.end());
+    const Value::List written = {Value("write"), Value(0)};
+    TW_RETURN_IF_ERROR(
+        sch_.Apply("transform_layout", {sum, Value(written), Value(IndexMap(std::move(inputs), std::move(outputs)))}));
+    TW_ASSIGN_OR_RETURN(result_, KeepSums(sum));
+    TW_RETURN_IF_ERROR(sch_.ReverseComputeAt(*result_, shared_));
+  }
+  return combination;
+}
+
 Outcome<std::vector<LoopRv>> ChainedSteps::OwnLoops(BlockRv block) {
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch_.GetLoops(block));
   const auto outside = [&](const LoopRv& loop) {
@@ -212,7 +273,9 @@ bool ChainedSteps::IsTile(BlockRv block) const {
 BlockRv ChainedSteps::SecondSum() const { return product_part_ ? *product_part_ : chain_[*second_].block; }
 
 Var ChainedSteps::SecondVar(int along) const {
-  return Node(SecondSum()).iter_vars[static_cast<size_t>(SecondIterator(along)) + (product_part_ ? 1 : 0)].var;
+  return Node(SecondSum())
+      .iter_vars[static_cast<size_t>(SecondIterator(along)) + (product_part_ || has_parts_ ? 1 : 0)]
+      .var;
 }
 
 int ChainedSteps::SecondIterator(int along) const {

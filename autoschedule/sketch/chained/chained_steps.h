@@ -54,6 +54,13 @@ class ChainedSteps {
   Outcome<Done> KeepAllKeys();
   // All blocks into the loop over blocks of keys, `key_block_` each.
   Outcome<Done> FollowRunningValues();
+  // All blocks into the loop over parts of the keys, `key_block_` each, which may run at once. Behind it come those
+  // that combine the parts, in their order, each in loops of its own: over rows and over parts, before all others.
+  struct Combination {
+    std::vector<BlockRv> blocks;
+    size_t outer = 0;  // loops over rows and parts
+  };
+  Outcome<Combination> ReduceParts();
   // The loops of a block inside of the shared ones.
   Outcome<std::vector<LoopRv>> OwnLoops(BlockRv block);
   // Whether the shared loop itself carries the block's reduction.
@@ -86,11 +93,14 @@ class ChainedSteps {
   std::optional<BlockRv> scaled_;  // what divides late
   std::optional<BlockRv> result_;  // copies, or combines, sums of the second product
   std::optional<BlockRv> product_part_;
+  bool has_parts_ = false;     // ReduceParts: the second product is one of a part
   std::vector<LoopRv> outer_;  // loops over rows and their blocks
   LoopRv shared_;              // the innermost loop that all blocks share
 
  private:
   bool HoistAll(Schedule& sch);
+  // Blocks of parts in the place of reductions, which are returned with what is late.
+  std::vector<BlockRv> ReplaceByParts(const std::vector<BlockRv>& parts);
   // Finds the second product among the blocks that are left.
   void FindSecond();
   int64_t TileElements(int iterator) const;

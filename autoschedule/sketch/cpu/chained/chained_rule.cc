@@ -14,6 +14,7 @@
 #include "autoschedule/sketch/cpu/chained/cpu_steps.h"
 #include "autoschedule/sketch/cpu/chained/few_rows_rule.h"
 #include "autoschedule/sketch/cpu/chained/tensor_tiles.h"
+#include "autoschedule/sketch/cpu/chained/wide_operands.h"
 #include "base/math.h"
 #include "base/status_macros.h"
 #include "ir/analysis.h"
@@ -36,9 +37,10 @@ class ChainedSchedule : private CpuChainedSteps {
   Outcome<Done> Apply() {
     TW_RETURN_IF_ERROR(ChooseBlocks());
     DivideLate();
-    if (instructions_) {
+    if (plan_.narrow && second_) {
       TW_ASSIGN_OR_RETURN(weights_, StageWeights());
       if (!weights_) weights_ = WriterOfWeights();
+      if (!instructions_) TW_RETURN_IF_ERROR(WidenWeights());
     }
     TW_RETURN_IF_ERROR(StageProduct());
     TW_RETURN_IF_ERROR(LayOutScores());
@@ -121,8 +123,8 @@ class ChainedSchedule : private CpuChainedSteps {
     std::erase(keys, plan_.key_extent);
     if (all_keys_ || gives_scores_ || !HasConstant(plan_.key)) keys.clear();
     keys.push_back(0);
-    // Packing what the second product reads pays where a block of keys stays near.
-    const bool at_once = fits && !plan_.masked && !instructions_;
+    // Packing or converting what the products read pays where a block of keys stays near.
+    const bool at_once = fits && !plan_.masked && !plan_.narrow;
     TW_ASSIGN_OR_RETURN(const Choices::Pick key_block,
                         choices_.Take(sch_, name_ + ".key_block", keys, at_once ? keys.size() - 1 : 0));
     key_block_ = key_block.value;
@@ -131,6 +133,13 @@ class ChainedSchedule : private CpuChainedSteps {
     TW_ASSIGN_OR_RETURN(const Choices::Pick pass, choices_.Take(sch_, name_ + ".row_vectors", {4, 2, 1, 8}, 0));
     pass_vectors_ = pass.value;
     return Done();
+  }
+
+  // They are multiplied in float32.
+  Outcome<Done> WidenWeights() {
+    const std::optional<BlockRv> weights = std::exchange(weights_, std::nullopt);
+    if (!weights || Node(*weights).writes[0].buffer->dtype.bits() >= 32) return Done();
+    return sch_.WidenBuffer(*weights, 0, "float32");
   }
 
   // The block of the chain that the second product reads.
@@ -343,12 +352,17 @@ class ChainedSchedule : private CpuChainedSteps {
                         TileOf(".tile_keys", LikelyExtent(sch_, keys), MostBroadcast((width + lanes_ - 1) / lanes_)));
     TW_ASSIGN_OR_RETURN(const SumTile tile, MakeSumTile(sch_, keys, rows, tile_keys, width));
     TW_ASSIGN_OR_RETURN(const BlockRv packed, ReindexRead(sch_, plan_.product, plan_.row_operand));
+    if (Node(packed).writes[0].buffer->dtype.bits() < 32) {
+      TW_RETURN_IF_ERROR(sch_.WidenBuffer(packed, 0, "float32"));
+    }
     TW_RETURN_IF_ERROR(ReorderStage(sch_, packed, plan_.operand_iterators, {plan_.row()}));
+    const auto var = [&](int iterator) { return Node(plan_.product).iter_vars[static_cast<size_t>(iterator)].var; };
+    TW_ASSIGN_OR_RETURN(const std::optional<BlockRv> wide, StageWide(sch_, plan_.product, var(plan_.key)));
     TW_RETURN_IF_ERROR(sch_.ComputeAt(plan_.product, tile.place));
     TW_RETURN_IF_ERROR(sch_.Unroll(tile.broadcast));
     TW_RETURN_IF_ERROR(sch_.Vectorize(tile.loaded));
-    const Var row = Node(plan_.product).iter_vars[static_cast<size_t>(plan_.row())].var;
-    TW_RETURN_IF_ERROR(WriteSum(sch_, plan_.product, tile.place, row));
+    TW_RETURN_IF_ERROR(WriteSum(sch_, plan_.product, tile.place, var(plan_.row())));
+    if (wide) TW_RETURN_IF_ERROR(ConvertInLoop(sch_, *wide, shared_, pass_vectors_ * lanes_));
     return PackInLoop(sch_, packed, outer_.back(), target_);
   }
 
@@ -364,12 +378,13 @@ class ChainedSchedule : private CpuChainedSteps {
     TW_ASSIGN_OR_RETURN(const int64_t tile_rows,
                         TileOf(".tile_rows", row_block_, MostBroadcast((width + lanes_ - 1) / lanes_)));
     TW_ASSIGN_OR_RETURN(const SumTile tile, MakeSumTile(sch_, loops[*row], loops[*last], tile_rows, width));
-    const Var column = SecondColumn();
+    TW_ASSIGN_OR_RETURN(const std::optional<BlockRv> wide, StageWide(sch_, sum, SecondColumn()));
     TW_RETURN_IF_ERROR(sch_.ComputeAt(sum, tile.place));
     if (product_part_) TW_RETURN_IF_ERROR(sch_.SetScope(sum, 0, "register"));
     TW_RETURN_IF_ERROR(sch_.Unroll(tile.broadcast));
     TW_RETURN_IF_ERROR(sch_.Vectorize(tile.loaded));
-    return WriteSum(sch_, sum, tile.place, column);
+    TW_RETURN_IF_ERROR(WriteSum(sch_, sum, tile.place, SecondColumn()));
+    return wide ? ConvertInLoop(sch_, *wide, shared_, pass_vectors_ * lanes_) : Outcome<Done>(Done());
   }
 
   // ---- Tiles of instructions that multiply groups
@@ -455,11 +470,16 @@ class ChainedSchedule : private CpuChainedSteps {
 }  // namespace
 
 ChainLimits LimitsOfChains(const Target& target) {
-  return {.least_rows = target.lanes(32), .few_rows = true, .score_bytes = target.Near().bytes / 2};
+  return {.least_rows = target.lanes(32),
+          .few_rows = true,
+          .parts_keys = true,
+          .converts = true,
+          .score_bytes = target.Near().bytes / 2};
 }
 
 bool HasTiles(const Schedule& sch, const ChainedPlan& plan, const Target& target) {
-  return !plan.narrow || plan.has_few_rows() || InstructionsOf(sch, plan, target).has_value();
+  return !plan.narrow || plan.has_few_rows() || InstructionsOf(sch, plan, target).has_value() ||
+         !HasInstructionOf(sch, plan, target);
 }
 
 Outcome<std::monostate> ScheduleChained(Schedule& sch, const ChainedPlan& plan, const Target& target,

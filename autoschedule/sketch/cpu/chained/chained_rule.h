@@ -23,6 +23,8 @@
 //   V_packed[columns, keys]                                   per block of keys
 //   O[columns, rows] = O[columns, rows] * rescale[rows] + tiles of V_packed times W
 //
+// Blocks of rows and of keys are converted where the target has no such instructions (wide_operands.h).
+//
 // Choices:
 //   NAME.row_block, NAME.key_block     rows and keys of a block; key_block 0: all keys at once, nothing rescaled
 //   NAME.tile_vectors                  vectors of a register tile along what it loads
@@ -42,7 +44,8 @@ namespace tilewright {
 // A tile has a vector of rows at least; where it keeps all scores, in half of the L2 cache.
 ChainLimits LimitsOfChains(const Target& target);
 
-// Whether there are tiles for the types of the chain; those of narrow types must divide its extents.
+// Whether there are tiles for the chain. Those of instructions that multiply groups must divide its extents; types for
+// which the target has none are multiplied in float32.
 bool HasTiles(const Schedule& sch, const ChainedPlan& plan, const Target& target);
 
 // On a refusal of "chained_rule" or a primitive the steps before it stay applied.

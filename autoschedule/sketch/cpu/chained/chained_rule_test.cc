@@ -16,9 +16,11 @@
 #include "codegen/lower/pipeline.h"
 #include "codegen/testing/equivalence.h"
 #include "intrin/registry.h"
+#include "ir/arith/analyzer.h"
 #include "ir/functor.h"
 #include "ir/script/parse_or_die.h"
 #include "ir/script/printer.h"
+#include "ir/substitute.h"
 #include "verify/verify.h"
 
 namespace tilewright {
@@ -272,6 +274,44 @@ TEST(ChainedRule, NarrowTypesAreMultipliedInGroups) {
   }
 }
 
+std::vector<ChainedVariant> VariantsInFloat32() {
+  const std::string scaled = "P[vh, vi, vj] * T.float32(0.125)";
+  const auto masked = [&](const std::string& condition) {
+    return "T.if_then_else(" + condition + ", " + scaled + ", T.float32(\"-inf\"))";
+  };
+  return {
+      {.name = "plain"},
+      {.name = "late division", .late_division = true},
+      {.name = "log-sum-exp", .rows = 64, .keys = 64, .log_sum = true},
+      {.name = "causal", .score = masked("vj <= vi"), .start = kInfinity},
+      {.name = "window", .rows = 256, .score = masked("vj <= vi and vi - vj < 48"), .start = kInfinity},
+      {.name = "masked rows", .rows = 64, .keys = 64, .score = masked("vi % 3 != 0"), .start = kInfinity},
+      {.name = "grouped heads", .rows = 64, .keys = 128, .depth = 64, .width = 64, .heads = 4, .key_heads = 2},
+      {.name = "bias", .score = scaled + " + B[vi, vj]", .bias = "B: T.Buffer((128, 256), \"float32\"), "},
+      {.name = "37 x 50, odd heads", .rows = 37, .keys = 50, .depth = 20, .width = 12},
+      {.name = "129 x 197", .rows = 129, .keys = 197, .depth = 33, .width = 40},
+      {.name = "4 queries", .rows = 4, .keys = 128},
+  };
+}
+
+// What no instruction of the target multiplies is converted by blocks, and multiplied in float32.
+TEST(ChainedRule, NarrowTypesWithoutInstructionsAreOneLoop) {
+  for (ChainedVariant v : VariantsInFloat32()) {
+    for (const auto& [type, named] : {std::pair("float16", "x86-znver4"), {"bfloat16", "x86-znver3"}}) {
+      v.type = type;
+      const Target tested = testing::TestedTarget();
+      std::vector<Target> targets = {*NamedTarget(named)};
+      if (type == std::string("float16") || !tested.has("avx512bf16")) targets.push_back(tested);
+      for (const Target& target : targets) {
+        for (const int64_t key_block : {0, 64}) {
+          SCOPED_TRACE(v.name + ", " + type + ", " + target.name + ", " + std::to_string(key_block));
+          EXPECT_TRUE(IsOneLoop(TextOf(v), target, key_block, v.heads * v.rows * v.keys, 1e-2));
+        }
+      }
+    }
+  }
+}
+
 TEST(ChainedRule, ProductsOfNarrowTypesAreTheInstructions) {
   ChainedVariant v = NarrowVariants()[0];
   IntrinRegistry intrins = IntrinRegistry::Builtin();
@@ -352,21 +392,59 @@ TEST(ChainedRule, FewRowsThatShareKeysAreOneTile) {
 }
 
 // Blocks of keys of which a mask shows nothing to a block of rows are not computed.
-TEST(ChainedRule, LoopsOverKeysEndWhereAllIsMasked) {
+TEST(ChainedRule, LoopsOverKeysHoldWhatAMaskShows) {
   for (ChainedVariant v : Variants()) {
     if (v.name != "causal" && v.name != "window") continue;
     v.rows = 256;
     const Function program = ParseFunctionOrDie(TextOf(v));
     Choices choices = Choices::Preferred();
     const AutoScheduled scheduled = AutoSchedule(Module(program), testing::TestedTarget(), nullptr, choices);
-    int bounded = 0;
+    int ends = 0, begins = 0;
     PreOrder(scheduled.schedule.module().Main()->body, [&](const Stmt& s) {
       const auto* loop = dyn_cast<ForNode>(s);
-      if (loop != nullptr) bounded += AsInt(loop->extent) ? 0 : 1;
+      if (loop != nullptr) ends += AsInt(loop->extent) ? 0 : 1;
+      if (loop != nullptr) begins += AsInt(loop->min) ? 0 : 1;
       return true;
     });
-    EXPECT_EQ(bounded, 1) << Print(scheduled.schedule.module());
+    EXPECT_EQ(ends, 1) << Print(scheduled.schedule.module());
+    EXPECT_EQ(begins, v.name == "window" ? 1 : 0) << Print(scheduled.schedule.module());
   }
+}
+
+// The work of a window is proportional to the window, not to the length.
+TEST(ChainedRule, WindowsTakeTimeInProportionToTheirLength) {
+  const auto blocks_of_keys = [](int64_t length) {
+    const ChainedVariant v = {.name = "",
+                              .rows = length,
+                              .keys = length,
+                              .heads = 1,
+                              .key_heads = 1,
+                              .score = "T.if_then_else(vj <= vi and vi - vj < 128, P[vh, vi, vj], T.float32(\"-inf\"))",
+                              .start = kInfinity};
+    Choices choices = Keys(64);
+    const AutoScheduled scheduled =
+        AutoSchedule(Module(ParseFunctionOrDie(TextOf(v))), testing::TestedTarget(), nullptr, choices);
+    int64_t most = 0;
+    PreOrder(scheduled.schedule.module().Main()->body, [&](const Stmt& s) {
+      const auto* loop = dyn_cast<ForNode>(s);
+      if (loop == nullptr || AsInt(loop->min)) return true;
+      // The extent at each block of rows: its loop is the one variable.
+      std::vector<Var> vars;
+      PreOrder(loop->extent, [&](const Expr& e) {
+        if (const auto* var = dyn_cast<VarNode>(e)) vars.emplace_back(var);
+        return true;
+      });
+      for (int64_t i = 0; !vars.empty() && i < length / 16; ++i) {
+        const auto extent = AsInt(arith::Simplify(Substitute(loop->extent, {{vars[0], Const(vars[0].dtype(), i)}})));
+        if (extent && i * 16 < length) most = std::max(most, *extent);
+        if (!extent) most = length;
+      }
+      return true;
+    });
+    return most;
+  };
+  EXPECT_GT(blocks_of_keys(512), 1);
+  EXPECT_EQ(blocks_of_keys(512), blocks_of_keys(4096));
 }
 
 TEST(ChainedRule, RowsOfAProductAreReducedInOneLoop) {

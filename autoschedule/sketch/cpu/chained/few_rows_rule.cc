@@ -10,6 +10,7 @@
 #include "autoschedule/program/row_chain.h"
 #include "autoschedule/sketch/cpu/chained/chained_tiles.h"
 #include "autoschedule/sketch/cpu/chained/cpu_steps.h"
+#include "base/math.h"
 #include "base/status_macros.h"
 #include "ir/analysis.h"
 
@@ -36,7 +37,10 @@ class FewRowsSchedule : private CpuChainedSteps {
     }
     TW_RETURN_IF_ERROR(StageProduct());
     TW_ASSIGN_OR_RETURN(score_sums_, SumByLanes(plan_.product, lanes_));
-    if (key_block_ > 0) {
+    std::optional<Combination> combination;
+    if (parts_keys_) {
+      TW_ASSIGN_OR_RETURN(combination, ReduceParts());
+    } else if (key_block_ > 0) {
       TW_RETURN_IF_ERROR(FollowRunningValues());
     } else {
       TW_RETURN_IF_ERROR(ReduceByLanes());
@@ -44,6 +48,7 @@ class FewRowsSchedule : private CpuChainedSteps {
     }
     TW_RETURN_IF_ERROR(WriteBlocks());
     TW_RETURN_IF_ERROR(WriteScores());
+    if (combination) TW_RETURN_IF_ERROR(WriteCombination(*combination));
     return RunInParallel();
   }
 
@@ -66,6 +71,27 @@ class FewRowsSchedule : private CpuChainedSteps {
     tile_vectors_ = tile.value;
     TW_ASSIGN_OR_RETURN(const Choices::Pick pass, choices_.Take(sch_, name_ + ".key_vectors", {4, 2, 1, 8}, 0));
     key_vectors_ = pass.value;
+    return plan_.parts_keys && !all_keys_ ? ChooseParts() : Outcome<Done>(Done());
+  }
+
+  // As few parts as keep the cores busy, or some times as many.
+  Outcome<Done> ChooseParts() {
+    std::vector<int64_t> lengths;
+    size_t preferred = 0;
+    for (const int64_t times : {1, 2, 4}) {
+      const int64_t parts = CeilDiv(target_.cores * times, plan_.tiles);
+      const int64_t length = RoundUp(CeilDiv(plan_.key_extent, parts), key_vectors_ * lanes_);
+      const int64_t made = CeilDiv(plan_.key_extent, length);
+      const bool fits = rows_ * length * 4 * plan_.score_buffers <= target_.Near().bytes / 2;
+      if (made < 2 || std::ranges::find(lengths, length) != lengths.end() || !fits) continue;
+      if (preferred == 0 && KeepsCoresBusyThroughout(made * plan_.tiles, target_.cores)) preferred = lengths.size() + 1;
+      lengths.push_back(length);
+    }
+    if (lengths.empty()) return Refusal{kName, "{block0} has no parts that fit", {Node(plan_.product).id}};
+    const size_t chosen = preferred > 0 ? preferred - 1 : 0;
+    TW_ASSIGN_OR_RETURN(const Choices::Pick part, choices_.Take(sch_, name_ + ".part_keys", lengths, chosen));
+    key_block_ = part.value;
+    parts_keys_ = true;
     return Done();
   }
 
@@ -243,6 +269,30 @@ class FewRowsSchedule : private CpuChainedSteps {
     return Done();
   }
 
+  // What combines parts: by vectors along what lies next to each other, sums of parts in their order around them.
+  Outcome<Done> WriteCombination(const Combination& combination) {
+    for (const BlockRv& block : combination.blocks) {
+      TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, sch_.GetLoops(block));
+      const std::optional<size_t> last = LoopAlongLast(sch_, block, loops);
+      if (!last || (Node(block).init && *last < combination.outer)) continue;
+      std::rotate(loops.begin() + static_cast<std::ptrdiff_t>(*last),
+                  loops.begin() + static_cast<std::ptrdiff_t>(*last) + 1, loops.end());
+      if (loops.size() > 1) TW_RETURN_IF_ERROR(sch_.Reorder(loops));
+      if (Node(block).init) {
+        TW_ASSIGN_OR_RETURN(const BlockRv init, sch_.DecomposeReduction(block, loops[combination.outer - 1]));
+        TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> zeroed, sch_.GetLoops(init));
+        TW_RETURN_IF_ERROR(sch_.Vectorize(zeroed.back()));
+      }
+      const int64_t width = key_vectors_ * lanes_;
+      if (ExtentOf(sch_, loops.back()).value_or(width + 1) > width) {
+        TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch_.Split(loops.back(), {Value(), Value(width)}));
+        loops.back() = parts[1];
+      }
+      TW_RETURN_IF_ERROR(sch_.Vectorize(loops.back()));
+    }
+    return Done();
+  }
+
   // Tiles of all rows, as far as there are registers for their sums, by vectors of columns.
   Outcome<Done> WriteSecondTiles() {
     const BlockRv sum = SecondSum();
@@ -274,6 +324,7 @@ class FewRowsSchedule : private CpuChainedSteps {
   }
 
   const bool all_keys_;
+  bool parts_keys_ = false;
   int64_t rows_ = 1;  // of a tile
   int64_t tile_vectors_ = 1, key_vectors_ = 1;
   std::vector<BlockRv> score_sums_;  // partial sums of the product, the widest first

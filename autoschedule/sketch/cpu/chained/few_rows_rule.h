@@ -10,8 +10,16 @@
 //
 // Each key is loaded once, for all rows that read it, where it lies.
 //
+// Cores share the keys too where batches and key heads do not keep them busy (schedule/reduction/rescale_reduction.h's
+// rescale_parts):
+//
+//   for batch, key head, part of the keys in T.parallel(...):
+//       scores, M, E, S, O of the part                        with all of its keys at once
+//   M, S, O of the parts, in their order, O / S              each in loops of its own over batches and heads
+//
 // Choices:
 //   NAME.key_block      keys of a block; 0: all keys at once, nothing rescaled
+//   NAME.part_keys      keys of a part, where cores share them
 //   NAME.tile_keys      keys whose sums are in registers at once
 //   NAME.tile_vectors   vectors of a tile of the second product
 //   NAME.key_vectors    vectors of keys that are computed at once

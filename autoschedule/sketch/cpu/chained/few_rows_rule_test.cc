@@ -16,6 +16,7 @@
 #include "ir/script/printer.h"
 #include "schedule/testing/expect.h"
 #include "verify/structure/block_scope.h"
+#include "verify/verify.h"
 
 namespace tilewright {
 namespace {
@@ -33,7 +34,7 @@ struct Scheduled {
     const BlockRv product = *sch.GetBlock("P");
     const ScopeChild* child = scope.Find(sch.Get(product).As<BlockRef>()->id);
     const auto plan = PlanChain(sch, product, {target, nullptr, scope, *child, blocks},
-                                {.least_rows = 16, .few_rows = true, .score_bytes = 1 << 19});
+                                {.least_rows = 16, .few_rows = true, .parts_keys = true, .score_bytes = 1 << 19});
     EXPECT_TRUE(plan.has_value() && plan->has_few_rows());
     Choices choices = Choices::GivenOrPreferred(std::move(given));
     const auto done = ScheduleFewRows(sch, *plan, target, choices);
@@ -97,6 +98,62 @@ TEST(FewRowsRule, EveryChoiceComputesTheSame) {
       }
     }
   }
+}
+
+// Queries that leave cores idle, of keys that no length of parts divides, too.
+std::vector<ChainedVariant> FewTiles() {
+  const std::string scaled = "P[vh, vi, vj] * T.float32(0.125)";
+  const auto masked = [&](const std::string& condition) {
+    return "T.if_then_else(" + condition + ", " + scaled + ", T.float32(\"-inf\"))";
+  };
+  const ChainedVariant query = {.rows = 1, .keys = 4096, .depth = 64, .width = 64, .heads = 2, .key_heads = 2};
+  std::vector<ChainedVariant> all(8, query);
+  all[1].log_sum = true;
+  all[2].late_division = true;
+  all[3].type = "float16";
+  all[4].type = "bfloat16";
+  all[5] = {.rows = 3, .keys = 4001, .depth = 40, .width = 24, .heads = 4, .key_heads = 1};
+  // Parts without a term, and rows without any.
+  all[6].score = masked("vj > 3000");
+  all[6].start = testing::kInfinity;
+  all[7] = all[5];
+  all[7].score = masked("vj <= vi * 1500 and vi < 2");
+  all[7].start = testing::kInfinity;
+  return all;
+}
+
+TEST(FewRowsRule, CoresShareKeysWhereTilesAreFew) {
+  for (const int cores : {8, 64}) {
+    Target target = testing::TestedTarget();
+    target.cores = cores;
+    for (const ChainedVariant& variant : FewTiles()) {
+      const Function program = ParseFunctionOrDie(testing::TextOf(variant));
+      const Scheduled scheduled(variant, target, {});
+      const Module& module = scheduled.sch.module();
+      ASSERT_TRUE(scheduled.made.contains("P.part_keys")) << Print(module);
+      EXPECT_GE(2 * ParallelIterations(module), cores) << Print(module);
+      const VerifyResult verified = VerifyProgram(module.Main(), &target);
+      EXPECT_EQ(verified.verdict(), Verdict::kProven) << Render(verified, module.Main());
+      for (const uint64_t seed : {1, 2, 3}) {
+        EXPECT_EQ(testing::CompareWithInterpreter(module, {.target = target,
+                                                           .original = program,
+                                                           .seed = seed,
+                                                           .tolerance = variant.type == "float32" ? 1e-4 : 1e-2,
+                                                           .parallel = true}),
+                  "")
+            << Print(module);
+      }
+    }
+  }
+}
+
+TEST(FewRowsRule, EnoughTilesShareNoKeys) {
+  Target target = testing::TestedTarget();
+  target.cores = 2;
+  const ChainedVariant query = {.rows = 1, .keys = 4096, .depth = 64, .width = 64, .heads = 8, .key_heads = 8};
+  const Scheduled scheduled(query, target, {});
+  EXPECT_FALSE(scheduled.made.contains("P.part_keys"));
+  EXPECT_EQ(ParallelIterations(scheduled.sch.module()), 8);
 }
 
 }  // namespace

@@ -150,6 +150,16 @@ std::optional<ChainInstructions> InstructionsOf(const Schedule& sch, const Chain
   return divide ? std::optional(ChainInstructions{*scores, *result}) : std::nullopt;
 }
 
+bool HasInstructionOf(const Schedule& sch, const ChainedPlan& plan, const Target& target) {
+  const auto multiplies = [&](BlockRv product) {
+    const std::vector<Factor> factors = FactorsOfSum(*RealizeOf(sch, product).block);
+    if (factors.size() != 2) return false;
+    const auto found = FindTileInstruction(target, factors[0].type, factors[1].type, DataType::Float(32));
+    return found && found->group > 1;
+  };
+  return multiplies(plan.product) || (plan.second && multiplies(plan.blocks[*plan.second].block));
+}
+
 Outcome<Done> MultiplyTile(Schedule& sch, BlockRv sum, LoopRv place, const Var& row, const ProductTile& tile) {
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> inside, LoopsInside(sch, sum, place));
   const BlockRealizeNode& realize = RealizeOf(sch, sum);

@@ -36,6 +36,8 @@ struct ChainInstructions {
 // Those that the target has for the types of a narrow chain. Nothing where there are none, where keys do not lie along
 // the depth, or where extents are symbolic or no tiles divide them.
 std::optional<ChainInstructions> InstructionsOf(const Schedule& sch, const ChainedPlan& plan, const Target& target);
+// Whether the target has one for the types of one of the products, whatever its extents are.
+bool HasInstructionOf(const Schedule& sch, const ChainedPlan& plan, const Target& target);
 
 // Computes the sum, whose loops are inside of `place`, by the tile. `row`: its iterator along the rows of A.
 Outcome<std::monostate> MultiplyTile(Schedule& sch, BlockRv sum, LoopRv place, const Var& row, const ProductTile& tile);
