@@ -252,7 +252,7 @@ std::vector<std::string> PeersElsewhere() {
   return peers == std::vector<std::string>{"default"} ? std::vector<std::string>{"onnxruntime"} : peers;
 }
 
-// How far the outputs of a model's implementations may be apart. A file that cannot be read is reported where it is loaded.
+// How far the outputs of a model's implementations may be apart. A file that cannot be read is reported by its load.
 double ToleranceOfFile(const std::string& file, const std::string& dtype) {
   const auto model = graph::ModelFile::Open(file);
   return model.ok() ? ToleranceOf((*model)->model(), ToleranceOf(dtype)) : ToleranceOf(dtype);

@@ -292,7 +292,7 @@ def main(A: T.Buffer((4, 8), "int32"), C: T.Buffer((4,), "int32"), P: T.Buffer((
                 P[vi] = 1
             P[vi] = P[vi] * (A[vi, vk] * 4099 + 1)
 )";
-// Where what is added behind the sum is what it begins with, that leaves int32.
+// The sum leaves int32 where it begins with what is added behind it.
 inline constexpr const char* kSumFromAfar = R"(
 @T.prim_func
 def main(A: T.Buffer((4, 8), "int32"), E: T.Buffer((4,), "int32"), C: T.Buffer((4,), "int32")):
