@@ -157,5 +157,30 @@ def main(A: T.Buffer((5, 2), "int64"), O: T.Buffer((5, 4), "uint32")):
   EXPECT_THAT(columns("1"), HasSubstr("region cover"));
 }
 
+TEST(Views, PartsOfSymbolicExtentsAreFollowed) {
+  const auto rows = [](const std::string& place) {
+    return Refuted(R"(
+@T.prim_func
+def main(a: T.handle, d: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (4, n), "int32")
+    D = T.match_buffer(d, (4, n), "int32")
+    for i in range(4):
+        with T.block("row"):
+            v = T.axis.spatial(4, i)
+            T.reads(A[v, 0:n])
+            T.writes(D[v, 0:n])
+            Y = T.match_buffer(D[v, 0:n], (n,), "int32", offset_factor=1)
+            for j in T.parallel(n):
+                with T.block("D"):
+                    w = T.axis.spatial(n, j)
+                    T.reads(A[v, w])
+                    T.writes(Y[)" +
+                   place + "])\n" + "                    Y[" + place + "] = A[v, w] + 1\n");
+  };
+  EXPECT_EQ(rows("w"), "");
+  EXPECT_THAT(rows("w // 2"), HasSubstr("races"));
+}
+
 }  // namespace
 }  // namespace tilewright

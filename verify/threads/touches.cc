@@ -6,6 +6,7 @@
 
 #include "ir/analysis.h"
 #include "ir/annotations.h"
+#include "ir/arith/same_expr.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
 #include "ir/thread_tags.h"
@@ -67,7 +68,7 @@ BufferRegion InSource(const MatchBuffer& match, const BufferRegion& region) {
   for (Range& range : result.region) {
     if (IsInt(range.extent, 1)) continue;
     while (d < shape.size() && IsInt(shape[d], 1)) ++d;
-    if (d == shape.size() || !AsInt(shape[d]) || AsInt(shape[d]) != AsInt(range.extent)) return match.source;
+    if (d == shape.size() || !arith::SameExpr(shape[d], range.extent)) return match.source;
     range = {range.min + CastTo(range.min.dtype(), region.region[d].min), region.region[d].extent};
     ++d;
   }
