@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "ir/builtin.h"
-#include "ir/structural.h"
 
 namespace tilewright {
 namespace {
@@ -17,29 +16,33 @@ class Family {
   bool Has(const BinaryNode& op) const {
     return products_ ? op.op == BinaryOp::kMul : op.op == BinaryOp::kAdd || op.op == BinaryOp::kSub;
   }
-  // Whether the element is among the operands, and not what is taken away from them.
+  // Whether an element of the array is among the operands, and not taken away from them.
   bool Updates(const Expr& e, const StoreNode& store) const {
     if (const auto* load = dyn_cast<LoadNode>(e)) {
-      return load->buffer.same_as(store.buffer) && StructuralEqual(load->indices, store.indices);
+      return load->buffer->data.same_as(store.buffer->data);
     }
+    if (const auto* conversion = dyn_cast<CastNode>(e)) return Updates(conversion->value, store);
     if (const auto choice = AsChoice(e)) return Updates(choice->first, store) || Updates(choice->second, store);
     const auto* op = dyn_cast<BinaryNode>(e);
     if (op == nullptr || !Has(*op)) return false;
     return Updates(op->a, store) || (op->op != BinaryOp::kSub && Updates(op->b, store));
   }
   void Collect(const Expr& e, std::vector<const BinaryNode*>* found) const {
+    if (const auto* conversion = dyn_cast<CastNode>(e)) return Collect(conversion->value, found);
     if (const auto choice = AsChoice(e)) {
       Collect(choice->first, found);
       return Collect(choice->second, found);
     }
     const auto* op = dyn_cast<BinaryNode>(e);
-    if (op == nullptr || !Has(*op)) return;
+    if (op == nullptr || !(Has(*op) || IsMultiple(*op))) return;
     Collect(op->a, found);
     Collect(op->b, found);
-    found->push_back(op);
+    if (op->dtype().is_int()) found->push_back(op);
   }
 
  private:
+  // Simplifying gives each term of a sum the constant that it is multiplied by.
+  static bool IsMultiple(const BinaryNode& op) { return op.op == BinaryOp::kMul && (AsInt(op.a) || AsInt(op.b)); }
   static std::optional<std::pair<Expr, Expr>> AsChoice(const Expr& e) {
     if (const auto* select = dyn_cast<SelectNode>(e)) return std::pair(select->true_value, select->false_value);
     const auto* call = dyn_cast<CallNode>(e);
@@ -70,11 +73,11 @@ void FindStores(const Stmt& s, std::vector<const StoreNode*>* stores) {
 std::vector<const BinaryNode*> WrappingUpdates(const Stmt& s) {
   std::vector<const BinaryNode*> found;
   if (const auto* store = dyn_cast<StoreNode>(s)) {
-    if (store->value.dtype().is_int()) AddUpdates(store->value, *store, &found);
+    AddUpdates(store->value, *store, &found);
     return found;
   }
   const auto* let = dyn_cast<LetStmtNode>(s);
-  if (let == nullptr || !let->value.dtype().is_int()) return found;
+  if (let == nullptr) return found;
   std::vector<const StoreNode*> stores;
   FindStores(let->body, &stores);
   for (const StoreNode* store : stores) {

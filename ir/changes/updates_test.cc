@@ -25,21 +25,24 @@ std::string Wrapping(const std::string& body, const std::string& type = "int32")
   return result;
 }
 
-TEST(Updates, SumsAndProductsOfTheElement) {
+TEST(Updates, SumsAndProductsOfTheArray) {
   EXPECT_EQ(Wrapping("        C[i] = C[i] + X[i] * X[0]\n"), "C[i] + X[i] * X[0]; ");
   EXPECT_EQ(Wrapping("        C[i] = X[i] + X[0] + C[i]\n"), "X[i] + X[0]; X[i] + X[0] + C[i]; ");
   EXPECT_EQ(Wrapping("        C[i] = C[i] + X[i] - X[0]\n"), "C[i] + X[i]; C[i] + X[i] - X[0]; ");
+  EXPECT_EQ(Wrapping("        C[i] = C[i] + X[i] * 3 - 6\n"), "X[i] * 3; C[i] + X[i] * 3; C[i] + X[i] * 3 - 6; ");
   EXPECT_EQ(Wrapping("        C[i] = X[i] * C[i]\n"), "X[i] * C[i]; ");
+  EXPECT_EQ(Wrapping("        C[i] = C[X[i]] + i\n"), "C[X[i]] + i; ");
+  EXPECT_EQ(Wrapping("        C[i] = T.Cast(\"float64\", T.Cast(\"int32\", C[i]) + i)\n", "float64"),
+            "T.Cast(\"int32\", C[i]) + i; ");
   EXPECT_EQ(Wrapping("        C[i] = T.Select(X[i] < 3, C[i] + X[i], C[i])\n"), "C[i] + X[i]; ");
   EXPECT_EQ(Wrapping("        v: T.int32 = C[i] + X[i]\n        C[i] = v\n"), "C[i] + X[i]; ");
 }
 
 TEST(Updates, OtherArithmeticDoesNotWrap) {
-  EXPECT_EQ(Wrapping("        C[i] = C[i + 1] + X[i]\n"), "");
   EXPECT_EQ(Wrapping("        C[i] = X[i] - C[i]\n"), "");
   EXPECT_EQ(Wrapping("        C[i] = C[i] * X[0] + X[i]\n"), "");
   EXPECT_EQ(Wrapping("        C[i] = X[i] + X[i]\n"), "");
-  EXPECT_EQ(Wrapping("        v: T.int32 = C[i] + X[i]\n        C[i + 1] = v\n"), "");
+  EXPECT_EQ(Wrapping("        v: T.int32 = C[i] + X[i]\n        X[i] = v + C[i] * 2\n"), "");
   EXPECT_EQ(Wrapping("        C[i] = C[i] + X[i]\n", "float32"), "");
 }
 
