@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "ir/function.h"
@@ -53,6 +54,19 @@ std::vector<Use> UsesOf(const Function& function, const std::vector<uint32_t>& i
   return uses;
 }
 
+// A write whose elements overlap, or whose memory one of the uses has under another name; null where there is none.
+const Use* ConflictingWrite(const std::vector<Use>& uses) {
+  std::unordered_map<const VarNode*, const BufferNode*> names;  // by memory; null: several
+  for (const Use& use : uses) {
+    const auto [known, is_new] = names.emplace(use.buffer->data.get(), use.buffer.get());
+    if (!is_new && known->second != use.buffer.get()) known->second = nullptr;
+  }
+  const auto conflict = std::ranges::find_if(uses, [&](const Use& use) {
+    return use.writes && (names.at(use.buffer->data.get()) == nullptr || MayOverlapItself(use.buffer));
+  });
+  return conflict == uses.end() ? nullptr : &*conflict;
+}
+
 Refusal Refuse(const Primitive& primitive, const Use& use, const SharedMemory& memory) {
   for (const Buffer& other : memory.NamesOf(use.buffer)) {
     if (other.same_as(use.buffer)) continue;
@@ -74,26 +88,18 @@ std::optional<Refusal> WhyViewsForbid(const Primitive& primitive, const Function
   if (std::ranges::find(kKeepAccesses, primitive.name) != std::end(kKeepAccesses)) return std::nullopt;
   std::vector<uint32_t> ids;
   for (const Value& arg : args) CollectIds(arg, &ids);
-  std::vector<Use> uses = UsesOf(function, ids);
+  const std::vector<Use> uses = UsesOf(function, ids);
   std::vector<Buffer> used;
   for (const Use& use : uses) used.push_back(use.buffer);
   if (uses.empty()) return std::nullopt;
+  if (std::ranges::find(kReorderIterations, primitive.name) != std::end(kReorderIterations)) {
+    // What the uses say is enough: other names of the memory, elsewhere in the function, do not matter.
+    const Use* write = ConflictingWrite(uses);
+    return write == nullptr ? std::nullopt : std::optional(Refuse(primitive, *write, SharedMemory(function, used)));
+  }
   const SharedMemory memory(function, used);
-  std::erase_if(uses, [&](const Use& use) { return !memory.IsShared(use.buffer); });
-  if (uses.empty()) return std::nullopt;
-  if (std::ranges::find(kReorderIterations, primitive.name) == std::end(kReorderIterations)) {
-    return Refuse(primitive, uses[0], memory);
-  }
-  for (const Use& write : uses) {
-    if (!write.writes) continue;
-    if (MayOverlapItself(write.buffer)) return Refuse(primitive, write, memory);
-    for (const Use& other : uses) {
-      if (MayShareMemory(write.buffer, other.buffer) && !write.buffer.same_as(other.buffer)) {
-        return Refuse(primitive, write, memory);
-      }
-    }
-  }
-  return std::nullopt;
+  const auto shared = std::ranges::find_if(uses, [&](const Use& use) { return memory.IsShared(use.buffer); });
+  return shared == uses.end() ? std::nullopt : std::optional(Refuse(primitive, *shared, memory));
 }
 
 }  // namespace tilewright
