@@ -81,6 +81,9 @@ class Collector : public Visitor {
 
 using Vars = std::vector<const VarNode*>;
 
+// Lists that are refused, one after the other, before one of them is kept in the place of a longer one.
+constexpr int kMostRefused = 8;
+
 // Sorted, each once.
 Vars VarsOf(const Stmt& stmt) {
   Collector collector;
@@ -100,15 +103,22 @@ struct KeepMentions::Kept {
   // The entries that mention a variable, in no order.
   std::unordered_map<const VarNode*, std::vector<const StmtNode*>> entries;
 
-  // Whether it is the other list then, which may be a shorter one that has nothing in common with it.
+  int refused = 0;  // lists, one after the other
+
+  // Whether it is the other list then, which may be a shorter one that has nothing in common with it: one inside of an
+  // entry, or what the list has become while nobody asked. The latter is asked for again and again.
   bool Become(const SeqNode& other) {
-    if (list.get() == &other) return true;
+    if (list.get() == &other) {
+      refused = 0;
+      return true;
+    }
     const auto is_same = [](const Stmt& a, const Stmt& b) { return a.same_as(b); };
     const std::vector<Stmt> none;
     const std::vector<Stmt>& before = list ? list->stmts : none;
     const ListChange change = ListChange::Between(before, other.stmts, is_same);
     const bool is_apart = change.end_before - change.begin == mentioned.size();
-    if (is_apart && other.stmts.size() < mentioned.size()) return false;
+    if (is_apart && other.stmts.size() < mentioned.size() && ++refused <= kMostRefused) return false;
+    refused = 0;
     std::vector<Vars> changed;
     for (size_t i = change.begin; i < change.end_before; ++i) Forget(before[i].get(), mentioned[i]);
     for (size_t i = change.begin; i < change.end_after; ++i) {

@@ -94,5 +94,18 @@ TEST(Mentions, KeepTheLongestList) {
   EXPECT_EQ(EntriesThatMention(*longest, {a->data.get()}), (std::vector<size_t>{0}));
 }
 
+// A list that changed as a whole while nobody asked is another list: it is kept once it was asked for a few times.
+TEST(Mentions, KeepAShorterListThatIsAskedForAgainAndAgain) {
+  const KeepMentions keep;
+  const Buffer a("A", {8}, kF32), b("B", {8}, kF32), c("C", {8}, kF32);
+  const auto before = List({Copy(b, a), Copy(c, b), Copy(c, b)}), after = List({Copy(b, a), Copy(a, c)});
+  EXPECT_EQ(EntriesThatMention(*before, {a->data.get()}), (std::vector<size_t>{0}));
+  int asked = 0;
+  while (asked < 20 && EntriesThatMention(*after, {b->data.get()}).size() != 1) ++asked;
+  EXPECT_GT(asked, 0);
+  EXPECT_LT(asked, 20);
+  EXPECT_EQ(EntriesThatMention(*after, {c->data.get()}), (std::vector<size_t>{1}));
+}
+
 }  // namespace
 }  // namespace tilewright
