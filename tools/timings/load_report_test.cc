@@ -39,7 +39,7 @@ TEST(LoadReport, HasPhasesAndKernels) {
   EXPECT_THAT(text, HasSubstr("  import\n"));
   EXPECT_THAT(text, HasSubstr("250       500"));  // nodes of all 25 calls
   EXPECT_THAT(text, HasSubstr("      unroll\n"));
-  EXPECT_THAT(text, HasSubstr("k7: unroll "));
+  EXPECT_THAT(text, testing::ContainsRegex("k[0-9]+: unroll "));  // of the 20 that took longest
   EXPECT_THAT(text, HasSubstr("and 5 more\n"));
   EXPECT_EQ(text.find("later"), std::string::npos);
 
