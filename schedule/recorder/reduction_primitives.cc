@@ -44,11 +44,12 @@ std::vector<Primitive> ReductionPrimitives() {
       {"rescale_reduction",
        "Reductions that read what another one gives run in its loop: they read its running value, and rescale their "
        "sums.",
-       {{"loops", ArgKind::kLoops, std::nullopt, true}},
+       {{"loops", ArgKind::kLoops, std::nullopt, true}, {"skip_leading", ArgKind::kBool, true}},
        ResultKind::kBlocks,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         TW_ASSIGN_OR_RETURN(RescaleReductionResult result, RescaleReduction(call.function(), call.Ids(0)));
+         TW_ASSIGN_OR_RETURN(RescaleReductionResult result,
+                             RescaleReduction(call.function(), call.Ids(0), call.Bool(1)));
          return call.WithBlocks(result.function, result.parts);
        }},
       {"rescale_parts",

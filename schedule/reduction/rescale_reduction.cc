@@ -57,7 +57,7 @@ class Builder {
         apart_(apart),
         idle_(apart ? std::nullopt : FindIdleTerms(function_, chain_)) {}
 
-  Outcome<RescaleReductionResult> Build() {
+  Outcome<RescaleReductionResult> Build(bool skip_leading) {
     TW_RETURN_IF_ERROR(TakeAllApart());
     std::vector<Stmt> body = {InnerOf(parts_[0], chain_.first), RunningBlock()};
     for (size_t i = 0; i < chain_.factors.size(); ++i) body.push_back(RescaleBlock(i));
@@ -71,7 +71,8 @@ class Builder {
       body.push_back(InnerOf(block.id(), block, CombiningBlock(block)));
     }
     Function assembled = Assemble(StartBlock(), Sequence(std::move(body)));
-    return RescaleReductionResult{idle_ && idle_->begin ? BeginWithTerms(assembled) : assembled, parts_};
+    return RescaleReductionResult{skip_leading && idle_ && idle_->begin ? BeginWithTerms(assembled) : assembled,
+                                  parts_};
   }
 
   Outcome<RescaleReductionResult> BuildApart() {
@@ -475,10 +476,11 @@ class Builder {
 
 }  // namespace
 
-Outcome<RescaleReductionResult> RescaleReduction(const Function& function, const std::vector<uint32_t>& loops) {
+Outcome<RescaleReductionResult> RescaleReduction(const Function& function, const std::vector<uint32_t>& loops,
+                                                 bool skip_leading) {
   TW_CHECK(!loops.empty());
   TW_ASSIGN_OR_RETURN(OnlineChain chain, FindOnlineChain(kName, function, loops[0], {loops.begin() + 1, loops.end()}));
-  return Builder(function, std::move(chain), false).Build();
+  return Builder(function, std::move(chain), false).Build(skip_leading);
 }
 
 Outcome<RescaleReductionResult> RescaleParts(const Function& function, const std::vector<uint32_t>& loops) {

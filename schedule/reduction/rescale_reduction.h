@@ -75,8 +75,10 @@ struct RescaleReductionResult {
   std::vector<uint32_t> parts;
 };
 
-// The loop of the reduction that the others read comes first.
-Outcome<RescaleReductionResult> RescaleReduction(const Function& function, const std::vector<uint32_t>& loops);
+// The loop of the reduction that the others read comes first. `skip_leading`: iterations before the first term that no
+// condition masks are left out too; the sums are begun by blocks of their own then.
+Outcome<RescaleReductionResult> RescaleReduction(const Function& function, const std::vector<uint32_t>& loops,
+                                                 bool skip_leading = true);
 
 // `parts`: blocks of parts, then those that compute corrections.
 Outcome<RescaleReductionResult> RescaleParts(const Function& function, const std::vector<uint32_t>& loops);

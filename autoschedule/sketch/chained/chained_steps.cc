@@ -154,7 +154,7 @@ Outcome<ChainedSteps::Done> ChainedSteps::KeepAllKeys() {
   return Done();
 }
 
-Outcome<ChainedSteps::Done> ChainedSteps::FollowRunningValues() {
+Outcome<ChainedSteps::Done> ChainedSteps::FollowRunningValues(bool skip_leading) {
   std::vector<LoopRv> loops;
   std::vector<BlockRv> late, parts;
   for (const ChainedBlock& block : chain_) {
@@ -167,7 +167,9 @@ Outcome<ChainedSteps::Done> ChainedSteps::FollowRunningValues() {
     if (loops.size() == 1) outer_.assign(split.outer.begin(), split.outer.end() - 1);
   }
   if (loops.size() > 1) {
-    TW_ASSIGN_OR_RETURN(parts, sch_.RescaleReduction(loops));
+    TW_ASSIGN_OR_RETURN(const std::vector<Rv> made,
+                        sch_.Apply("rescale_reduction", {Value::List(loops.begin(), loops.end()), skip_leading}));
+    for (const Rv& rv : made) parts.push_back(BlockRv{rv});
   }
   if (scaled_) late.insert(late.begin(), *scaled_);
   shared_ = loops[0];

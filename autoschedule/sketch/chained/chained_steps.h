@@ -53,7 +53,8 @@ class ChainedSteps {
   // All blocks into the loop over blocks of rows.
   Outcome<Done> KeepAllKeys();
   // All blocks into the loop over blocks of keys, `key_block_` each.
-  Outcome<Done> FollowRunningValues();
+  // `skip_leading`: without those of which all is masked, ahead of the first one that has a term.
+  Outcome<Done> FollowRunningValues(bool skip_leading);
   // All blocks into the loop over parts of the keys, `key_block_` each, which may run at once. Behind it come those
   // that combine the parts, in their order, each in loops of its own: over rows and over parts, before all others.
   struct Combination {

@@ -49,7 +49,7 @@ class ChainedSchedule : private CpuChainedSteps {
       TW_ASSIGN_OR_RETURN(groups, GroupWeights());
     }
     if (key_block_ > 0) {
-      TW_RETURN_IF_ERROR(FollowRunningValues());
+      TW_RETURN_IF_ERROR(FollowRunningValues(true));
       TW_RETURN_IF_ERROR(LayOutParts(plan_.rows.size()));
     } else {
       TW_RETURN_IF_ERROR(KeepAllKeys());

@@ -41,7 +41,7 @@ class FewRowsSchedule : private CpuChainedSteps {
     if (parts_keys_) {
       TW_ASSIGN_OR_RETURN(combination, ReduceParts());
     } else if (key_block_ > 0) {
-      TW_RETURN_IF_ERROR(FollowRunningValues());
+      TW_RETURN_IF_ERROR(FollowRunningValues(true));
     } else {
       TW_RETURN_IF_ERROR(ReduceByLanes());
       TW_RETURN_IF_ERROR(KeepAllKeys());

@@ -20,7 +20,8 @@ Outcome<GpuChainedSteps::Done> GpuChainedSteps::ScheduleChain() {
   TW_RETURN_IF_ERROR(StageWeights());
   TW_RETURN_IF_ERROR(StageProduct());
   TW_RETURN_IF_ERROR(KeepResult());
-  TW_RETURN_IF_ERROR(FollowRunningValues());
+  // Fragments are copied by loops that begin at 0.
+  TW_RETURN_IF_ERROR(FollowRunningValues(false));
   TW_RETURN_IF_ERROR(BindGrid());
   TW_RETURN_IF_ERROR(PlaceBuffers());
   TW_RETURN_IF_ERROR(BindBlocks());
