@@ -70,7 +70,6 @@ const std::set<std::pair<std::string, std::string>>& Exceptions() {
       {"model: slices of one tensor", "visited by graph passes"},
       {"model: symbolic dense layers of slices", "visited by graph passes"},
       {"model: transposes", "visited by graph passes"},
-      {"program: chain of products of 64", "visited by rules"},
       {"program: many outputs", "visited by rules"},
       {"program: many outputs of 64", "visited by rules"},
       {"program: nested conditions", "visited by verification"},
