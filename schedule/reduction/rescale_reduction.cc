@@ -11,6 +11,7 @@
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/builder.h"
+#include "ir/builtin.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
 #include "schedule/program/loop_tree.h"
@@ -46,6 +47,21 @@ struct Running {
 std::vector<Expr> With(std::vector<Expr> indices, const Expr& step) {
   indices.push_back(step);
   return indices;
+}
+
+// Whether a condition leaves m out of some terms. Such a sum may be a number where the factor of the others is none.
+bool LeavesOutFactor(const Expr& value, const Var& m) {
+  bool found = false;
+  const auto check = [&](const Expr& condition, const Expr& a, const Expr& b) {
+    found |= !UsesVar(condition, m) && UsesVar(a, m) != UsesVar(b, m);
+  };
+  PreOrder(value, [&](const Expr& e) {
+    const auto* call = dyn_cast<CallNode>(e);
+    if (const auto* select = dyn_cast<SelectNode>(e)) check(select->condition, select->true_value, select->false_value);
+    if (call != nullptr && call->op == kIfThenElse) check(call->args[0], call->args[1], call->args[2]);
+    return !found;
+  });
+  return found;
 }
 
 class Builder {
@@ -486,6 +502,11 @@ Outcome<RescaleReductionResult> RescaleReduction(const Function& function, const
 Outcome<RescaleReductionResult> RescaleParts(const Function& function, const std::vector<uint32_t>& loops) {
   TW_CHECK(!loops.empty());
   TW_ASSIGN_OR_RETURN(OnlineChain chain, FindOnlineChain(kApart, function, loops[0], {loops.begin() + 1, loops.end()}));
+  for (const OnlineBlock& block : chain.others) {
+    if (block.reduces && LeavesOutFactor(block.value, chain.m)) {
+      return Refusal{kApart, "a condition leaves the factor out of some terms of {block0}", {block.id()}};
+    }
+  }
   return Builder(function, std::move(chain), true).BuildApart();
 }
 
