@@ -57,7 +57,7 @@ TEST_F(OnnxPlan, CompileWritesAnObjectAndAHeader) {
   EXPECT_THAT(header.str(), HasSubstr("// (x: float32[3, 64], y: float32[3, 32])\nint _7_layer(const TwCall* call"));
 }
 
-// A library carries a program for TopK of a constant k; a determinant has none.
+// A library carries a program for TopK of a constant k; counts of n-grams have none.
 TEST_F(OnnxPlan, OperatorsOfTheHost) {
   ModelWriter top(17);
   top.Input("x", TensorProto::FLOAT, {2, 30});
@@ -67,11 +67,26 @@ TEST_F(OnnxPlan, OperatorsOfTheHost) {
   top.Output("places");
   const Result compiled = RunTool({"compile", Write(top, "top.onnx"), "-o", Path("top.so")});
   EXPECT_EQ(compiled.status, kDone) << compiled.err;
-  ModelWriter det(17);
-  det.Input("x", TensorProto::FLOAT, {2, 3, 3});
-  det.Node("Det", {"x"}, {"y"});
-  det.Output("y");
-  const Result refused = RunTool({"compile", Write(det, "det.onnx"), "-o", Path("det.so")});
+  ModelWriter grams(17);
+  grams.Input("x", TensorProto::INT64, {2, 6});
+  onnx::NodeProto* node = grams.Node("TfIdfVectorizer", {"x"}, {"y"});
+  for (const char* name : {"min_gram_length", "max_gram_length"}) ModelWriter::SetInt(node, name, 1);
+  ModelWriter::SetInt(node, "max_skip_count", 0);
+  onnx::AttributeProto* mode = node->add_attribute();
+  mode->set_name("mode");
+  mode->set_type(onnx::AttributeProto::STRING);
+  mode->set_s("TF");
+  const auto set_ints = [&](const char* name, std::initializer_list<int64_t> values) {
+    onnx::AttributeProto* attribute = node->add_attribute();
+    attribute->set_name(name);
+    attribute->set_type(onnx::AttributeProto::INTS);
+    for (const int64_t value : values) attribute->add_ints(value);
+  };
+  set_ints("ngram_counts", {0});
+  set_ints("ngram_indexes", {0, 1, 2});
+  set_ints("pool_int64s", {2, 3, 5});
+  grams.Output("y");
+  const Result refused = RunTool({"compile", Write(grams, "grams.onnx"), "-o", Path("grams.so")});
   EXPECT_EQ(refused.status, kRefused);
   EXPECT_THAT(refused.err, HasSubstr("it has no plan, and runs by `run` only"));
 }
