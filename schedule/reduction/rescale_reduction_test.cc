@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,9 +57,15 @@ Function SplitAll(Function f, const std::vector<Part>& parts, int by, std::vecto
 }
 
 // The program with the reductions in one loop over blocks of `by`; checked against the program and verified.
-using Primitive = Outcome<RescaleReductionResult> (*)(const Function&, const std::vector<uint32_t>&);
+using Primitive = std::function<Outcome<RescaleReductionResult>(const Function&, const std::vector<uint32_t>&)>;
+Outcome<RescaleReductionResult> WithTermsAlone(const Function& function, const std::vector<uint32_t>& loops) {
+  return RescaleReduction(function, loops);
+}
+Outcome<RescaleReductionResult> FromTheFirst(const Function& function, const std::vector<uint32_t>& loops) {
+  return RescaleReduction(function, loops, /*skip_leading=*/false);
+}
 Function Rescaled(const Function& program, const std::vector<Part>& parts, int by, double max_error = kMaxError,
-                  Primitive primitive = RescaleReduction) {
+                  const Primitive& primitive = WithTermsAlone) {
   std::vector<uint32_t> loops;
   const Function before = SplitAll(program, parts, by, &loops);
   Outcome<RescaleReductionResult> result = primitive(before, loops);
@@ -227,6 +234,13 @@ TEST(RescaleReduction, MaskedIterationsComeBeforeTheFirst) {
       }
     }
   }
+}
+
+TEST(RescaleReduction, LoopsBeginAtZeroWhereTheCallerSaysSo) {
+  const std::string score = "T.if_then_else(vj >= 7 and vj < 13, X[vi, vj], T.float32(\"-inf\"))";
+  const Function program = Attention(score, "T.exp(" + score + " - M[vi])", "T.float32(\"-inf\")", 16);
+  const Function rescaled = Rescaled(program, {{"M", 1}, {"S", 1}, {"O", 2}}, 4, kMaxError, FromTheFirst);
+  EXPECT_NE(Print(rescaled).find("for j_0 in range(4)"), std::string::npos) << Print(rescaled);
 }
 
 TEST(RescaleReduction, ShownTermsAreNotLeftOut) {
