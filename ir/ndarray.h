@@ -65,8 +65,9 @@ ArrayError MaxError(const NDArray& a, const NDArray& b);
 // The same shape, type and bytes.
 bool BitEqual(const NDArray& a, const NDArray& b);
 
-// The .npy format, version 1.0 written, 1.0 to 3.0 read; little-endian, C order. bfloat16 and fp8, which NumPy lacks,
-// are written as "<V2" and "|V1": reading such a file gives the type named by `as`, which otherwise must be the file's.
+// The .npy format. Files are written as version 1.0, little-endian, in C order; versions 1.0 to 3.0, both byte orders,
+// and C and Fortran order are read. bfloat16 and fp8, which NumPy lacks, are written as "<V2" and "|V1": reading such a
+// file gives the type named by `as`, which otherwise must be the file's.
 absl::Status WriteNpy(const NDArray& array, const std::string& path);
 absl::StatusOr<NDArray> ReadNpy(const std::string& path, DataType as = DataType());
 
