@@ -35,7 +35,7 @@ Outcome<AutoCopy> WriteStageAt(Schedule& sch, BlockRv block, BlockRv stage, Loop
 }
 
 Outcome<std::monostate> Expand(Schedule& sch, const AutoCopy& copy) {
-  TW_RETURN_IF_ERROR(sch.Apply("expand_auto_copy", {copy.block}));
+  TW_RETURN_IF_ERROR(sch.ExpandAutoCopy(copy.block));
   if (!copy.stage) return std::monostate();
   return copy.reads ? sch.ComputeInline(*copy.stage) : sch.ReverseComputeInline(*copy.stage);
 }

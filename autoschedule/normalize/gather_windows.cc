@@ -26,7 +26,7 @@ struct Moved {
 
 // A block whose image is read along the columns, through windows.
 struct Windows {
-  Value::List iterators;  // of the window, positions
+  std::vector<Value> iterators;  // of the window, positions
   Buffer image;
   Moved moved;
 };
@@ -172,8 +172,8 @@ bool InlineImage(Schedule& sch, BlockRv block, const Buffer& image) {
 // Whether it did; a refusal leaves the steps before it. The border of an image is a condition of what is gathered.
 bool Gather(Schedule& sch, BlockRv block, const Windows& windows) {
   const auto gather = [&](Schedule& s) {
-    const Outcome<std::vector<Rv>> sums = s.Apply("gather_sums", {block, Value(windows.iterators)});
-    return sums.ok() && FuseRows(s, BlockRv{(*sums)[0]});
+    const Outcome<BlockRv> sums = s.GatherSums(block, windows.iterators);
+    return sums.ok() && FuseRows(s, *sums);
   };
   return Attempt(sch, [&](Schedule& s) { return InlineImage(s, block, windows.image) && gather(s); }) || gather(sch);
 }

@@ -347,6 +347,7 @@ Outcome<BlockRv> Schedule::ReadAt(LoopRv loop, Value block, int read_buffer_inde
 Outcome<BlockRv> Schedule::WriteAt(LoopRv loop, Value block, int write_buffer_index, std::string storage_scope) {
   return One<BlockRv>("write_at", {Rv(loop), block, write_buffer_index, std::move(storage_scope)});
 }
+Outcome<std::monostate> Schedule::ExpandAutoCopy(Value block) { return None("expand_auto_copy", {block}); }
 Outcome<std::vector<BlockRv>> Schedule::CacheInplace(Value block, int read_buffer_index, std::string storage_scope) {
   return All<BlockRv>("cache_inplace", {block, read_buffer_index, std::move(storage_scope)});
 }
@@ -374,6 +375,9 @@ Outcome<std::monostate> Schedule::TransformLayout(Value block, Value buffer, Ind
 Outcome<std::monostate> Schedule::SkipZeroTerms(Value block) { return None("skip_zero_terms", {block}); }
 Outcome<std::monostate> Schedule::JoinWindows(Value block, int iterator, int reduction) {
   return None("join_windows", {block, iterator, reduction});
+}
+Outcome<BlockRv> Schedule::GatherSums(Value block, std::vector<Value> window) {
+  return One<BlockRv>("gather_sums", {block, std::move(window)});
 }
 Outcome<std::monostate> Schedule::FuseWithGaps(Value block, int outer, int inner, int pitch, bool run_in_gaps) {
   return None("fuse_with_gaps", {block, outer, inner, pitch, run_in_gaps});
@@ -440,8 +444,11 @@ Outcome<std::monostate> Schedule::ComposeReduction(Value init_block, Value updat
 Outcome<std::monostate> Schedule::FuseReductionEpilogue(Value reduction_block, Value epilogue_block) {
   return None("fuse_reduction_epilogue", {reduction_block, epilogue_block});
 }
-Outcome<std::vector<BlockRv>> Schedule::RescaleReduction(const std::vector<LoopRv>& loops) {
-  return All<BlockRv>("rescale_reduction", {ListOf(loops)});
+Outcome<std::vector<BlockRv>> Schedule::RescaleReduction(const std::vector<LoopRv>& loops, bool skip_leading) {
+  return All<BlockRv>("rescale_reduction", {ListOf(loops), skip_leading});
+}
+Outcome<std::vector<BlockRv>> Schedule::RescaleParts(const std::vector<LoopRv>& loops) {
+  return All<BlockRv>("rescale_parts", {ListOf(loops)});
 }
 Outcome<BlockRv> Schedule::HoistFactor(Value block, int read_buffer_index) {
   return One<BlockRv>("hoist_factor", {block, read_buffer_index});

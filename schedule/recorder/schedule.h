@@ -120,6 +120,7 @@ class Schedule {
                                      IndexMap index_map);
   Outcome<BlockRv> ReadAt(LoopRv loop, Value block, int read_buffer_index, std::string storage_scope);
   Outcome<BlockRv> WriteAt(LoopRv loop, Value block, int write_buffer_index, std::string storage_scope);
+  Outcome<std::monostate> ExpandAutoCopy(Value block);
   Outcome<std::vector<BlockRv>> CacheInplace(Value block, int read_buffer_index, std::string storage_scope);
   Outcome<std::vector<BlockRv>> CacheIndex(Value block, std::string storage_scope, int cse_thresh = 0);
   Outcome<std::monostate> SetScope(Value block, int buffer_index, std::string storage_scope);
@@ -132,6 +133,8 @@ class Schedule {
   Outcome<std::monostate> TransformLayout(Value block, Value buffer, IndexMap index_map, Value pad_value = {});
   Outcome<std::monostate> SkipZeroTerms(Value block);
   Outcome<std::monostate> JoinWindows(Value block, int iterator, int reduction);
+  // `window`: positions in the block's iterators. The block that sums.
+  Outcome<BlockRv> GatherSums(Value block, std::vector<Value> window);
   Outcome<std::monostate> FuseWithGaps(Value block, int outer, int inner, int pitch, bool run_in_gaps = false);
   // The blocks that collect tiles of the input and that transform these, the kernel and the output.
   Outcome<std::vector<BlockRv>> Winograd(Value block, int iterator, int reduction, int outputs);
@@ -158,7 +161,9 @@ class Schedule {
   Outcome<std::monostate> FuseReductionEpilogue(Value reduction_block, Value epilogue_block);
   Outcome<BlockRv> Rfactor(LoopRv loop, int factor_axis);
   // The blocks of parts, that of the first loop and then those of the reductions among the others.
-  Outcome<std::vector<BlockRv>> RescaleReduction(const std::vector<LoopRv>& loops);
+  Outcome<std::vector<BlockRv>> RescaleReduction(const std::vector<LoopRv>& loops, bool skip_leading = true);
+  // As above, and then the blocks that compute corrections.
+  Outcome<std::vector<BlockRv>> RescaleParts(const std::vector<LoopRv>& loops);
   Outcome<BlockRv> HoistFactor(Value block, int read_buffer_index);
   // The block that rounds the sum.
   Outcome<BlockRv> WidenSum(Value block, int write_buffer_index, std::string dtype);

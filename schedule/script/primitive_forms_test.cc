@@ -134,8 +134,7 @@ std::map<std::string, std::function<void(Schedule&)>> Calls() {
        }},
       {"read_at", [=](S& s) { Done(s.ReadAt(loops(s, "C")[0], "C", 0, "shared")); }},
       {"write_at", [=](S& s) { Done(s.WriteAt(loops(s, "C")[0], "C", 0, "shared")); }},
-      {"expand_auto_copy",
-       [=](S& s) { Done(s.Apply("expand_auto_copy", {Rv(*s.ReadAt(loops(s, "C")[0], "C", 0, "shared"))})); }},
+      {"expand_auto_copy", [=](S& s) { Done(s.ExpandAutoCopy(*s.ReadAt(loops(s, "C")[0], "C", 0, "shared"))); }},
       {"transform_block_layout",
        [](S& s) {
          Done(s.TransformBlockLayout("C", Map(3, [](const V& v) -> Es { return {v[0] * 24 + v[1], v[2]}; })));
@@ -186,7 +185,7 @@ std::map<std::string, std::function<void(Schedule&)>> Calls() {
       {"hoist_prepack", [](S& s) { Done(s.HoistPrepack("B_packed")); }},
       {"skip_zero_terms", [](S& s) { Done(s.SkipZeroTerms("Y")); }},
       {"join_windows", [](S& s) { Done(s.JoinWindows("Y", 1, 2)); }},
-      {"gather_sums", [](S& s) { Done(s.Apply("gather_sums", {Value("Y"), Value(Value::List{1})})); }},
+      {"gather_sums", [](S& s) { Done(s.GatherSums("Y", {1})); }},
       {"fuse_with_gaps", [](S& s) { Done(s.FuseWithGaps("Y_rows", 0, 1, 7, true)); }},
       {"winograd", [](S& s) { Done(s.Winograd("Y", 0, 2, 2)); }},
       {"cache_factors", [](S& s) { Done(s.CacheFactors("Y", {0, 2})); }},
@@ -199,8 +198,7 @@ std::map<std::string, std::function<void(Schedule&)>> Calls() {
       {"rescale_parts",
        [=](S& s) {
          const LoopRv m = s.Split(loops(s, "M")[1], {Value(), 4})->at(0);
-         const LoopRv sum = s.Split(loops(s, "S")[1], {Value(), 4})->at(0);
-         Done(s.Apply("rescale_parts", {Value(Value::List{m, sum})}));
+         Done(s.RescaleParts({m, s.Split(loops(s, "S")[1], {Value(), 4})->at(0)}));
        }},
       {"hoist_factor", [](S& s) { Done(s.HoistFactor("O", 1)); }},
       {"widen_sum", [](S& s) { Done(s.WidenSum("C", 0, "float32")); }},

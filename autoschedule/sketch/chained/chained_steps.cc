@@ -167,9 +167,7 @@ Outcome<ChainedSteps::Done> ChainedSteps::FollowRunningValues(bool skip_leading)
     if (loops.size() == 1) outer_.assign(split.outer.begin(), split.outer.end() - 1);
   }
   if (loops.size() > 1) {
-    TW_ASSIGN_OR_RETURN(const std::vector<Rv> made,
-                        sch_.Apply("rescale_reduction", {Value::List(loops.begin(), loops.end()), skip_leading}));
-    for (const Rv& rv : made) parts.push_back(BlockRv{rv});
+    TW_ASSIGN_OR_RETURN(parts, sch_.RescaleReduction(loops, skip_leading));
   }
   if (scaled_) late.insert(late.begin(), *scaled_);
   shared_ = loops[0];
@@ -209,7 +207,7 @@ std::vector<BlockRv> ChainedSteps::ReplaceByParts(const std::vector<BlockRv>& pa
 }
 
 Outcome<ChainedSteps::Combination> ChainedSteps::ReduceParts() {
-  Value::List loops;
+  std::vector<LoopRv> loops;
   size_t outer = 0;
   for (const ChainedBlock& block : chain_) {
     if (block.IteratorAlong(plan_.key) < 0) continue;
@@ -218,9 +216,7 @@ Outcome<ChainedSteps::Combination> ChainedSteps::ReduceParts() {
     loops.push_back(split.outer.back());
   }
   if (loops.size() < 2) return Refusal{kName, "one reduction of {block0} alone", {Node(plan_.product).id}};
-  TW_ASSIGN_OR_RETURN(const std::vector<Rv> made, sch_.Apply("rescale_parts", {Value(loops)}));
-  std::vector<BlockRv> parts;
-  for (const Rv& rv : made) parts.push_back(BlockRv{rv});
+  TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> parts, sch_.RescaleParts(loops));
   TW_ASSIGN_OR_RETURN(outer_, sch_.GetLoops(parts[0]));
   outer_.resize(outer);
   shared_ = outer_.back();
