@@ -135,8 +135,9 @@ bool KernelEmitter::MathCall(const CallNode* op, Text* result) {
 }
 
 bool KernelEmitter::BitCall(const CallNode* op, Text* result) {
-  if (op->args.empty() || op->args.size() > 2 || op->args[0].dtype().is_float()) return false;
+  if (op->args.empty() || op->args.size() > 2) return false;
   const DataType type = op->args[0].dtype();
+  if (!type.is_integer() && !type.is_bool()) return false;
   const std::string name = TypeText(type, true);
   const std::string unsigned_name = TypeText(DataType::UInt(type.bits()), true);
   // The pattern of the bits, without those of a wider C++ type.
