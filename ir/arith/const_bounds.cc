@@ -42,6 +42,52 @@ int64_t Context::SymbolicQuotientMax(const Expr& a, const Expr& b) const {
   return quotient && quotient->IsConstant() && quotient->scale > 0 ? quotient->scale - 1 : kPosInf;
 }
 
+Bounds Context::BoundsOfBinary(const Expr& e) const {
+  const DataType dtype = e.dtype();
+  const auto* op = cast<BinaryNode>(e);
+  if (!dtype.is_integer() || !dtype.is_scalar()) return TypeBounds(dtype);
+  Bounds a = BoundsOf(op->a), b = BoundsOf(op->b), result;
+  switch (op->op) {
+    case BinaryOp::kAdd:
+      result = a + b;
+      break;
+    case BinaryOp::kSub:
+      result = a - b;
+      break;
+    case BinaryOp::kMul:
+      result = a * b;
+      break;
+    case BinaryOp::kDiv:
+      result = TruncDivBounds(a, b);
+      break;
+    case BinaryOp::kMod:
+      result = TruncModBounds(a, b);
+      break;
+    case BinaryOp::kFloorDiv:
+      result = FloorDivBounds(a, b);
+      if (!b.IsPoint()) result.max = std::min(result.max, SymbolicQuotientMax(op->a, op->b));
+      break;
+    case BinaryOp::kFloorMod:
+      result = FloorModBounds(a, b);
+      break;
+    case BinaryOp::kMin:
+      result = {std::min(a.min, b.min), std::min(a.max, b.max)};
+      break;
+    case BinaryOp::kMax:
+      result = {std::max(a.min, b.min), std::max(a.max, b.max)};
+      break;
+    default:
+      return TypeBounds(dtype);
+  }
+  // Narrow and unsigned arithmetic may wrap.
+  if (!dtype.is_index()) {
+    Bounds type = TypeBounds(dtype);
+    bool wraps = !result.Within(type.min, type.max) || (dtype.is_uint() && dtype.bits() == 64);
+    return wraps ? type : result;
+  }
+  return atom_facts_.empty() ? result : WithAtomFacts({e}, result);
+}
+
 Bounds Context::BoundsOf(const Expr& e) const {
   DataType dtype = e.dtype();
   switch (e->kind()) {
@@ -54,50 +100,8 @@ Bounds Context::BoundsOf(const Expr& e) const {
       const Binding* binding = Find(cast<VarNode>(e));
       return binding != nullptr ? Intersect(binding->bounds, TypeBounds(dtype)) : TypeBounds(dtype);
     }
-    case Kind::kBinary: {
-      const auto* op = cast<BinaryNode>(e);
-      if (!dtype.is_integer() || !dtype.is_scalar()) return TypeBounds(dtype);
-      Bounds a = BoundsOf(op->a), b = BoundsOf(op->b), result;
-      switch (op->op) {
-        case BinaryOp::kAdd:
-          result = a + b;
-          break;
-        case BinaryOp::kSub:
-          result = a - b;
-          break;
-        case BinaryOp::kMul:
-          result = a * b;
-          break;
-        case BinaryOp::kDiv:
-          result = TruncDivBounds(a, b);
-          break;
-        case BinaryOp::kMod:
-          result = TruncModBounds(a, b);
-          break;
-        case BinaryOp::kFloorDiv:
-          result = FloorDivBounds(a, b);
-          if (!b.IsPoint()) result.max = std::min(result.max, SymbolicQuotientMax(op->a, op->b));
-          break;
-        case BinaryOp::kFloorMod:
-          result = FloorModBounds(a, b);
-          break;
-        case BinaryOp::kMin:
-          result = {std::min(a.min, b.min), std::min(a.max, b.max)};
-          break;
-        case BinaryOp::kMax:
-          result = {std::max(a.min, b.min), std::max(a.max, b.max)};
-          break;
-        default:
-          return TypeBounds(dtype);
-      }
-      // Narrow and unsigned arithmetic may wrap.
-      if (!dtype.is_index()) {
-        Bounds type = TypeBounds(dtype);
-        bool wraps = !result.Within(type.min, type.max) || (dtype.is_uint() && dtype.bits() == 64);
-        return wraps ? type : result;
-      }
-      return atom_facts_.empty() ? result : WithAtomFacts({e}, result);
-    }
+    case Kind::kBinary:
+      return BoundsOfBinary(e);
     case Kind::kSelect: {
       const auto* op = cast<SelectNode>(e);
       return dtype.is_integer() ? Union(BoundsOf(op->true_value), BoundsOf(op->false_value)) : TypeBounds(dtype);

@@ -13,6 +13,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/arith/bounds.h"
+#include "ir/arith/monomial.h"
 #include "ir/arith/sum.h"
 #include "ir/buffer.h"
 #include "ir/expr.h"
@@ -109,9 +110,12 @@ class Context {
   std::optional<int64_t> KnownRemainder(const Expr& atom, int64_t modulus) const;
   Bounds WithAtomFacts(const Term& term, Bounds bounds) const;
 
+  Bounds BoundsOfBinary(const Expr& e) const;
   // The greatest value of a // b for a below k * b with a constant k.
   int64_t SymbolicQuotientMax(const Expr& a, const Expr& b) const;
   void TakeKnownRemainders(int64_t c, Sum* rest, Sum* quotient);
+  // DivMod of a sum that cannot be taken apart any further.
+  void AddSplitOf(const Sum& rest, int64_t c, Sum* div, Sum* mod, int64_t mod_scale);
   void AddCompoundSplit(Sum* sum, const Term& split);
   void FoldCompounds(Sum* sum);
   Sum Opaque(const Expr& atom) const;
@@ -120,6 +124,10 @@ class Context {
   // Division by something that is not a constant (symbolic_division.cc).
   Sum SymbolicDivision(const Sum& a, const Sum& b, bool modulo, const Expr& self);
   Sum DivideByProduct(const Sum& a, const Sum& b, bool modulo);
+  // Steps of it; false where they do not apply. `divisor` is b. The first divides a quotient or a remainder again. In
+  // the second a = radix * high + low with 0 <= low < radix: the division goes on with high.
+  bool DivideDivision(const Sum& a, const Sum& b, const Monomial& divisor, bool modulo, Sum* result);
+  bool DivideByRadix(const Sum& a, const Monomial& divisor, bool modulo, Sum* result);
   // (x // n) * n + x % n is x: adds `term` when it completes such a pair in `sum`.
   bool MergeSymbolicSplits(Sum* sum, const Term& term);
   bool ProveBelow(const Sum& sum, const Sum& limit);  // 0 <= sum < limit
@@ -142,6 +150,9 @@ class Context {
   Expr SimplifyChoice(const Expr& condition, const Expr& yes, const Expr& no, bool evaluates_both,
                       Expr* known_condition, Expr* a, Expr* b);
   Expr WithoutSpecialCase(const Expr& condition, const Expr& yes, const Expr& no, bool evaluates_both);
+  Expr SimplifySelect(const SelectNode* op);
+  Expr SimplifyLet(const LetNode* op);
+  Expr SimplifyCall(const CallNode* op);
   Expr SimplifyComparison(const BinaryNode* op, const Expr& self);
   Expr SimplifyLogic(const BinaryNode* op, const Expr& self);
   Expr SimplifyNot(const Expr& a, const Expr& self);

@@ -333,33 +333,42 @@ void Context::TakeKnownRemainders(int64_t c, Sum* rest, Sum* quotient) {
   }
 }
 
+namespace {
+
+// rest = c * quotient + remainder: the quotient, which `wanted` says is asked for, leaves the division. A fused index
+// i * 12 + j stays whole: of a sum only terms that c divides leave. (i * 17 % 16 is i % 16, but i * 17 // 16 stays.)
+Sum TakeQuotient(int64_t c, bool wanted, Sum* rest) {
+  Sum quotient = Sum::Constant(rest->dtype, FloorDivInt(rest->base, c));
+  rest->base = FloorModInt(rest->base, c);
+  const bool alone = rest->terms.size() == 1 && !wanted;
+  for (size_t i = 0; i < rest->terms.size();) {
+    Term& term = rest->terms[i];
+    const int64_t whole = alone || term.scale % c == 0 ? term.scale / c : 0;
+    if (whole != 0) {
+      if (wanted) {
+        quotient.terms.push_back(term);
+        quotient.terms.back().scale = whole;
+      }
+      term.scale -= whole * c;
+    }
+    if (term.scale == 0) {
+      rest->terms.erase(rest->terms.begin() + i);
+    } else {
+      ++i;
+    }
+  }
+  return quotient;
+}
+
+}  // namespace
+
 void Context::DivMod(const Sum& a, int64_t c, Sum* div, Sum* mod, int64_t mod_scale) {
   Sum rest = a;
   auto add_mod = [&](const Sum& sum) {
     if (mod != nullptr) AddSum(mod, sum, mod_scale);
   };
   while (true) {
-    // rest = c * quotient + remainder: the quotient leaves the division. A fused index i * 12 + j stays whole: of a sum
-    // only terms that c divides leave. (i * 17 % 16 is i % 16, but i * 17 // 16 stays as it is.)
-    Sum quotient = Sum::Constant(rest.dtype, FloorDivInt(rest.base, c));
-    rest.base = FloorModInt(rest.base, c);
-    bool alone = rest.terms.size() == 1 && div == nullptr;
-    for (size_t i = 0; i < rest.terms.size();) {
-      Term& term = rest.terms[i];
-      int64_t whole = alone || term.scale % c == 0 ? term.scale / c : 0;
-      if (whole != 0) {
-        if (div != nullptr) {
-          quotient.terms.push_back(term);
-          quotient.terms.back().scale = whole;
-        }
-        term.scale -= whole * c;
-      }
-      if (term.scale == 0) {
-        rest.terms.erase(rest.terms.begin() + i);
-      } else {
-        ++i;
-      }
-    }
+    Sum quotient = TakeQuotient(c, div != nullptr, &rest);
     if (!atom_facts_.empty()) TakeKnownRemainders(c, &rest, &quotient);
     if (div != nullptr) AddSum(div, quotient, 1);
     if (c == 1) return;
@@ -397,8 +406,10 @@ void Context::DivMod(const Sum& a, int64_t c, Sum* div, Sum* mod, int64_t mod_sc
     }
     if (!separated) break;
   }
-  // No progress: a split of one atom.
-  Term split;
+  AddSplitOf(rest, c, div, mod, mod_scale);
+}
+
+void Context::AddSplitOf(const Sum& rest, int64_t c, Sum* div, Sum* mod, int64_t mod_scale) {
   if (rest.terms.size() == 1 && rest.base == 0 && rest.terms[0].scale == 1) {
     const Term& term = rest.terms[0];
     int64_t lower;

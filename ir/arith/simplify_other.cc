@@ -170,6 +170,46 @@ Expr Context::WithoutSpecialCase(const Expr& condition, const Expr& yes, const E
   return zero.value_or(false) ? general : Expr();
 }
 
+Expr Context::SimplifySelect(const SelectNode* op) {
+  Expr c, a, b;
+  if (op->condition.dtype().is_scalar()) {
+    if (Expr chosen = SimplifyChoice(op->condition, op->true_value, op->false_value, true, &c, &a, &b)) return chosen;
+  } else {
+    c = Simplify(op->condition), a = Simplify(op->true_value), b = Simplify(op->false_value);
+  }
+  const bool changed = !c.same_as(op->condition) || !a.same_as(op->true_value) || !b.same_as(op->false_value);
+  return changed ? Select(c, a, b) : Expr(op);
+}
+
+Expr Context::SimplifyLet(const LetNode* op) {
+  const Expr value = Simplify(op->value);
+  const bool is_atom = isa<IntImmNode>(value) || isa<VarNode>(value);
+  const size_t before = mark();
+  if (is_atom) {
+    BindValue(op->var, value);
+  } else {
+    BindName(op->var, value);
+  }
+  const Expr body = Simplify(op->body);
+  Undo(before);
+  if (is_atom) return body;
+  const bool changed = !value.same_as(op->value) || !body.same_as(op->body);
+  return changed ? Expr(new LetNode(op->var, value, body)) : Expr(op);
+}
+
+Expr Context::SimplifyCall(const CallNode* op) {
+  bool changed = false;
+  if (op->op == kIfThenElse && op->args[0].dtype().is_scalar()) {
+    Expr c, a, b;
+    if (Expr chosen = SimplifyChoice(op->args[0], op->args[1], op->args[2], false, &c, &a, &b)) return chosen;
+    changed = !c.same_as(op->args[0]) || !a.same_as(op->args[1]) || !b.same_as(op->args[2]);
+    return changed ? Call(op->dtype(), op->op, {c, a, b}) : Expr(op);
+  }
+  std::vector<Expr> args = SimplifyAll(op->args, &changed);
+  if (op->op == "likely" && isa<IntImmNode>(args[0])) return args[0];
+  return changed ? Call(op->dtype(), op->op, std::move(args)) : Expr(op);
+}
+
 Expr Context::SimplifyOther(const Expr& e) {
   bool changed = false;
   switch (e->kind()) {
@@ -187,18 +227,8 @@ Expr Context::SimplifyOther(const Expr& e) {
       Expr a = Simplify(cast<NotNode>(e)->a);
       return a.same_as(cast<NotNode>(e)->a) ? e : Not(a);
     }
-    case Kind::kSelect: {
-      const auto* op = cast<SelectNode>(e);
-      if (!op->condition.dtype().is_scalar()) {
-        Expr c = Simplify(op->condition), a = Simplify(op->true_value), b = Simplify(op->false_value);
-        changed = !c.same_as(op->condition) || !a.same_as(op->true_value) || !b.same_as(op->false_value);
-        return changed ? Select(c, a, b) : e;
-      }
-      Expr c, a, b;
-      if (Expr chosen = SimplifyChoice(op->condition, op->true_value, op->false_value, true, &c, &a, &b)) return chosen;
-      changed = !c.same_as(op->condition) || !a.same_as(op->true_value) || !b.same_as(op->false_value);
-      return changed ? Select(c, a, b) : e;
-    }
+    case Kind::kSelect:
+      return SimplifySelect(cast<SelectNode>(e));
     case Kind::kCast: {
       const auto* op = cast<CastNode>(e);
       Expr value = Simplify(op->value);
@@ -230,33 +260,10 @@ Expr Context::SimplifyOther(const Expr& e) {
       std::vector<Expr> vectors = SimplifyAll(op->vectors, &changed);
       return changed ? Expr(new ShuffleNode(std::move(vectors), op->indices)) : e;
     }
-    case Kind::kLet: {
-      const auto* op = cast<LetNode>(e);
-      Expr value = Simplify(op->value);
-      size_t before = mark();
-      if (isa<IntImmNode>(value) || isa<VarNode>(value)) {
-        BindValue(op->var, value);
-      } else {
-        BindName(op->var, value);
-      }
-      Expr body = Simplify(op->body);
-      Undo(before);
-      if (isa<IntImmNode>(value) || isa<VarNode>(value)) return body;
-      changed = !value.same_as(op->value) || !body.same_as(op->body);
-      return changed ? Expr(new LetNode(op->var, value, body)) : e;
-    }
-    case Kind::kCall: {
-      const auto* op = cast<CallNode>(e);
-      if (op->op == kIfThenElse && op->args[0].dtype().is_scalar()) {
-        Expr c, a, b;
-        if (Expr chosen = SimplifyChoice(op->args[0], op->args[1], op->args[2], false, &c, &a, &b)) return chosen;
-        changed = !c.same_as(op->args[0]) || !a.same_as(op->args[1]) || !b.same_as(op->args[2]);
-        return changed ? Call(e.dtype(), op->op, {c, a, b}) : e;
-      }
-      std::vector<Expr> args = SimplifyAll(op->args, &changed);
-      if (op->op == "likely" && isa<IntImmNode>(args[0])) return args[0];
-      return changed ? Call(e.dtype(), op->op, std::move(args)) : e;
-    }
+    case Kind::kLet:
+      return SimplifyLet(cast<LetNode>(e));
+    case Kind::kCall:
+      return SimplifyCall(cast<CallNode>(e));
     default:
       return e;
   }

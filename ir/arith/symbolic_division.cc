@@ -37,6 +37,62 @@ bool Context::IsPositive(const Sum& sum) {
   return ProveNonNegative(less);
 }
 
+bool Context::DivideDivision(const Sum& a, const Sum& b, const Monomial& divisor, bool modulo, Sum* result) {
+  if (a.terms.size() != 1 || a.base != 0 || a.terms[0].IsSplit() || a.terms[0].scale != 1) return false;
+  const auto* op = dyn_cast<BinaryNode>(a.terms[0].atom);
+  // x % m % b is x % b when b divides m.
+  if (modulo && op != nullptr && op->op == BinaryOp::kFloorMod && DivideExactly(Monomial::Of(op->b), divisor)) {
+    AddSum(result, DivideByProduct(ToSum(op->a), b, true), 1);
+    return true;
+  }
+  // x // m // b is x // (m * b) for positive b.
+  if (!modulo && op != nullptr && op->op == BinaryOp::kFloorDiv && IsPositive(b)) {
+    const Sum product = Multiply(ToSum(op->b), b);
+    if (!product.overflow && product.terms.size() == 1 && product.base == 0) {
+      AddSum(result, DivideByProduct(ToSum(op->a), product, false), 1);
+      return true;
+    }
+  }
+  return false;
+}
+
+bool Context::DivideByRadix(const Sum& a, const Monomial& divisor, bool modulo, Sum* result) {
+  const auto add_monomial = [&](Sum* sum, const Monomial& m) { AddExpr(sum, m.ToExpr(a.dtype), 1); };
+  for (const Term& candidate : a.terms) {
+    auto m = ToMonomial(candidate);
+    if (!m) continue;
+    Monomial radix = CommonDivisor(*m, divisor);
+    auto outer = DivideExactly(divisor, radix);
+    if (radix.IsOne() || !outer) continue;
+    Sum high = Sum::Constant(a.dtype, 0), low = Sum::Constant(a.dtype, a.base);
+    for (const Term& term : a.terms) {
+      if (auto quotient = DivideTerm(term, radix)) {
+        add_monomial(&high, *quotient);
+      } else {
+        low.terms.push_back(term);
+      }
+    }
+    Sum radix_sum = Sum::Constant(a.dtype, 0), outer_sum = Sum::Constant(a.dtype, 0);
+    add_monomial(&radix_sum, radix);
+    add_monomial(&outer_sum, *outer);
+    if (BoundsOf(outer_sum).min <= 0 || !ProveBelow(low, radix_sum)) continue;
+    Sum divided = Sum::Constant(a.dtype, 0);
+    if (outer_sum.IsConstant()) {
+      DivMod(high, outer_sum.base, modulo ? nullptr : &divided, modulo ? &divided : nullptr);
+    } else {
+      divided = DivideByProduct(high, outer_sum, modulo);
+    }
+    if (modulo) {
+      AddSum(result, Multiply(divided, radix_sum), 1);
+      AddSum(result, low, 1);
+    } else {
+      AddSum(result, divided, 1);
+    }
+    return true;
+  }
+  return false;
+}
+
 Sum Context::DivideByProduct(const Sum& a, const Sum& b, bool modulo) {
   Sum result = Sum::Constant(a.dtype, 0);
   auto divisor = ToMonomial(b.terms[0]);
@@ -68,54 +124,7 @@ Sum Context::DivideByProduct(const Sum& a, const Sum& b, bool modulo) {
     }
     return result;
   }
-  if (rest.terms.size() == 1 && rest.base == 0 && !rest.terms[0].IsSplit() && rest.terms[0].scale == 1) {
-    const auto* op = dyn_cast<BinaryNode>(rest.terms[0].atom);
-    // x % m % b is x % b when b divides m.
-    if (modulo && op != nullptr && op->op == BinaryOp::kFloorMod && DivideExactly(Monomial::Of(op->b), *divisor)) {
-      Sum inner = DivideByProduct(ToSum(op->a), b, true);
-      AddSum(&result, inner, 1);
-      return result;
-    }
-    // x // m // b is x // (m * b) for positive b.
-    if (!modulo && op != nullptr && op->op == BinaryOp::kFloorDiv && IsPositive(b)) {
-      const Sum product = Multiply(ToSum(op->b), b);
-      if (!product.overflow && product.terms.size() == 1 && product.base == 0) {
-        AddSum(&result, DivideByProduct(ToSum(op->a), product, false), 1);
-        return result;
-      }
-    }
-  }
-  // rest = radix * high + low with 0 <= low < radix: the division goes on with high.
-  for (const Term& candidate : rest.terms) {
-    auto m = ToMonomial(candidate);
-    if (!m) continue;
-    Monomial radix = CommonDivisor(*m, *divisor);
-    auto outer = DivideExactly(*divisor, radix);
-    if (radix.IsOne() || !outer) continue;
-    Sum high = Sum::Constant(a.dtype, 0), low = Sum::Constant(a.dtype, rest.base);
-    for (const Term& term : rest.terms) {
-      if (auto quotient = DivideTerm(term, radix)) {
-        add_monomial(&high, *quotient);
-      } else {
-        low.terms.push_back(term);
-      }
-    }
-    Sum radix_sum = Sum::Constant(a.dtype, 0), outer_sum = Sum::Constant(a.dtype, 0);
-    add_monomial(&radix_sum, radix);
-    add_monomial(&outer_sum, *outer);
-    if (BoundsOf(outer_sum).min <= 0 || !ProveBelow(low, radix_sum)) continue;
-    Sum divided = Sum::Constant(a.dtype, 0);
-    if (outer_sum.IsConstant()) {
-      DivMod(high, outer_sum.base, modulo ? nullptr : &divided, modulo ? &divided : nullptr);
-    } else {
-      divided = DivideByProduct(high, outer_sum, modulo);
-    }
-    if (modulo) {
-      AddSum(&result, Multiply(divided, radix_sum), 1);
-      AddSum(&result, low, 1);
-    } else {
-      AddSum(&result, divided, 1);
-    }
+  if (DivideDivision(rest, b, *divisor, modulo, &result) || DivideByRadix(rest, *divisor, modulo, &result)) {
     return result;
   }
   Expr left = SumToAtom(rest), right = SumToAtom(b);
