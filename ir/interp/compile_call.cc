@@ -170,59 +170,65 @@ Lanes Compiler::DotAdd(const CallNode* op) {
   return sums;
 }
 
+bool Compiler::MathCall1(const CallNode* op, DataType element, Lanes* result) {
+  if (op->op == "isnan") {
+    for (Reg x : Value(op->args[0])) result->push_back(EmitValue(Op::kNeF, x, x));
+    return true;
+  }
+  if (op->op == "isinf" || op->op == "isfinite") {
+    code_.math1.push_back([](double x) { return std::fabs(x); });
+    const int function = static_cast<int>(code_.math1.size()) - 1;
+    const Reg infinity = FloatConstant(std::numeric_limits<double>::infinity());
+    const Op compare = op->op == "isinf" ? Op::kEqF : Op::kLtF;
+    for (Reg x : Value(op->args[0])) {
+      result->push_back(EmitValue(compare, EmitValue(Op::kMath1, x, 0, 0, function), infinity));
+    }
+    return true;
+  }
+  for (const NamedMath1& math : kMath1) {
+    if (math.name != op->op) continue;
+    code_.math1.push_back(math.function);
+    const int function = static_cast<int>(code_.math1.size()) - 1;
+    for (Reg x : Value(op->args[0])) {
+      result->push_back(Round(element, EmitValue(Op::kMath1, x, 0, 0, function)));
+    }
+    return true;
+  }
+  return false;
+}
+
+bool Compiler::MathCall2(const CallNode* op, DataType element, Lanes* result) {
+  for (const NamedMath2& math : kMath2) {
+    if (math.name != op->op) continue;
+    code_.math2.push_back(math.function);
+    const int function = static_cast<int>(code_.math2.size()) - 1;
+    const Lanes a = Value(op->args[0]), b = Value(op->args[1]);
+    for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
+      result->push_back(Round(element, EmitValue(Op::kMath2, a[i], b[i], 0, function)));
+    }
+    return true;
+  }
+  if (op->op == "nextafter" || op->op == "ldexp") {
+    const bool scales = op->op == "ldexp";
+    code_.math2.push_back(scales ? LoadExponent : NextAfterIn(element));
+    const int function = static_cast<int>(code_.math2.size()) - 1;
+    const Lanes a = Value(op->args[0]);
+    Lanes b = Value(op->args[1]);
+    for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
+      const DataType type = op->args[1].dtype().element();
+      if (scales) b[i] = CastLane(type, DataType::Float(64), b[i]);
+      result->push_back(Round(element, EmitValue(Op::kMath2, a[i], b[i], 0, function)));
+    }
+    return true;
+  }
+  return false;
+}
+
 bool Compiler::MathCall(const CallNode* op, Lanes* result) {
   if (op->args.empty() || !op->args[0].dtype().is_float()) return false;
   const DataType element = op->args[0].dtype().element();
-  if (op->args.size() == 1) {
-    if (op->op == "isnan") {
-      for (Reg x : Value(op->args[0])) result->push_back(EmitValue(Op::kNeF, x, x));
-      return true;
-    }
-    if (op->op == "isinf" || op->op == "isfinite") {
-      code_.math1.push_back([](double x) { return std::fabs(x); });
-      const int function = static_cast<int>(code_.math1.size()) - 1;
-      const Reg infinity = FloatConstant(std::numeric_limits<double>::infinity());
-      const Op compare = op->op == "isinf" ? Op::kEqF : Op::kLtF;
-      for (Reg x : Value(op->args[0])) {
-        result->push_back(EmitValue(compare, EmitValue(Op::kMath1, x, 0, 0, function), infinity));
-      }
-      return true;
-    }
-    for (const NamedMath1& math : kMath1) {
-      if (math.name != op->op) continue;
-      code_.math1.push_back(math.function);
-      const int function = static_cast<int>(code_.math1.size()) - 1;
-      for (Reg x : Value(op->args[0])) {
-        result->push_back(Round(element, EmitValue(Op::kMath1, x, 0, 0, function)));
-      }
-      return true;
-    }
-  }
-  if (op->args.size() == 2) {
-    for (const NamedMath2& math : kMath2) {
-      if (math.name != op->op) continue;
-      code_.math2.push_back(math.function);
-      const int function = static_cast<int>(code_.math2.size()) - 1;
-      const Lanes a = Value(op->args[0]), b = Value(op->args[1]);
-      for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
-        result->push_back(Round(element, EmitValue(Op::kMath2, a[i], b[i], 0, function)));
-      }
-      return true;
-    }
-    if (op->op == "nextafter" || op->op == "ldexp") {
-      const bool scales = op->op == "ldexp";
-      code_.math2.push_back(scales ? LoadExponent : NextAfterIn(element));
-      const int function = static_cast<int>(code_.math2.size()) - 1;
-      const Lanes a = Value(op->args[0]);
-      Lanes b = Value(op->args[1]);
-      for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
-        const DataType type = op->args[1].dtype().element();
-        if (scales) b[i] = CastLane(type, DataType::Float(64), b[i]);
-        result->push_back(Round(element, EmitValue(Op::kMath2, a[i], b[i], 0, function)));
-      }
-      return true;
-    }
-  }
+  if (op->args.size() == 1 && MathCall1(op, element, result)) return true;
+  if (op->args.size() == 2 && MathCall2(op, element, result)) return true;
   if (op->op == "fma" && op->args.size() == 3) {
     const Lanes a = Value(op->args[0]), b = Value(op->args[1]), c = Value(op->args[2]);
     for (size_t i = 0; i < a.size() && i < b.size() && i < c.size(); ++i) {
@@ -324,6 +330,26 @@ Reg Compiler::Pointer(const Expr& e, Buffer* buffer) {
   return 0;
 }
 
+ExternCall::Arg Compiler::ExternArg(const Expr& e) {
+  ExternCall::Arg arg{e.dtype()};
+  if (const auto* text = dyn_cast<StringImmNode>(e)) {
+    arg.text = text->value;
+  } else if (e.dtype().is_handle()) {
+    const auto* pointer = dyn_cast<CallNode>(e);
+    const auto mask = pointer != nullptr && pointer->op == kAccessPtr ? AsInt(pointer->args.back()) : std::nullopt;
+    arg.access = static_cast<int>(mask.value_or(kAccessRead | kAccessWrite));
+    arg.first = Pointer(e);
+  } else {
+    // The function wants the lanes one after the other.
+    const Lanes lanes = Value(e);
+    arg.first = NewReg(static_cast<int>(lanes.size()));
+    for (size_t lane = 0; lane < lanes.size(); ++lane) {
+      Emit(Op::kMove, arg.first + static_cast<Reg>(lane), lanes[lane]);
+    }
+  }
+  return arg;
+}
+
 Lanes Compiler::ExternCallValue(const CallNode* op) {
   std::string name = op->op;
   size_t first = 0;
@@ -357,26 +383,7 @@ Lanes Compiler::ExternCallValue(const CallNode* op) {
     return {Constant(0)};
   }
   ExternCall call{name, std::move(function), op->dtype()};
-  for (size_t i = first; i < op->args.size(); ++i) {
-    const Expr& e = op->args[i];
-    ExternCall::Arg arg{e.dtype()};
-    if (const auto* text = dyn_cast<StringImmNode>(e)) {
-      arg.text = text->value;
-    } else if (e.dtype().is_handle()) {
-      const auto* pointer = dyn_cast<CallNode>(e);
-      const auto mask = pointer != nullptr && pointer->op == kAccessPtr ? AsInt(pointer->args.back()) : std::nullopt;
-      arg.access = static_cast<int>(mask.value_or(kAccessRead | kAccessWrite));
-      arg.first = Pointer(e);
-    } else {
-      // The function wants the lanes one after the other.
-      const Lanes lanes = Value(e);
-      arg.first = NewReg(static_cast<int>(lanes.size()));
-      for (size_t lane = 0; lane < lanes.size(); ++lane) {
-        Emit(Op::kMove, arg.first + static_cast<Reg>(lane), lanes[lane]);
-      }
-    }
-    call.args.push_back(std::move(arg));
-  }
+  for (size_t i = first; i < op->args.size(); ++i) call.args.push_back(ExternArg(op->args[i]));
   const int lanes = op->dtype().is_void() ? 1 : op->dtype().lanes();
   call.result = NewReg(lanes);
   Emit(Op::kCallExtern, 0, 0, 0, 0, static_cast<int>(code_.calls.size()));

@@ -50,6 +50,38 @@ Reg Compiler::ScalarValue(const Expr& e) {
   return 0;
 }
 
+Lanes Compiler::SelectValue(const SelectNode* op) {
+  // Only the value that a scalar condition takes is evaluated: the other one may not have a value.
+  if (op->condition.dtype().is_scalar()) return Choose(op->condition, op->true_value, op->false_value, op->dtype());
+  Lanes result;
+  const Lanes condition = Value(op->condition), yes = Value(op->true_value), no = Value(op->false_value);
+  for (size_t i = 0; i < yes.size() && (condition.size() == 1 || i < condition.size()); ++i) {
+    const Reg lane = NewReg();
+    Emit(Op::kMove, lane, yes[i]);
+    const size_t keep = Emit(Op::kJumpIfNotZero, 0, condition.size() == 1 ? condition[0] : condition[i]);
+    Emit(Op::kMove, lane, no[i]);
+    PatchToHere(keep);
+    result.push_back(lane);
+  }
+  return result;
+}
+
+Lanes Compiler::ShuffleValue(const ShuffleNode* op) {
+  Lanes all, result;
+  for (const Expr& vector : op->vectors) {
+    const Lanes lanes = Value(vector);
+    all.insert(all.end(), lanes.begin(), lanes.end());
+  }
+  for (int index : op->indices) {
+    if (index < 0 || static_cast<size_t>(index) >= all.size()) {
+      Error(absl::InvalidArgumentError(absl::StrCat("shuffle picks lane ", index, " of ", all.size())));
+      index = 0;
+    }
+    result.push_back(all[static_cast<size_t>(index)]);
+  }
+  return result;
+}
+
 Lanes Compiler::NewValue(const Expr& e) {
   constexpr int kMaxLanes = 4096;
   if (e.dtype().lanes() > kMaxLanes) {
@@ -63,23 +95,8 @@ Lanes Compiler::NewValue(const Expr& e) {
     case Kind::kNot:
       for (Reg lane : Value(cast<NotNode>(e)->a)) result.push_back(EmitValue(Op::kNot, lane));
       return result;
-    case Kind::kSelect: {
-      const auto* op = cast<SelectNode>(e);
-      // Only the value that a scalar condition takes is evaluated: the other one may not have a value.
-      if (op->condition.dtype().is_scalar()) {
-        return Choose(op->condition, op->true_value, op->false_value, op->dtype());
-      }
-      const Lanes condition = Value(op->condition), yes = Value(op->true_value), no = Value(op->false_value);
-      for (size_t i = 0; i < yes.size() && (condition.size() == 1 || i < condition.size()); ++i) {
-        const Reg lane = NewReg();
-        Emit(Op::kMove, lane, yes[i]);
-        const size_t keep = Emit(Op::kJumpIfNotZero, 0, condition.size() == 1 ? condition[0] : condition[i]);
-        Emit(Op::kMove, lane, no[i]);
-        PatchToHere(keep);
-        result.push_back(lane);
-      }
-      return result;
-    }
+    case Kind::kSelect:
+      return SelectValue(cast<SelectNode>(e));
     case Kind::kCast: {
       const auto* op = cast<CastNode>(e);
       for (Reg lane : Value(op->value)) {
@@ -107,22 +124,8 @@ Lanes Compiler::NewValue(const Expr& e) {
       }
       return result;
     }
-    case Kind::kShuffle: {
-      const auto* op = cast<ShuffleNode>(e);
-      Lanes all;
-      for (const Expr& vector : op->vectors) {
-        const Lanes lanes = Value(vector);
-        all.insert(all.end(), lanes.begin(), lanes.end());
-      }
-      for (int index : op->indices) {
-        if (index < 0 || static_cast<size_t>(index) >= all.size()) {
-          Error(absl::InvalidArgumentError(absl::StrCat("shuffle picks lane ", index, " of ", all.size())));
-          index = 0;
-        }
-        result.push_back(all[static_cast<size_t>(index)]);
-      }
-      return result;
-    }
+    case Kind::kShuffle:
+      return ShuffleValue(cast<ShuffleNode>(e));
     case Kind::kLet: {
       const auto* op = cast<LetNode>(e);
       vars_[op->var.get()] = Value(op->value);

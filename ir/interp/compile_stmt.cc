@@ -39,25 +39,10 @@ void Compiler::NewStatement(const Stmt& s) {
   switch (s->kind()) {
     case Kind::kFor:
       return Loop(cast<ForNode>(s));
-    case Kind::kWhile: {
-      const auto* op = cast<WhileNode>(s);
-      const int start = Here();
-      Emit(Op::kCountStep, 0);
-      const size_t exit = Emit(Op::kJumpIfZero, 0, ScalarValue(op->condition));
-      Statement(op->body);
-      Emit(Op::kJump, 0, 0, 0, 0, start);
-      return PatchToHere(exit);
-    }
-    case Kind::kIf: {
-      const auto* op = cast<IfNode>(s);
-      const size_t to_else = Emit(Op::kJumpIfZero, 0, ScalarValue(op->condition));
-      Statement(op->then_case);
-      if (!op->else_case) return PatchToHere(to_else);
-      const size_t to_end = Emit(Op::kJump, 0);
-      PatchToHere(to_else);
-      Statement(op->else_case);
-      return PatchToHere(to_end);
-    }
+    case Kind::kWhile:
+      return While(cast<WhileNode>(s));
+    case Kind::kIf:
+      return If(cast<IfNode>(s));
     case Kind::kSeq:
       for (const Stmt& stmt : cast<SeqNode>(s)->stmts) Statement(stmt);
       return;
@@ -105,6 +90,25 @@ void Compiler::NewStatement(const Stmt& s) {
     default:
       return Sync(cast<SyncNode>(s));
   }
+}
+
+void Compiler::While(const WhileNode* op) {
+  const int start = Here();
+  Emit(Op::kCountStep, 0);
+  const size_t exit = Emit(Op::kJumpIfZero, 0, ScalarValue(op->condition));
+  Statement(op->body);
+  Emit(Op::kJump, 0, 0, 0, 0, start);
+  PatchToHere(exit);
+}
+
+void Compiler::If(const IfNode* op) {
+  const size_t to_else = Emit(Op::kJumpIfZero, 0, ScalarValue(op->condition));
+  Statement(op->then_case);
+  if (!op->else_case) return PatchToHere(to_else);
+  const size_t to_end = Emit(Op::kJump, 0);
+  PatchToHere(to_else);
+  Statement(op->else_case);
+  PatchToHere(to_end);
 }
 
 void Compiler::Loop(const ForNode* op) {
@@ -219,6 +223,32 @@ void Compiler::Sync(const SyncNode* op) {
   }
 }
 
+void Compiler::Declare(const BufferRegion& region, bool write) {
+  DeclaredRegion declared{region.buffer.get(), write, {}};
+  if (region.region.size() != region.buffer->ndim()) {
+    return Error(absl::InvalidArgumentError(
+        absl::StrCat("a region of ", region.region.size(), " dimensions of buffer ", region.buffer->name)));
+  }
+  // What a region's own bounds load is not an access of the block.
+  declaring_ = true;
+  for (const Range& range : region.region) {
+    declared.ranges.emplace_back(ScalarValue(range.min), ScalarValue(range.extent));
+  }
+  declaring_ = false;
+  blocks_.back().regions.push_back(std::move(declared));
+}
+
+void Compiler::Init(const BlockNode& block) {
+  std::vector<size_t> skips;
+  for (const IterVar& iter : block.iter_vars) {
+    if (iter.kind != IterKind::kReduce) continue;
+    const Reg first = EmitValue(Op::kEq, vars_[iter.var.get()][0], ScalarValue(iter.domain.min));
+    skips.push_back(Emit(Op::kJumpIfZero, 0, first));
+  }
+  Statement(block.init);
+  for (size_t jump : skips) PatchToHere(jump);
+}
+
 void Compiler::Realize(const BlockRealizeNode* op) {
   const BlockNode* block = op->block.get();
   if (op->bindings.size() != block->iter_vars.size()) {
@@ -249,34 +279,11 @@ void Compiler::Realize(const BlockRealizeNode* op) {
   blocks_.push_back({block, {}, {}, combined_tags != 0 ? ++reductions_of_threads_ : 0, combined_tags});
   for (const Buffer& buffer : block->alloc_buffers) AllocateBuffer(buffer);
   if (options_.check_regions) {
-    const auto declare = [&](const BufferRegion& region, bool write) {
-      DeclaredRegion declared{region.buffer.get(), write, {}};
-      if (region.region.size() != region.buffer->ndim()) {
-        return Error(absl::InvalidArgumentError(
-            absl::StrCat("a region of ", region.region.size(), " dimensions of buffer ", region.buffer->name)));
-      }
-      // What a region's own bounds load is not an access of the block.
-      declaring_ = true;
-      for (const Range& range : region.region) {
-        declared.ranges.emplace_back(ScalarValue(range.min), ScalarValue(range.extent));
-      }
-      declaring_ = false;
-      blocks_.back().regions.push_back(std::move(declared));
-    };
-    for (const BufferRegion& region : block->reads) declare(region, false);
-    for (const BufferRegion& region : block->writes) declare(region, true);
+    for (const BufferRegion& region : block->reads) Declare(region, false);
+    for (const BufferRegion& region : block->writes) Declare(region, true);
   }
   for (const MatchBuffer& match : block->match_buffers) MatchSubBuffer(match);
-  if (block->init) {
-    std::vector<size_t> skips;
-    for (const IterVar& iter : block->iter_vars) {
-      if (iter.kind != IterKind::kReduce) continue;
-      const Reg first = EmitValue(Op::kEq, vars_[iter.var.get()][0], ScalarValue(iter.domain.min));
-      skips.push_back(Emit(Op::kJumpIfZero, 0, first));
-    }
-    Statement(block->init);
-    for (size_t jump : skips) PatchToHere(jump);
-  }
+  if (block->init) Init(*block);
   Statement(block->body);
   blocks_.pop_back();
   if (!IsTrue(op->predicate)) PatchToHere(skip);

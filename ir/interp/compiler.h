@@ -30,6 +30,8 @@ class Compiler {
   Lanes Value(const Expr& e);
   Reg ScalarValue(const Expr& e);
   Lanes NewValue(const Expr& e);
+  Lanes SelectValue(const SelectNode* op);
+  Lanes ShuffleValue(const ShuffleNode* op);
   Lanes Binary(const BinaryNode* op);
   bool MayFail(const Expr& e) const;
   // `wraps`: signed integers that overflow wrap.
@@ -44,9 +46,12 @@ class Compiler {
   Lanes CallValue(const CallNode* op);
   Lanes DotAdd(const CallNode* op);
   bool MathCall(const CallNode* op, Lanes* result);
+  bool MathCall1(const CallNode* op, DataType element, Lanes* result);
+  bool MathCall2(const CallNode* op, DataType element, Lanes* result);
   bool BitCall(const CallNode* op, Lanes* result);
   bool Reinterpret(const CallNode* op, Lanes* result);
   Lanes ExternCallValue(const CallNode* op);
+  ExternCall::Arg ExternArg(const Expr& e);
   void InlineCall(const CallNode* op, const Function& callee, size_t first_arg);
   Reg Pointer(const Expr& e, Buffer* buffer = nullptr);  // a handle; `buffer`: what it points into, when known
 
@@ -72,11 +77,16 @@ class Compiler {
   // Statements (compile_stmt.cc).
   void Statement(const Stmt& s);
   void NewStatement(const Stmt& s);
+  void While(const WhileNode* op);
+  void If(const IfNode* op);
   void Loop(const ForNode* op);
   void SerialLoop(const ForNode* op, Reg var, Reg min, Reg end, bool concurrent);
   void ThreadLoop(const ForNode* op, Reg var, Reg min, Reg extent);
   void JoinedThreadLoop(const ForNode* op, Reg thread, Reg thread_extent);
   void Realize(const BlockRealizeNode* op);
+  // What checks of the block's accesses compare them with.
+  void Declare(const BufferRegion& region, bool write);
+  void Init(const BlockNode& block);
   void Sync(const SyncNode* op);
   void Barrier(bool warp);
   // (number, count) of the running thread among all of its block.

@@ -74,6 +74,8 @@ class Machine {
   Stop Execute(Context& context);
   // Forks at the context's instruction and runs all threads to their end. False: error_ says why not.
   bool RunGroup(Context& root);
+  // The thread has left the group, what it wrote is its parent's, and its memory is free.
+  void EndThread(Group& group, const Context* context);
   void Spawn(Context& parent, Group& group, std::vector<Context*>& ready);
   // Each thread has its own copy of what is the threads' own, as the code around left it; what it wrote is found there
   // after the threads, the last one's where several wrote.

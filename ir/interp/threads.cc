@@ -147,6 +147,19 @@ bool Machine::ReleaseBarrier(Group& group, std::vector<Context*>& waiting, std::
   return true;
 }
 
+void Machine::EndThread(Group& group, const Context* context) {
+  MergeOwnMemory(*context, *context->parent);
+  for (size_t i = 0; i < code_.allocations.size(); ++i) {
+    const int32_t memory = context->memory_of_allocation[i];
+    if (memory >= 0) free_memory_[i].push_back(memory);
+  }
+  auto self =
+      std::find_if(group.contexts.begin(), group.contexts.end(), [&](const auto& c) { return c.get() == context; });
+  group.ended.push_back(std::move(*self));
+  *self = std::move(group.contexts.back());
+  group.contexts.pop_back();
+}
+
 bool Machine::RunGroup(Context& root) {
   Group group;
   std::vector<Context*> ready, waiting;
@@ -183,17 +196,8 @@ bool Machine::RunGroup(Context& root) {
         waiting.push_back(context);
         break;
       case Stop::kThreadEnd: {
-        MergeOwnMemory(*context, *context->parent);
-        for (size_t i = 0; i < code_.allocations.size(); ++i) {
-          const int32_t memory = context->memory_of_allocation[i];
-          if (memory >= 0) free_memory_[i].push_back(memory);
-        }
         Context* parent = context->parent;
-        auto self = std::find_if(group.contexts.begin(), group.contexts.end(),
-                                 [&](const auto& c) { return c.get() == context; });
-        group.ended.push_back(std::move(*self));
-        *self = std::move(group.contexts.back());
-        group.contexts.pop_back();
+        EndThread(group, context);
         if (--parent->pending > 0 || parent == &root) break;
         parent->children = 0;
         parent->pc = static_cast<size_t>(code_.instructions[parent->pc].imm);
