@@ -75,7 +75,12 @@ class Comparator {
   bool Equal(const Annotation& a, const Annotation& b);
   bool Equal(const Annotations& a, const Annotations& b);
   bool EqualBlocks(const BlockNode* a, const BlockNode* b);
+  bool EqualLoops(const ForNode* a, const ForNode* b);
+  bool EqualSequences(const SeqNode* a, const SeqNode* b);
+  bool EqualAttributes(const AttrStmtNode* a, const AttrStmtNode* b);
+  bool EqualSyncs(const SyncNode* a, const SyncNode* b);
   bool EqualStmts(const Stmt& a, const Stmt& b);
+  bool EqualConstants(const Expr& a, const Expr& b);
 
   const bool map_free_;
   std::unordered_map<const Node*, const Node*> left_, right_;
@@ -171,26 +176,31 @@ const char* OpName(BinaryOp op) {
   return kNames[static_cast<int>(op)];
 }
 
+bool Comparator::EqualConstants(const Expr& a, const Expr& b) {
+  if (const auto* integer = dyn_cast<IntImmNode>(a)) {
+    const int64_t va = integer->value, vb = cast<IntImmNode>(b)->value;
+    return va == vb ? true : Differ(std::to_string(va) + " and " + std::to_string(vb));
+  }
+  if (const auto* number = dyn_cast<FloatImmNode>(a)) {
+    const double va = number->value, vb = cast<FloatImmNode>(b)->value;
+    return std::bit_cast<uint64_t>(va) == std::bit_cast<uint64_t>(vb)
+               ? true
+               : Differ(std::to_string(va) + " and " + std::to_string(vb));
+  }
+  const std::string &va = cast<StringImmNode>(a)->value, &vb = cast<StringImmNode>(b)->value;
+  return va == vb ? true : Differ("\"" + va + "\" and \"" + vb + "\"");
+}
+
 bool Comparator::Equal(const Expr& a, const Expr& b) {
   if (!a || !b) return !a == !b ? true : Differ("an expression on one side only");
   if (a.same_as(b) && a->kind() != Kind::kVar && left_.empty()) return true;
   if (a->kind() != b->kind()) return Differ("different kinds of expression");
   if (a.dtype() != b.dtype()) return Differ("types " + a.dtype().ToString() + " and " + b.dtype().ToString());
   switch (a->kind()) {
-    case Kind::kIntImm: {
-      const int64_t va = cast<IntImmNode>(a)->value, vb = cast<IntImmNode>(b)->value;
-      return va == vb ? true : Differ(std::to_string(va) + " and " + std::to_string(vb));
-    }
-    case Kind::kFloatImm: {
-      const double va = cast<FloatImmNode>(a)->value, vb = cast<FloatImmNode>(b)->value;
-      return std::bit_cast<uint64_t>(va) == std::bit_cast<uint64_t>(vb)
-                 ? true
-                 : Differ(std::to_string(va) + " and " + std::to_string(vb));
-    }
-    case Kind::kStringImm: {
-      const std::string &va = cast<StringImmNode>(a)->value, &vb = cast<StringImmNode>(b)->value;
-      return va == vb ? true : Differ("\"" + va + "\" and \"" + vb + "\"");
-    }
+    case Kind::kIntImm:
+    case Kind::kFloatImm:
+    case Kind::kStringImm:
+      return EqualConstants(a, b);
     case Kind::kVar:
       return EqualVars(Var(cast<VarNode>(a)), Var(cast<VarNode>(b)));
     case Kind::kBinary: {
@@ -309,21 +319,44 @@ bool Comparator::EqualBlocks(const BlockNode* a, const BlockNode* b) {
 
 bool Comparator::Equal(const Stmt& a, const Stmt& b) { return At(a, b, EqualStmts(a, b)); }
 
+bool Comparator::EqualLoops(const ForNode* a, const ForNode* b) {
+  const std::string place = "for[" + a->var.name() + "]";
+  if (a->kind != b->kind) {
+    return In(place, Differ(std::string(ForKindName(a->kind)) + " and " + ForKindName(b->kind)));
+  }
+  if (a->thread_tag != b->thread_tag) return In(place, Differ("threads " + a->thread_tag + " and " + b->thread_tag));
+  return In(place, In("min", Equal(a->min, b->min)) && In("extent", Equal(a->extent, b->extent)) &&
+                       Equal(a->annotations, b->annotations) && Bind(a->var, b->var) && Equal(a->body, b->body));
+}
+
+bool Comparator::EqualSequences(const SeqNode* a, const SeqNode* b) {
+  for (size_t i = 0; i < std::min(a->stmts.size(), b->stmts.size()); ++i) {
+    if (!In("seq[" + std::to_string(i) + "]", Equal(a->stmts[i], b->stmts[i]))) return false;
+  }
+  return a->stmts.size() == b->stmts.size()
+             ? true
+             : Differ(std::to_string(a->stmts.size()) + " and " + std::to_string(b->stmts.size()) + " statements");
+}
+
+bool Comparator::EqualAttributes(const AttrStmtNode* a, const AttrStmtNode* b) {
+  if (a->key != b->key) return Differ("attributes \"" + a->key + "\" and \"" + b->key + "\"");
+  return In("attr[" + a->key + "]",
+            EqualOrAnnounce(a->node, b->node) && Equal(a->value, b->value) && Equal(a->body, b->body));
+}
+
+bool Comparator::EqualSyncs(const SyncNode* a, const SyncNode* b) {
+  if (a->sync != b->sync || !(a->memory == b->memory) || a->participants != b->participants) {
+    return Differ("different synchronization");
+  }
+  return Equal(a->operand, b->operand) && Equal(a->object, b->object);
+}
+
 bool Comparator::EqualStmts(const Stmt& a, const Stmt& b) {
   if (!a || !b) return !a == !b ? true : Differ("a statement on one side only");
   if (a->kind() != b->kind()) return Differ("different kinds of statement");
   switch (a->kind()) {
-    case Kind::kFor: {
-      const auto *x = cast<ForNode>(a), *y = cast<ForNode>(b);
-      const std::string place = "for[" + x->var.name() + "]";
-      if (x->kind != y->kind) {
-        return In(place, Differ(std::string(ForKindName(x->kind)) + " and " + ForKindName(y->kind)));
-      }
-      if (x->thread_tag != y->thread_tag)
-        return In(place, Differ("threads " + x->thread_tag + " and " + y->thread_tag));
-      return In(place, In("min", Equal(x->min, y->min)) && In("extent", Equal(x->extent, y->extent)) &&
-                           Equal(x->annotations, y->annotations) && Bind(x->var, y->var) && Equal(x->body, y->body));
-    }
+    case Kind::kFor:
+      return EqualLoops(cast<ForNode>(a), cast<ForNode>(b));
     case Kind::kWhile: {
       const auto *x = cast<WhileNode>(a), *y = cast<WhileNode>(b);
       return In("while", Equal(x->condition, y->condition) && Equal(x->body, y->body));
@@ -333,15 +366,8 @@ bool Comparator::EqualStmts(const Stmt& a, const Stmt& b) {
       return In("if", In("condition", Equal(x->condition, y->condition)) && Equal(x->then_case, y->then_case) &&
                           In("else", Equal(x->else_case, y->else_case)));
     }
-    case Kind::kSeq: {
-      const auto *x = cast<SeqNode>(a), *y = cast<SeqNode>(b);
-      for (size_t i = 0; i < std::min(x->stmts.size(), y->stmts.size()); ++i) {
-        if (!In("seq[" + std::to_string(i) + "]", Equal(x->stmts[i], y->stmts[i]))) return false;
-      }
-      return x->stmts.size() == y->stmts.size()
-                 ? true
-                 : Differ(std::to_string(x->stmts.size()) + " and " + std::to_string(y->stmts.size()) + " statements");
-    }
+    case Kind::kSeq:
+      return EqualSequences(cast<SeqNode>(a), cast<SeqNode>(b));
     case Kind::kStore: {
       const auto *x = cast<StoreNode>(a), *y = cast<StoreNode>(b);
       return In("store[" + x->buffer->name + "]",
@@ -355,12 +381,8 @@ bool Comparator::EqualStmts(const Stmt& a, const Stmt& b) {
       return In("let[" + x->var.name() + "]",
                 Equal(x->value, y->value) && Bind(x->var, y->var) && Equal(x->body, y->body));
     }
-    case Kind::kAttrStmt: {
-      const auto *x = cast<AttrStmtNode>(a), *y = cast<AttrStmtNode>(b);
-      if (x->key != y->key) return Differ("attributes \"" + x->key + "\" and \"" + y->key + "\"");
-      return In("attr[" + x->key + "]",
-                EqualOrAnnounce(x->node, y->node) && Equal(x->value, y->value) && Equal(x->body, y->body));
-    }
+    case Kind::kAttrStmt:
+      return EqualAttributes(cast<AttrStmtNode>(a), cast<AttrStmtNode>(b));
     case Kind::kAssert: {
       const auto *x = cast<AssertNode>(a), *y = cast<AssertNode>(b);
       if (x->message != y->message) return Differ("messages \"" + x->message + "\" and \"" + y->message + "\"");
@@ -381,13 +403,8 @@ bool Comparator::EqualStmts(const Stmt& a, const Stmt& b) {
                                                      In("predicate", Equal(x->predicate, y->predicate)) &&
                                                      EqualBlocks(x->block.get(), y->block.get()));
     }
-    case Kind::kSync: {
-      const auto *x = cast<SyncNode>(a), *y = cast<SyncNode>(b);
-      if (x->sync != y->sync || !(x->memory == y->memory) || x->participants != y->participants) {
-        return Differ("different synchronization");
-      }
-      return Equal(x->operand, y->operand) && Equal(x->object, y->object);
-    }
+    case Kind::kSync:
+      return EqualSyncs(cast<SyncNode>(a), cast<SyncNode>(b));
     default:
       TW_UNREACHABLE();
   }

@@ -24,6 +24,11 @@ const char* SyncName(SyncKind kind) {
   static constexpr const char* kNames[] = {"barrier", "async_commit", "async_wait", "arrive", "wait"};
   return kNames[static_cast<int>(kind)];
 }
+// JSON has no infinities and no NaN.
+Json Number(double value) {
+  if (std::isfinite(value)) return value;
+  return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+}
 
 class JsonWriter {
  public:
@@ -104,16 +109,8 @@ class JsonWriter {
     switch (e->kind()) {
       case Kind::kIntImm:
         return {{"node", "IntImm"}, {"dtype", e.dtype().ToString()}, {"value", cast<IntImmNode>(e)->value}};
-      case Kind::kFloatImm: {
-        // JSON has no infinities and no NaN.
-        const double value = cast<FloatImmNode>(e)->value;
-        Json out = {{"node", "FloatImm"}, {"dtype", e.dtype().ToString()}};
-        out["value"] = std::isfinite(value) ? Json(value)
-                                            : Json(std::isnan(value) ? "nan"
-                                                   : value > 0       ? "inf"
-                                                                     : "-inf");
-        return out;
-      }
+      case Kind::kFloatImm:
+        return {{"node", "FloatImm"}, {"dtype", e.dtype().ToString()}, {"value", Number(cast<FloatImmNode>(e)->value)}};
       case Kind::kStringImm:
         return {{"node", "StringImm"}, {"value", cast<StringImmNode>(e)->value}};
       case Kind::kVar:
@@ -166,19 +163,42 @@ class JsonWriter {
     }
   }
 
+  Json Write(const ForNode* op) {
+    Json out = {{"node", "For"}, {"loop", op->id}, {"var", Write(op->var)}, {"min", Write(op->min)}};
+    out["extent"] = Write(op->extent);
+    out["kind"] = ForKindName(op->kind);
+    if (op->kind == ForKind::kThreadBound) out["thread"] = op->thread_tag;
+    out["annotations"] = Write(op->annotations);
+    out["body"] = Write(op->body);
+    return out;
+  }
+
+  Json Write(const StoreNode* op) {
+    Json out = {{"node", "Store"}, {"buffer", Id(op->buffer)}, {"indices", Write(op->indices)}};
+    out["value"] = Write(op->value);
+    if (op->predicate) out["predicate"] = Write(op->predicate);
+    return out;
+  }
+
+  Json Write(const AttrStmtNode* op) {
+    Json out = {{"node", "AttrStmt"}, {"on", Write(op->node)}, {"key", op->key}, {"value", Write(op->value)}};
+    out["body"] = Write(op->body);
+    return out;
+  }
+
+  Json Write(const SyncNode* op) {
+    Json out = {{"node", "Sync"}, {"sync", SyncName(op->sync)}, {"memory", op->memory.text()}};
+    out["participants"] = OwnerName(op->participants);
+    out["operand"] = Write(op->operand);
+    out["object"] = Write(op->object);
+    return out;
+  }
+
   Json Write(const Stmt& s) {
     if (!s) return nullptr;
     switch (s->kind()) {
-      case Kind::kFor: {
-        const auto* op = cast<ForNode>(s);
-        Json out = {{"node", "For"}, {"loop", op->id}, {"var", Write(op->var)}, {"min", Write(op->min)}};
-        out["extent"] = Write(op->extent);
-        out["kind"] = ForKindName(op->kind);
-        if (op->kind == ForKind::kThreadBound) out["thread"] = op->thread_tag;
-        out["annotations"] = Write(op->annotations);
-        out["body"] = Write(op->body);
-        return out;
-      }
+      case Kind::kFor:
+        return Write(cast<ForNode>(s));
       case Kind::kWhile: {
         const auto* op = cast<WhileNode>(s);
         return {{"node", "While"}, {"condition", Write(op->condition)}, {"body", Write(op->body)}};
@@ -195,25 +215,16 @@ class JsonWriter {
         for (const Stmt& stmt : cast<SeqNode>(s)->stmts) stmts.push_back(Write(stmt));
         return {{"node", "Seq"}, {"stmts", std::move(stmts)}};
       }
-      case Kind::kStore: {
-        const auto* op = cast<StoreNode>(s);
-        Json out = {{"node", "Store"}, {"buffer", Id(op->buffer)}, {"indices", Write(op->indices)}};
-        out["value"] = Write(op->value);
-        if (op->predicate) out["predicate"] = Write(op->predicate);
-        return out;
-      }
+      case Kind::kStore:
+        return Write(cast<StoreNode>(s));
       case Kind::kEvaluate:
         return {{"node", "Evaluate"}, {"value", Write(cast<EvaluateNode>(s)->value)}};
       case Kind::kLetStmt: {
         const auto* op = cast<LetStmtNode>(s);
         return {{"node", "LetStmt"}, {"var", Write(op->var)}, {"value", Write(op->value)}, {"body", Write(op->body)}};
       }
-      case Kind::kAttrStmt: {
-        const auto* op = cast<AttrStmtNode>(s);
-        Json out = {{"node", "AttrStmt"}, {"on", Write(op->node)}, {"key", op->key}, {"value", Write(op->value)}};
-        out["body"] = Write(op->body);
-        return out;
-      }
+      case Kind::kAttrStmt:
+        return Write(cast<AttrStmtNode>(s));
       case Kind::kAssert: {
         const auto* op = cast<AssertNode>(s);
         return {{"node", "Assert"}, {"condition", Write(op->condition)}, {"message", op->message}};
@@ -234,14 +245,8 @@ class JsonWriter {
         out["block"] = Write(op->block);
         return out;
       }
-      case Kind::kSync: {
-        const auto* op = cast<SyncNode>(s);
-        Json out = {{"node", "Sync"}, {"sync", SyncName(op->sync)}, {"memory", op->memory.text()}};
-        out["participants"] = OwnerName(op->participants);
-        out["operand"] = Write(op->operand);
-        out["object"] = Write(op->object);
-        return out;
-      }
+      case Kind::kSync:
+        return Write(cast<SyncNode>(s));
       default:
         TW_UNREACHABLE();
     }

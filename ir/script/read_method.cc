@@ -80,6 +80,26 @@ bool FunctionReader::ReadVectorAccess(const Buffer& buffer, const PyExpr& indice
   return true;
 }
 
+Expr FunctionReader::ExtentOf(const Buffer& buffer, uint32_t offset) {
+  if (!buffer->strides.empty()) {
+    Expr stride = buffer->strides[0], count = buffer->shape[0];
+    if (!Unify(&stride, &count, offset)) return Expr();
+    return IsInt(stride, 1) ? count : IsInt(count, 1) ? stride : stride * count;
+  }
+  Expr extent;
+  for (Expr size : buffer->shape) {
+    if (!extent) {
+      extent = size;
+      continue;
+    }
+    if (!Unify(&extent, &size, offset)) return Expr();
+    const auto x = AsInt(extent), y = AsInt(size);
+    int64_t product = 0;
+    extent = x && y && !__builtin_mul_overflow(*x, *y, &product) ? Const(extent.dtype(), product) : extent * size;
+  }
+  return extent ? extent : Expr(1);
+}
+
 Expr FunctionReader::ReadAccessPtr(const PyExpr& e, const Buffer& buffer) {
   Arguments args;
   if (!Bind(e, {"access_mask", "ptr_type", "content_lanes", "offset", "extent"}, &args) ||
@@ -113,23 +133,8 @@ Expr FunctionReader::ReadAccessPtr(const PyExpr& e, const Buffer& buffer) {
     extent = ReadIndex(*args["extent"]);
     if (!extent) return Expr();
   } else {
-    if (!buffer->strides.empty()) {
-      Expr stride = buffer->strides[0], count = buffer->shape[0];
-      if (!Unify(&stride, &count, e.offset)) return Expr();
-      extent = IsInt(stride, 1) ? count : IsInt(count, 1) ? stride : stride * count;
-    } else {
-      for (Expr size : buffer->shape) {
-        if (!extent) {
-          extent = size;
-          continue;
-        }
-        if (!Unify(&extent, &size, e.offset)) return Expr();
-        const auto x = AsInt(extent), y = AsInt(size);
-        int64_t product = 0;
-        extent = x && y && !__builtin_mul_overflow(*x, *y, &product) ? Const(extent.dtype(), product) : extent * size;
-      }
-      if (!extent) extent = Expr(1);
-    }
+    extent = ExtentOf(buffer, e.offset);
+    if (!extent) return Expr();
     if (shift) {
       Expr less = shift;
       if (!Unify(&extent, &less, e.offset)) return Expr();

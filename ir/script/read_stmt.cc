@@ -72,6 +72,23 @@ bool FunctionReader::ReadStmt(const PyStmt& s, Segments& out) {
   return false;
 }
 
+bool FunctionReader::ReadFuncAttr(const PyExpr& e) {
+  if (!blocks_.empty() || has_attrs_) {
+    return Fail(e.offset, "T.func_attr stands once, at the beginning of the function");
+  }
+  has_attrs_ = true;
+  Arguments args;
+  if (!Bind(e, {"attrs"}, &args) || !Require(e, args, "attrs")) return false;
+  if (!ReadAnnotations(*args["attrs"], &function_.attrs)) return false;
+  // The function's own name says it already.
+  if (auto it = function_.attrs.find(kGlobalSymbol); it != function_.attrs.end()) {
+    const auto* value = std::get_if<Expr>(&it->second.value);
+    const auto* symbol = value == nullptr ? nullptr : dyn_cast<StringImmNode>(*value);
+    if (symbol != nullptr && symbol->value == function_.name) function_.attrs.erase(it);
+  }
+  return true;
+}
+
 bool FunctionReader::ReadExprStmt(const PyStmt& s, Segments& out) {
   const PyExpr& e = *s.value;
   const auto name = CalledName(e);
@@ -86,22 +103,7 @@ bool FunctionReader::ReadExprStmt(const PyStmt& s, Segments& out) {
     return Fail(e.offset, "expected a statement; an expression alone does nothing");
   }
   if (IsNamelessSize(e)) return true;
-  if (*name == "func_attr") {
-    if (!blocks_.empty() || has_attrs_) {
-      return Fail(e.offset, "T.func_attr stands once, at the beginning of the function");
-    }
-    has_attrs_ = true;
-    Arguments args;
-    if (!Bind(e, {"attrs"}, &args) || !Require(e, args, "attrs")) return false;
-    if (!ReadAnnotations(*args["attrs"], &function_.attrs)) return false;
-    // The function's own name says it already.
-    if (auto it = function_.attrs.find(kGlobalSymbol); it != function_.attrs.end()) {
-      const auto* value = std::get_if<Expr>(&it->second.value);
-      const auto* symbol = value == nullptr ? nullptr : dyn_cast<StringImmNode>(*value);
-      if (symbol != nullptr && symbol->value == function_.name) function_.attrs.erase(it);
-    }
-    return true;
-  }
+  if (*name == "func_attr") return ReadFuncAttr(e);
   bool ok = false;
   if (ReadDirective(e, *name, &ok)) return ok;
   if (IsCovering(*name) && (*name != "let" || e.items.size() == 3)) {
@@ -143,6 +145,17 @@ bool FunctionReader::IsNamelessSize(const PyExpr& e) const {
   return dtype && e.items.size() == 1 && !dtype->is_void();
 }
 
+bool FunctionReader::ReadEnvThread(const PyExpr& value, const PyExpr& target, const Value* known) {
+  Arguments args;
+  std::string tag;
+  if (!Bind(value, {"thread_tag"}, &args) || !Require(value, args, "thread_tag")) return false;
+  if (!ReadString(*args["thread_tag"], &tag)) return false;
+  // TVM 0.9 and 0.10 print the line once for each block that was tensorized.
+  const EnvThread* same = known == nullptr ? nullptr : known->As<EnvThread>();
+  if (same != nullptr && same->tag == tag) return true;
+  return Define(target.text, target.offset, Value{EnvThread{tag}});
+}
+
 bool FunctionReader::ReadAssign(const PyStmt& s, Segments& out) {
   if (!s.value) return false;
   if (!s.more_targets.empty()) return Fail(s.offset, "write one assignment for each name");
@@ -168,16 +181,7 @@ bool FunctionReader::ReadAssign(const PyStmt& s, Segments& out) {
         *name == "alloc_local") {
       return ReadAllocBuffer(value, *name, target, out);
     }
-    if (*name == "env_thread") {
-      Arguments args;
-      std::string tag;
-      if (!Bind(value, {"thread_tag"}, &args) || !Require(value, args, "thread_tag")) return false;
-      if (!ReadString(*args["thread_tag"], &tag)) return false;
-      // TVM 0.9 and 0.10 print the line once for each block that was tensorized.
-      const EnvThread* same = known == nullptr ? nullptr : known->As<EnvThread>();
-      if (same != nullptr && same->tag == tag) return true;
-      return Define(target.text, target.offset, Value{EnvThread{tag}});
-    }
+    if (*name == "env_thread") return ReadEnvThread(value, target, known);
     if (IsCovering(*name) && *name != "let") {
       Segment segment;
       if (!ReadCovering(value, *name, &target, &segment.wrap)) return false;

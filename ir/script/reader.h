@@ -116,7 +116,10 @@ class FunctionReader {
   // --- Statements (read_stmt.cc).
   bool ReadStmt(const PyStmt& s, Segments& out);
   bool ReadExprStmt(const PyStmt& s, Segments& out);
+  bool ReadFuncAttr(const PyExpr& e);
   bool ReadAssign(const PyStmt& s, Segments& out);
+  // `known`: what the target's name stands for so far, or null.
+  bool ReadEnvThread(const PyExpr& value, const PyExpr& target, const Value* known);
   bool ReadAnnotated(const PyStmt& s, Segments& out);
   bool ReadTupleAssign(const PyStmt& s, Segments& out);
   bool ReadReturn(const PyStmt& s, Segments& out);
@@ -224,6 +227,7 @@ class FunctionReader {
   bool EvalUnary(const PyExpr& e, Value* out);
   bool EvalBinary(const PyExpr& e, Value* out);
   bool FoldBinary(const PyExpr& e, const Value& a, const Value& b, Value* out, bool* folded);
+  bool FoldIntegers(const PyExpr& e, Integer x, Integer y, Value* out, bool* folded);
   // Whether a shift by a constant is by fewer bits than the type has; no error for other calls.
   bool ShiftFits(std::string_view call, const Expr& a, const Expr& b, uint32_t offset);
   Expr MakeOperator(const std::string& op, Expr a, Expr b, uint32_t offset);
@@ -247,6 +251,8 @@ class FunctionReader {
   Expr ReadLet(const PyExpr& e, const std::string& name);
   Expr ReadShuffle(const PyExpr& e);
   Expr ReadAccessPtr(const PyExpr& e, const Buffer& buffer);
+  // The elements from the first one of the buffer to its end; null after an error, which is at `offset`.
+  Expr ExtentOf(const Buffer& buffer, uint32_t offset);
   // The index list and the predicate (null when absent) of A.vload and A.vstore.
   bool ReadVectorAccess(const Buffer& buffer, const PyExpr& indices, const PyExpr* predicate, std::vector<Expr>* out,
                         Expr* mask);
