@@ -23,10 +23,10 @@ class CudaModule : public CompiledModule {
   static absl::StatusOr<std::unique_ptr<CompiledModule>> Make(const Program& program, std::unique_ptr<Device> device);
 
   TwFunction Find(std::string_view name) const override;
-  // Null: arguments decide grids and copies, so they are looked at in each call.
+  // Always null: arguments decide grids and copies, so they are looked at in each call.
   TwUncheckedFunction FindUnchecked(std::string_view) const override { return nullptr; }
   int64_t WorkspaceBytes(std::string_view name) const override;
-  // PrepareCall.
+  // What PrepareCall gives for this module.
   absl::StatusOr<std::unique_ptr<PreparedCall>> Prepare(std::string_view name, std::span<TwTensor* const> args,
                                                         void* workspace, int64_t workspace_bytes) const;
 

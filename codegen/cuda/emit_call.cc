@@ -99,7 +99,7 @@ Text KernelEmitter::Call(const CallNode* op) {
   return Fail(absl::StrCat("no CUDA code for calls of ", callee != nullptr ? callee->value : op->op));
 }
 
-// The result is not rounded yet.
+// `result` is not rounded yet.
 bool KernelEmitter::MathCall(const CallNode* op, Text* result) {
   if (op->args.empty() || !op->args[0].dtype().is_float()) return false;
   const DataType type = op->args[0].dtype();
@@ -124,7 +124,7 @@ bool KernelEmitter::MathCall(const CallNode* op, Text* result) {
   const Function* known = same ? Find(kMath, op->op) : nullptr;
   if (known == nullptr) return false;
   std::vector<std::string> args;
-  // The conversion says which of the two widths is meant.
+  // A loaded element is converted: the type says which overload is meant, that of float or that of double.
   for (const Expr& arg : op->args) {
     const Text text = Value(arg);
     args.push_back(isa<LoadNode>(arg) && !IsNarrow(type) ? absl::StrCat(TypeText(type, false), "(", text.text, ")")

@@ -279,7 +279,7 @@ Text KernelEmitter::Let(const LetNode* op) {
   return Value(op->body);
 }
 
-// What is wider than a float goes to a narrow type through the float next to it that is odd: rounded once.
+// Wider numbers go to a narrow type through the float next to them with an odd last bit, so that they are rounded once.
 Text KernelEmitter::Cast(const CastNode* op) {
   const DataType from = op->value.dtype(), to = op->dtype();
   const Text value = Value(op->value);

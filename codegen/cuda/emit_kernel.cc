@@ -19,10 +19,10 @@
 namespace tilewright::cuda {
 namespace {
 
-// Local arrays beyond this are not what registers are for.
+// The most bytes of a local array: larger ones cannot be in registers.
 constexpr int64_t kMostLocalBytes = 64 << 10;
 
-// What a kernel uses and does not define, in the order of the text, and which memory it writes.
+// The variables that a kernel uses and does not define, in the order of the text, and the memory that it writes.
 class Uses : public Visitor {
  public:
   using Visitor::Visit;
@@ -347,7 +347,7 @@ void KernelEmitter::EmitFor(const ForNode* op) {
   const std::string first = from_zero ? "0" : Value(op->min).text;
   std::string end = Value(from_zero ? op->extent : arith::Simplify(op->min + op->extent)).Within(kSum);
   if (!AsInt(op->extent) && !isa<VarNode>(op->extent)) {
-    // Evaluated once, as the program does.
+    // The end is evaluated once, as in the program.
     end = Named(op->var.dtype(), op->var.name() + "_end", end);
   }
   BindInside(*op, &analyzer_);

@@ -65,7 +65,7 @@ const KernelEmitter::Pointer* KernelEmitter::FindPointer(const Buffer& buffer) {
   return nullptr;
 }
 
-// The pointer as one to elements of the type.
+// The pointer, cast to one to elements of the type.
 std::string KernelEmitter::PointerText(const Pointer& pointer, DataType type) const {
   if (pointer.type == type) return pointer.name;
   const auto stored = StoredType(type);
@@ -176,7 +176,7 @@ std::vector<Expr> KernelEmitter::LoadLanes(const LoadNode* op) {
 }
 
 Expr KernelEmitter::NamedLane(const Expr& scalar, const std::string& name) {
-  // A statement of its own would evaluate what a branch alone may.
+  // A statement of its own would evaluate the value where the branch does not.
   if (!IsWorthNaming(scalar) || lanes_apart_ || lanes_under_) return scalar;
   const Var var(name, scalar.dtype());
   values_[var.get()] = Named(scalar.dtype(), name, Value(scalar).text);
@@ -411,7 +411,7 @@ void KernelEmitter::StoreLanes(const StoreNode* op) {
 bool KernelEmitter::PointsToRegisters(const CallNode* pointer) const {
   const auto* data = dyn_cast<VarNode>(pointer->args[1]);
   const auto known = data == nullptr ? pointers_.end() : pointers_.find(data);
-  // What is not known yet is allocated inside of the loop, where there is memory of threads alone.
+  // Buffers that are not known yet are allocated inside of the loop: only memory of threads is allocated there.
   return known == pointers_.end() || (known->second.space != Space::kShared && known->second.space != Space::kGlobal);
 }
 

@@ -27,7 +27,7 @@ bool HasThreads(const Stmt& s) {
   return found;
 }
 
-// Whether the host can compute it: integers without memory.
+// Whether the host can compute the expression: it consists of integers and loads nothing.
 bool IsOfHost(const Expr& e) {
   bool host = e.dtype().lanes() == 1 && (e.dtype().is_integer() || e.dtype().is_bool());
   PreOrder(e, [&](const Expr& sub) {
@@ -140,7 +140,7 @@ class FunctionSplitter {
     }
   }
 
-  // Neighbours that no thread runs are one kernel.
+  // Neighbouring statements without thread-bound loops are one kernel, of one thread.
   Stmt HostSequence(const std::vector<Stmt>& stmts) {
     std::vector<Stmt> host, plain;
     const auto flush = [&] {

@@ -25,7 +25,7 @@ namespace {
 constexpr size_t kStackBytes = 192 << 10;
 constexpr size_t kReportedFaults = 3;
 
-// As the interpreter computes: no fused operations that the program does not name, and integers that wrap.
+// Flags for the arithmetic of the interpreter: no fused operations that the program does not name; integers wrap.
 constexpr const char* kFlags[] = {"-std=c++20",
                                   "-O1",
                                   "-w",
@@ -115,7 +115,7 @@ class Emulated : public Device {
   void* Allocate(int64_t bytes, void* /*stream*/) override {
     const auto rounded = (static_cast<size_t>(bytes) + 255) / 256 * 256;
     void* memory = std::aligned_alloc(256, rounded);
-    // What was never written should be seen.
+    // The bytes are NaNs, so that reads of unwritten memory show.
     if (memory != nullptr) std::memset(memory, 0xff, rounded);
     return memory;
   }
@@ -167,7 +167,7 @@ std::string EmulatedText(const Program& program) {
       }
       absl::StrAppend(&text, "extern \"C\" void ", CallName(kernel), "(void* const* params) {\n  ", kernel.name, "(",
                       absl::StrJoin(params, ", "), ");\n}\n");
-      // A launch through the driver does not say it: machine code does.
+      // The size of the cluster: a launch through the driver does not give it, since machine code holds it.
       std::vector<int64_t> cluster;
       for (const Expr& extent : kernel.cluster) cluster.push_back(AsInt(extent).value_or(1));
       absl::StrAppend(&text, "extern \"C\" { extern const unsigned ", kernel.name, "_cluster[3] = {",

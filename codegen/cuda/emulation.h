@@ -18,7 +18,7 @@ absl::StatusOr<std::unique_ptr<Device>> EmulatedDevice(const Program& program);
 // The same kernels as a library, NAME_call and NAME_cluster for each: what a driver of tests runs in place of a cubin.
 absl::StatusOr<std::string> EmulatedKernels(const Program& program);
 
-// What the compiler is given.
+// The text that the C++ compiler is given.
 std::string EmulatedText(const Program& program);
 
 }  // namespace tilewright::cuda

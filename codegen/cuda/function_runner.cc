@@ -24,7 +24,7 @@ int Report(const TwCall* call, TwError code, std::string_view message) {
   return code;
 }
 
-// From the first element to behind the last.
+// The bytes from the first element to the end of the last.
 int64_t BytesOf(const TwTensor& tensor) {
   int64_t last = 0, compact = 1;
   for (int32_t d = tensor.ndim; d-- > 0;) {
@@ -186,8 +186,7 @@ absl::Status FunctionRunner::AddSteps(const Stmt& s, std::vector<Step>* steps) {
   return status;
 }
 
-// One call.
-// Launches with all that they need, in memory of their own.
+// The launches of one call with all that they need, in memory of their own.
 class FunctionRunner::Prepared : public PreparedCall {
  public:
   explicit Prepared(Device& device) : device_(device) {}
@@ -242,7 +241,7 @@ class FunctionRunner::Prepared : public PreparedCall {
 
 class FunctionRunner::Execution {
  public:
-  // With `prepared` launches are added to it in place of being done.
+  // Launches are added to `prepared`, where it is not null, instead of being done.
   Execution(const FunctionRunner& runner, Device& device, const TwCall* call, Prepared* prepared = nullptr)
       : runner_(runner), device_(device), call_(call), prepared_(prepared), values_(runner.slots_.size() + 1) {
     if (call != nullptr) stream_ = call->stream;

@@ -22,10 +22,10 @@ class FunctionRunner {
   static absl::StatusOr<std::unique_ptr<FunctionRunner>> Compile(const DeviceFunction& function, size_t first_kernel,
                                                                  const GpuTarget& gpu);
 
-  // As a TwFunction. Several threads may call it.
+  // The call, as of a TwFunction. Several threads may run it.
   int Run(Device& device, const TwCall* call, TwTensor* const* args, int32_t num_args) const;
 
-  // The same for arrays in the memory of the host: copies them to the device, and what is written back.
+  // The call with arrays in the memory of the host: they are copied to the device, and those it writes are copied back.
   int RunStaged(Device& device, const TwCall* call, TwTensor* const* args, int32_t num_args) const;
   // Whether the call gives arrays of the host to a device that has memory of its own.
   bool NeedsStaging(const Device& device, TwTensor* const* args, int32_t num_args) const;

@@ -89,7 +89,7 @@ absl::StatusOr<std::unique_ptr<Device>> GpuDevice(const Program& program, const 
 
 namespace {
 
-// What the name of an architecture says: 90, and true for "sm_90a", whose code runs on that machine alone.
+// The number and the suffix in the name of an architecture: 90 and true for "sm_90a", whose code runs on no other one.
 struct Architecture {
   int capability = 0;
   bool exact = false;

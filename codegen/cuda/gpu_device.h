@@ -19,7 +19,7 @@ absl::Status CheckGpuRuns(const Target& target);
 // The architecture for which NVRTC compiles the target's kernels so that this machine's GPU runs them: "sm_90" for
 // cuda-sm80 on a GPU of capability 9.0; the target's own where the GPU is not a later one, or where there is none.
 std::string ArchitectureToRun(const Target& target);
-// What the first GPU is called; empty where there is none.
+// The name of the first GPU; empty where there is none.
 std::string DeviceName();
 
 }  // namespace tilewright::cuda

@@ -10,7 +10,7 @@
 namespace tilewright::cuda {
 namespace {
 
-// The fewest calls of a graph: what a launch costs beside them is then little.
+// The fewest calls of a graph: enough that the cost of its launch is little beside them.
 constexpr int kLeastCalls = 20;
 
 }  // namespace

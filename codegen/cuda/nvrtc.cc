@@ -11,7 +11,7 @@ namespace {
 
 using Handle = void*;
 
-// What is used of nvrtc.h.
+// The part of nvrtc.h that is used here.
 struct Nvrtc {
   int (*create)(Handle*, const char* text, const char* name, int, const char* const*, const char* const*) = nullptr;
   int (*compile)(Handle, int, const char* const*) = nullptr;

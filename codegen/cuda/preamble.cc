@@ -16,10 +16,10 @@
 namespace tilewright::cuda {
 namespace {
 
-// In the order in which what they define is used.
+// The files of the device's text: each uses definitions of those before it.
 constexpr std::string_view kFiles[] = {"device/device.cuh", "device/mma.inc", "device/numerics.h",
                                        "device/device_sm90.cuh"};
-// In the place of what GPUs without conversions of two numbers lack.
+// Replacements for GPUs that cannot convert two numbers at once.
 constexpr std::string_view kSingleFile = "device/device_sm75.cuh";
 
 constexpr std::string_view kNarrowTypes[] = {"f16", "bf16", "tf32", "e4m3", "e5m2"};
@@ -192,7 +192,7 @@ std::vector<Piece> PiecesOfFile(std::string_view file) {
   return {};
 }
 
-// What older GPUs do not have is replaced where the first of it stands.
+// Definitions that older GPUs do not have are replaced where the first of them stands.
 std::vector<Piece> WithoutPairs(const std::vector<Piece>& pieces) {
   std::vector<Piece> others = PiecesOfFile(kSingleFile), result;
   const auto replaced = [&](const Piece& piece) {

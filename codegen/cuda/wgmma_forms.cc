@@ -105,7 +105,7 @@ std::string WgmmaForms(const std::string& text) {
   const std::set<Form> from_memory = FormsOf(text, kCall);
   std::set<Form> from_registers;
   for (Form form : FormsOf(text, kCallOfRegisters)) {
-    // A has its rows along K.
+    // A in registers has its rows along K, which the call does not name.
     if (form.size() == 5) form.insert(form.begin() + 4, "tw::kMajorK");
     from_registers.insert(std::move(form));
   }

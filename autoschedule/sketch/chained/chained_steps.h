@@ -25,8 +25,8 @@ class ChainedSteps {
   ChainedSteps(Schedule& sch, const ChainedPlan& plan, const Target& target, Choices& choices);
   virtual ~ChainedSteps() = default;
 
-  // Lets a product keep its sums near to who computes them; the block that is returned copies them to where they
-  // belong.
+  // Keeps the sums of a product in a buffer of the scope that the kind of machine has for sums. The block that is
+  // returned copies them to the product's own buffer.
   virtual Outcome<BlockRv> KeepSums(BlockRv product) = 0;
 
   const BlockNode& Node(BlockRv block) const;
@@ -50,13 +50,13 @@ class ChainedSteps {
 
   // ---- Shared loops
 
-  // All blocks into the loop over blocks of rows.
+  // Moves all blocks into the loop over blocks of rows.
   Outcome<Done> KeepAllKeys();
-  // All blocks into the loop over blocks of keys, `key_block_` each.
-  // `skip_leading`: without those of which all is masked, ahead of the first one that has a term.
+  // Moves all blocks into the loop over blocks of keys, `key_block_` each.
+  // `skip_leading`: the loop leaves out masked blocks of keys before the first one that has a term.
   Outcome<Done> FollowRunningValues(bool skip_leading);
-  // All blocks into the loop over parts of the keys, `key_block_` each, which may run at once. Behind it come those
-  // that combine the parts, in their order, each in loops of its own: over rows and over parts, before all others.
+  // Moves all blocks into the loop over parts of the keys, `key_block_` each, which may run at once. The blocks that
+  // combine the parts follow it in their order, each in loops of its own, those over rows and over parts outermost.
   struct Combination {
     std::vector<BlockRv> blocks;
     size_t outer = 0;  // loops over rows and parts
@@ -68,14 +68,14 @@ class ChainedSteps {
   bool IsCombining(BlockRv block) const;
   // Whether the block computes, copies or combines sums of the second product.
   bool IsTile(BlockRv block) const;
-  // The sum of a tile of the second product, and its iterators: the one along that, and that of its columns.
+  // The sum of a tile of the second product, its iterator along `along`, and that of its columns.
   BlockRv SecondSum() const;
   Var SecondVar(int along) const;
   Var SecondColumn() const { return SecondVar(kAlongOther); }
-  // The iterator of the block that copies or combines its sums: the spatial ones in their order, at last.
+  // The same iterator in the block that copies or combines these sums. Its spatial iterators come last, in that order.
   size_t ResultIterator(int along) const;
 
-  // A row iterator of which so many elements are a tile's.
+  // A row iterator, and how many of its elements a tile has.
   struct TileRow {
     int iterator = 0;
     int64_t elements = 1;
@@ -100,7 +100,7 @@ class ChainedSteps {
 
  private:
   bool HoistAll(Schedule& sch);
-  // Blocks of parts in the place of reductions, which are returned with what is late.
+  // Puts the blocks of parts in the place of the chain's reductions, and returns those and the blocks that come late.
   std::vector<BlockRv> ReplaceByParts(const std::vector<BlockRv>& parts);
   // Finds the second product among the blocks that are left.
   void FindSecond();
@@ -110,7 +110,7 @@ class ChainedSteps {
     std::vector<LoopRv> outer, rest;  // outer: shared by all blocks
   };
   Outcome<SplitLoops> Divide(BlockRv block, const std::vector<int>& along, bool keys);
-  // The last iterator of the second product along that.
+  // The last iterator of the second product along `along`.
   int SecondIterator(int along) const;
 };
 

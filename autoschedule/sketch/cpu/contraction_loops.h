@@ -25,9 +25,9 @@ struct ContractionLoops {
   std::vector<LoopRv> batch, columns, rows, inner, tile;
 };
 
-// What decides about the order.
+// The sizes that decide about the order.
 struct ContractionSizes {
-  // What a tile reads of rows, the columns of one element of the batch, in bytes.
+  // Bytes of rows that a tile reads, and bytes of the columns of one element of the batch.
   int64_t tile_bytes = 0, column_bytes = 0;
   int64_t column_tiles = 1, batches = 1;  // tiles of the columns; elements of the batch
   bool constant_columns = false;          // packed ahead of time
@@ -38,9 +38,9 @@ struct LoopNest {
   std::vector<LoopRv> outer;                  // those over the batch, columns and rows in their order
   std::vector<LoopRv> rows;                   // those over rows alone, blocks included
   int64_t batch_place = 0, column_place = 0;  // how many of the loops over rows are outside of these
-  // Loops in the last of which rows are packed, and no others of which threads share: those outside of the ones over
-  // columns where they keep all cores busy; of copies for windows those over the batch; one over cores where each
-  // copies its own. 0: rows are packed ahead of all loops, or not at all.
+  // How many outermost loops are around the packing of rows; threads share none further in. They are the loops outside
+  // of those over columns where these keep all cores busy, the loops over the batch for copies of windows, or one loop
+  // over cores where each core copies its own rows. 0: rows are packed ahead of all loops, or not at all.
   size_t loops_of_rows = 0;
 };
 

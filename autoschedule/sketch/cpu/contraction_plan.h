@@ -10,14 +10,14 @@
 
 namespace tilewright {
 
-// A refusal of "contraction_rule" when the block is none that it schedules. Choices: NAME.instruction, where the target
-// has several; NAME.rows, one of RowPlace. Row iterators may be one afterwards; of RowPlace::kWindows and kPitched the
-// copy is made. `batch_inside`: of rows but the tiled one, preferably.
+// Plans the block, or refuses it in the name of "contraction_rule". Choices: NAME.instruction, where the target has
+// several; NAME.rows, one of RowPlace. Row iterators may be fused afterwards, and the copy of RowPlace::kWindows or
+// kPitched is made. `batch_inside`: loops over the batch are preferred inside of those over rows but the tiled one.
 Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Target& target, Choices& choices,
                                          bool batch_inside = false);
 
-// One of the tiles, those of the plan with estimates of their own perhaps. Choices: NAME.tile_vectors, NAME.tile_rows,
-// NAME.row_tiles.
+// Picks one of the tiles, which are those of the plan, perhaps with other estimates. Choices: NAME.tile_vectors,
+// NAME.tile_rows, NAME.row_tiles.
 Outcome<RegisterTile> PickTile(Schedule& sch, const std::string& block, const ContractionPlan& plan,
                                std::vector<RegisterTile> tiles, Choices& choices);
 

@@ -22,7 +22,7 @@ using ScheduleRest = std::function<Outcome<std::monostate>(Schedule&, Choices&)>
 
 // Whether rows are copied so that groups of neighbours along the depth are read at once
 // (autoschedule/movement/cpu/depth_innermost.h): NAME.depth_lies, a choice where they lie apart. The copy is scheduled.
-// Preferred is what makes the projected time of the function shorter.
+// The preferred way is the one with the shorter projected time of the function.
 Outcome<std::monostate> ChooseDepthInnermost(Schedule& sch, BlockRv block, const Target& target, Choices& choices,
                                              const ScheduleRest& rest);
 
