@@ -143,8 +143,8 @@ absl::Status PlannedFunction::Reserve(const std::vector<std::vector<int64_t>>& s
   return absl::OkStatus();
 }
 
-absl::StatusOr<Arrays> PlannedFunction::Run(const Arrays& arguments, const SymbolValues& outer,
-                                            const RunOptions& options) const {
+absl::StatusOr<std::vector<std::vector<int64_t>>> PlannedFunction::ResultShapes(const Arrays& arguments,
+                                                                                const SymbolValues& outer) const {
   TW_RETURN_IF_ERROR(CheckArguments(plan_, arguments));
   std::vector<std::vector<int64_t>> shapes;
   const SizedRun* const sized = Sized(outer);
@@ -161,6 +161,12 @@ absl::StatusOr<Arrays> PlannedFunction::Run(const Arrays& arguments, const Symbo
     TW_ASSIGN_OR_RETURN(const std::shared_ptr<const BoundPlan> bound, Bind(arguments, outer));
     for (int result : plan_.results) shapes.push_back(bound->shape(result));
   }
+  return shapes;
+}
+
+absl::StatusOr<Arrays> PlannedFunction::Run(const Arrays& arguments, const SymbolValues& outer,
+                                            const RunOptions& options) const {
+  TW_ASSIGN_OR_RETURN(std::vector<std::vector<int64_t>> shapes, ResultShapes(arguments, outer));
   Arrays results;
   for (size_t r = 0; r < plan_.results.size(); ++r) {
     results.emplace_back(plan_.tensors[static_cast<size_t>(plan_.results[r])].dtype, std::move(shapes[r]));

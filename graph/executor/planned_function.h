@@ -87,6 +87,10 @@ class PlannedFunction {
   absl::Status RunInto(const Arrays& arguments, const Arrays& results, const SymbolValues& outer,
                        const RunOptions& options) const;
 
+  // The shapes of a run's results, for callers that bring the memory.
+  absl::StatusOr<std::vector<std::vector<int64_t>>> ResultShapes(const Arrays& arguments,
+                                                                 const SymbolValues& outer) const;
+
   // On options().device, which there is: arguments that lie there are not copied in, and results stay there.
   absl::StatusOr<PlacedArrays> RunThere(const PlacedArrays& arguments, const SymbolValues& outer) const;
 
