@@ -83,6 +83,11 @@ TEST(PlannedFunction, RandomGraphsAreInterpretedAlike) {
       if (!want.ok()) continue;  // a guard does not hold
       ExpectClose(*got, *want);
       ++compared;
+      const PlannedFunction* const plan = (*compiled)->planned();
+      if (plan == nullptr) continue;
+      const auto shapes = plan->ResultShapes(arguments, {});
+      ASSERT_TRUE(shapes.ok()) << shapes.status();
+      for (size_t i = 0; i < want->size(); ++i) EXPECT_EQ((*shapes)[i], (*want)[i].shape());
     }
   }
   EXPECT_GT(planned, 50);
