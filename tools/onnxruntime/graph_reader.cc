@@ -100,8 +100,7 @@ absl::StatusOr<std::vector<T>> Elements(const Ort& api, const OrtOpAttr* attribu
   (void)api.Do(ort::kReadOpAttr, attribute, kind, nullptr, size_t{0}, &bytes);
   std::vector<T> elements((bytes + sizeof(T) - 1) / sizeof(T));
   if (bytes > 0) {
-    TW_RETURN_IF_ERROR(
-        api.Do(ort::kReadOpAttr, attribute, kind, elements.data(), elements.size() * sizeof(T), &bytes));
+    TW_RETURN_IF_ERROR(api.Do(ort::kReadOpAttr, attribute, kind, elements.data(), elements.size() * sizeof(T), &bytes));
   }
   return elements;
 }
@@ -164,7 +163,7 @@ absl::Status ReadAttribute(const Ort& api, const OrtOpAttr* attribute, int kind,
   }
 }
 
-// Reads graphs, nodes and their bodies. What the messages cannot say is UnimplementedError.
+// Reads graphs, nodes and their bodies. Errors are of what the messages cannot say, or ONNX Runtime does not give.
 class Reader {
  public:
   Reader(const Ort& api, GivenGraph* result) : api_(api), result_(*result) {}
@@ -203,8 +202,7 @@ class Reader {
 
  private:
   absl::Status ReadAttributes(const OrtNode* handle, onnx::NodeProto* node) {
-    TW_ASSIGN_OR_RETURN(const auto attributes,
-                        List(api_, handle, ort::kNodeGetNumAttributes, ort::kNodeGetAttributes));
+    TW_ASSIGN_OR_RETURN(const auto attributes, List(api_, handle, ort::kNodeGetNumAttributes, ort::kNodeGetAttributes));
     for (const OrtOpAttr* attribute : attributes) {
       int kind = 0;
       onnx::AttributeProto message;
@@ -285,8 +283,7 @@ absl::Status ReadVersions(const Ort& api, const OrtGraph* graph, onnx::ModelProt
 
 // Constants that no caller may replace. Those that cannot be given are left out.
 absl::Status ReadConstants(const Ort& api, const OrtGraph* graph, GivenGraph* result) {
-  TW_ASSIGN_OR_RETURN(const auto values,
-                      List(api, graph, ort::kGraphGetNumInitializers, ort::kGraphGetInitializers));
+  TW_ASSIGN_OR_RETURN(const auto values, List(api, graph, ort::kGraphGetNumInitializers, ort::kGraphGetInitializers));
   for (const OrtValueInfo* info : values) {
     bool is_constant = false;
     const OrtValue* value = nullptr;
@@ -389,12 +386,7 @@ absl::StatusOr<GivenGraph> ReadGraph(const Ort& api, const OrtGraph* graph) {
   Reader reader(api, &result);
   for (const OrtNode* handle : handles) {
     GivenNode node{.handle = handle};
-    const absl::Status status = reader.ReadNode(handle, result.nodes.size(), &node.node);
-    if (absl::IsUnimplemented(status)) {
-      node.obstacle = std::string(status.message());
-    } else if (!status.ok()) {
-      return status;
-    }
+    node.obstacle = std::string(reader.ReadNode(handle, result.nodes.size(), &node.node).message());
     TW_ASSIGN_OR_RETURN(const auto implicit,
                         List(api, handle, ort::kNodeGetNumImplicitInputs, ort::kNodeGetImplicitInputs));
     TW_RETURN_IF_ERROR(reader.Note(implicit));

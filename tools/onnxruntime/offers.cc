@@ -110,8 +110,7 @@ class Chooser {
 
 }  // namespace
 
-std::vector<Offer> OffersOf(const GivenGraph& graph, const std::shared_ptr<Machine>& machine,
-                            const Refusals& refused) {
+std::vector<Offer> OffersOf(const GivenGraph& graph, const std::shared_ptr<Machine>& machine, const Refusals& refused) {
   Chooser chooser(graph, machine);
   std::vector<Offer> offers = chooser.Choose();
   for (const auto& [node, reason] : chooser.left()) refused(graph.nodes[node].node, reason);

@@ -149,12 +149,12 @@ inline constexpr Entry<ReadList<OrtNode, OrtValueInfo>> kNodeGetImplicitInputs{3
 inline constexpr Entry<ReadCount<OrtNode>> kNodeGetNumAttributes{359};
 inline constexpr Entry<ReadList<OrtNode, OrtOpAttr>> kNodeGetAttributes{360};
 inline constexpr Entry<ReadCount<OrtNode>> kNodeGetNumSubgraphs{365};
-inline constexpr Entry<OrtStatus*(const OrtNode*, const OrtGraph**, size_t, const char** attributes)>
-    kNodeGetSubgraphs{366};
+inline constexpr Entry<OrtStatus*(const OrtNode*, const OrtGraph**, size_t, const char** attributes)> kNodeGetSubgraphs{
+    366};
 
 // --- Attributes. Reading one into too little memory is an error that says how much it takes.
-inline constexpr Entry<OrtStatus*(const OrtOpAttr*, int kind, void* memory, size_t bytes, size_t* needed)>
-    kReadOpAttr{272};
+inline constexpr Entry<OrtStatus*(const OrtOpAttr*, int kind, void* memory, size_t bytes, size_t* needed)> kReadOpAttr{
+    272};
 inline constexpr Entry<Read<OrtOpAttr, OrtValue*>> kOpAttrGetTensorAttributeAsOrtValue{362};
 inline constexpr Entry<Read<OrtOpAttr, int>> kOpAttrGetType{363};
 inline constexpr Entry<Read<OrtOpAttr, const char*>> kOpAttrGetName{364};
@@ -204,8 +204,7 @@ struct OrtEpFactory {
   void (*release_allocator)(OrtEpFactory*, void*) = nullptr;
   OrtStatus* (*create_data_transfer)(OrtEpFactory*, void** result) = nullptr;
   bool (*is_stream_aware)(const OrtEpFactory*) = nullptr;
-  OrtStatus* (*create_sync_stream)(OrtEpFactory*, const void* device, const OrtKeyValuePairs*,
-                                   void** result) = nullptr;
+  OrtStatus* (*create_sync_stream)(OrtEpFactory*, const void* device, const OrtKeyValuePairs*, void** result) = nullptr;
 };
 
 // The table of what providers call.
