@@ -12,6 +12,7 @@
 #include "graph/executor/run_bindings.h"
 #include "graph/executor/split_function.h"
 #include "graph/ir/value.h"
+#include "graph/memory/memory_plan.h"
 
 namespace tilewright::graph {
 namespace {
@@ -263,7 +264,13 @@ absl::StatusOr<Arrays> Executor::Run(const Arrays& arguments, RunOptions options
   if (!main) return absl::FailedPreconditionError("the module has no main");
   const TwParallelHook hook = state_->pool->hook();
   if (options.parallel == nullptr) options.parallel = &hook;
-  return RunFunction(*state_, main, arguments, options);
+  if (planned() != nullptr) return RunFunction(*state_, main, arguments, options);  // a plan aligns what it is given
+  Arrays aligned;
+  for (const NDArray& argument : arguments) {
+    const bool is_aligned = reinterpret_cast<uintptr_t>(argument.data()) % kArenaAlignment == 0;
+    aligned.push_back(is_aligned ? argument : argument.Clone());
+  }
+  return RunFunction(*state_, main, aligned, options);
 }
 
 absl::Status Executor::RunInto(const Arrays& arguments, const Arrays& results, RunOptions options) const {

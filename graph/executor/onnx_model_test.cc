@@ -51,6 +51,38 @@ TEST(OnnxModel, UnknownDimensionsAreNotEqual) {
   }
 }
 
+// Memory of somebody else may begin anywhere. The parts' sizes are read when the second model runs: it has no plan.
+TEST(OnnxModel, ArgumentsNeedNotBeAligned) {
+  constexpr int kRows = 6, kColumns = 16;
+  const std::shared_ptr<std::byte[]> memory(new std::byte[kRows * kColumns * sizeof(float) + 64 + sizeof(float)]);
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(memory.get());
+  const std::shared_ptr<std::byte[]> odd(memory, memory.get() + (64 - begin % 64) + sizeof(float));
+  const NDArray x(DataType::Float(32), {kRows, kColumns}, odd), parts(DataType::Int(64), {2});
+  FillUniform(x, 1);
+  parts.SetInt(0, 2);
+  parts.SetInt(1, kRows - 2);
+  for (bool reads_parts : {false, true}) {
+    ModelWriter m(17);
+    m.Input("x", TensorProto::FLOAT, {kRows, kColumns});
+    m.Input("parts", TensorProto::INT64, {2});
+    if (reads_parts) {
+      m.Node("Split", {"x", "parts"}, {"y", "z"});
+    } else {
+      m.Node("Identity", {"parts"}, {"z"});
+      m.Node("Neg", {"x"}, {"y"});
+    }
+    m.Output("y");
+    m.Output("z");
+    const auto model = OnnxModel::Load(*m.File(), {});
+    ASSERT_TRUE(model.ok()) << model.status();
+    EXPECT_EQ((*model)->executor().planned() == nullptr, reads_parts);
+    const auto results = (*model)->Run({{"x", {.arrays = {x}}}, {"parts", {.arrays = {parts}}}});
+    ASSERT_TRUE(results.ok()) << results.status();
+    const NDArray& y = (*results)[0].arrays[0];
+    for (int64_t i = 0; i < y.size(); ++i) EXPECT_EQ(y.Get(i), reads_parts ? x.Get(i) : -x.Get(i));
+  }
+}
+
 // Fusion has asked for the schedules of the kernels that it joined.
 TEST(OnnxModel, KernelsAreScheduledOnce) {
   ModelWriter m(17);
