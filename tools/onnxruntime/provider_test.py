@@ -138,6 +138,15 @@ class Models(ProviderTest):
                          {"w": draw(4, 3, 3, 3), "scales": np.float32([1, 1, 2, 2]), "shape": np.int64([1])})
         self.compare(model, {"x": draw(1, 3, 8, 8)})
 
+    def test_sizes_that_are_read(self):
+        """Results whose extents are elements of an input; memory of NumPy begins at multiples of 16 bytes."""
+        nodes = [helper.make_node("Split", ["x", "parts"], ["a", "z"]), helper.make_node("Neg", ["a"], ["y"])]
+        model = model_of(nodes, [value("x", [6, 4]), value("parts", [2], np.int64)], [value("y", [None, 4]), value("z", [None, 4])])
+        for offset in range(4):
+            x = draw(28)[offset:][:24].reshape(6, 4)
+            session = self.compare(model, {"x": x, "parts": np.int64([2, 4])}, {"x": x, "parts": np.int64([5, 1])})
+            self.assertEqual(taken(session), [["Neg", "Split"]])
+
     def test_bodies(self):
         then = helper.make_graph([helper.make_node("Mul", ["x", "w"], ["t"]), helper.make_node("Relu", ["t"], ["a"])],
                                  "then", [], [value("a", [4, 8])])
