@@ -1,6 +1,8 @@
 #include "tools/onnxruntime/offers.h"
 
+#include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -48,40 +50,52 @@ class Chooser {
     }
   }
 
-  // Leaving a node changes the sets around it, so all are formed again until none of them leaves another one.
+  // Leaving a node changes the sets around it, so all are formed again until none of them leaves another one. They are
+  // compiled when all of them are imported.
   std::vector<Offer> Choose() {
     while (true) {
-      std::vector<bool> taken(graph_.nodes.size());
-      for (size_t i = 0; i < taken.size(); ++i) taken[i] = !left_.contains(i);
-      std::vector<Offer> offers;
       const size_t before = left_.size();
-      for (const Nodes& nodes : SetsOf(writers_, taken)) {
-        if (nodes.size() < static_cast<size_t>(machine_->options.min_nodes)) continue;
-        if (const auto program = Try(nodes); program != nullptr) offers.push_back({nodes, program});
-      }
+      const std::vector<Nodes> sets = Sets();
+      for (const Nodes& nodes : sets) Import(nodes);
+      if (left_.size() != before) continue;
+      std::vector<Offer> offers;
+      for (const Nodes& nodes : sets) offers.push_back({nodes, Compile(nodes)});
       if (left_.size() == before) return offers;
     }
   }
   const Reasons& left() const { return left_; }
 
  private:
-  // The set compiled; null where a node of it is left from now on.
-  std::shared_ptr<SetProgram> Try(const Nodes& nodes) {
-    std::shared_ptr<SetProgram>& known = programs_[nodes];
-    if (known != nullptr) return known;
+  // Those that are large enough, of the nodes that are not left.
+  std::vector<Nodes> Sets() const {
+    std::vector<bool> taken(graph_.nodes.size());
+    for (size_t i = 0; i < taken.size(); ++i) taken[i] = !left_.contains(i);
+    std::vector<Nodes> sets = SetsOf(writers_, taken);
+    std::erase_if(sets, [&](const Nodes& nodes) { return std::ssize(nodes) < machine_->options.min_nodes; });
+    return sets;
+  }
+
+  // Leaves the set's nodes that are not imported.
+  void Import(const Nodes& nodes) {
+    if (imported_.contains(nodes)) return;
     const SetModel model = ModelOf(graph_, nodes);
-    if (Leave(model.obstacles)) return nullptr;
+    if (Leave(model.obstacles)) return;
     const auto reasons = NotImported(graph_, model);
     if (!reasons.ok()) {
-      LeaveCulprit(nodes, reasons.status(),
-                   [this](const Nodes& some) { return NotImported(graph_, ModelOf(graph_, some)).ok(); });
-      return nullptr;
+      return LeaveCulprit(nodes, reasons.status(),
+                          [this](const Nodes& some) { return NotImported(graph_, ModelOf(graph_, some)).ok(); });
     }
-    if (Leave(*reasons)) return nullptr;
-    auto program = SetProgram::Load(model, machine_);
-    if (program.ok()) return known = *std::move(program);
-    LeaveCulprit(nodes, program.status(),
-                 [this](const Nodes& some) { return SetProgram::Load(ModelOf(graph_, some), machine_).ok(); });
+    if (!Leave(*reasons)) imported_.insert(nodes);
+  }
+
+  // Null where a node of the set is left from now on.
+  std::shared_ptr<SetProgram> Compile(const Nodes& nodes) {
+    std::shared_ptr<SetProgram>& program = programs_[nodes];
+    if (program != nullptr) return program;
+    const auto load = [this](const Nodes& some) { return SetProgram::Load(ModelOf(graph_, some), machine_); };
+    auto loaded = load(nodes);
+    if (loaded.ok()) return program = *std::move(loaded);
+    LeaveCulprit(nodes, loaded.status(), [&](const Nodes& some) { return load(some).ok(); });
     return nullptr;
   }
 
@@ -105,6 +119,7 @@ class Chooser {
   const std::shared_ptr<Machine> machine_;
   std::vector<Nodes> writers_;
   Reasons left_;
+  std::set<Nodes> imported_;
   std::map<Nodes, std::shared_ptr<SetProgram>> programs_;
 };
 
