@@ -23,6 +23,8 @@ absl::StatusOr<std::vector<Activation>> ActivationsOf(OnnxNode& n, Cell cell, si
   if (names.empty()) {
     for (size_t d = 0; d < directions; ++d) names.insert(names.end(), plain.begin(), plain.end());
   }
+  // RNN's default names one for each of two directions, whatever there are, and tools write defaults.
+  if (directions == 1 && names.size() == 2 * plain.size()) names.resize(plain.size());
   if (names.size() != plain.size() * directions) return n.Error(names.size(), " activations");
   const std::vector<double> alphas = n.Floats("activation_alpha"), betas = n.Floats("activation_beta");
   size_t next_alpha = 0, next_beta = 0;
