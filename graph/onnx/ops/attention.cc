@@ -161,23 +161,31 @@ absl::Status ImportAttention(OnnxNode& n) {
   return n.Out(std::move(out));
 }
 
-// com.microsoft: which keys are masked, and how. `keys` is how many there are.
+// The keys that a node adds to its cache.
+struct NewKeys {
+  bool as_many_as_queries = true;
+  Item past;  // where they are not: the cache [batch, heads, sequence, head], if there is one
+};
+
+// com.microsoft: which keys are masked, and how.
 absl::StatusOr<ScoreEdit> MicrosoftEdit(OnnxNode& n, size_t mask, size_t bias, const HeadsOf& q, const HeadsOf& k,
-                                        Items* inputs) {
+                                        const NewKeys& added, Items* inputs) {
   const double filter = n.Float("mask_filter_value", -10000);
   const bool causal = n.Int("unidirectional", 0) != 0, has_mask = n.Has(mask), has_bias = n.Has(bias);
-  enum class Kind { kNone, kLengths, kEndsAndStarts, kKeys, kQueriesAndKeys, kSquare } kind = Kind::kNone;
+  enum class Kind { kNone, kLengths, kEndsAndStarts, kKeys, kQueriesAndKeys } kind = Kind::kNone;
   if (has_mask) {
     TW_RETURN_IF_ERROR(n.RequireTensors(mask, 1));
     const Item& given = n.In(mask);
     if (!given.dtype.is_integer()) return n.Error("its mask is not of integers");
     if (given.rank() == 1) {
-      if (ops::SameExtent(given.shape[0], q.batch())) {
+      const Expr with_sums = n.emit().Simplify(q.batch() * Extent(3) + Extent(2));
+      if (ops::SameExtent(given.shape[0], q.batch()) || ops::SameExtent(given.shape[0], with_sums)) {
+        // Running sums of queries and keys may follow the lengths; they say nothing new of batches that are not packed.
         kind = Kind::kLengths;
       } else if (ops::SameExtent(given.shape[0], n.emit().Simplify(q.batch() * Extent(2)))) {
         kind = Kind::kEndsAndStarts;
       } else {
-        return n.Unsupported("a mask of ranges in packed batches");
+        return n.Error("a mask of one dimension that is not of lengths, of ends and starts, or of lengths and sums");
       }
     } else if (given.rank() == 2) {
       kind = Kind::kKeys;
@@ -195,6 +203,8 @@ absl::StatusOr<ScoreEdit> MicrosoftEdit(OnnxNode& n, size_t mask, size_t bias, c
     inputs->push_back(n.In(bias));
   }
   if (!has_mask && !has_bias && !causal) return ScoreEdit();
+  const bool is_square = added.as_many_as_queries, has_past = causal && !is_square && added.past.present();
+  if (has_past) inputs->push_back(added.past);
   return ScoreEdit([=](const Expr& score, const ScoreAt& at, const Buffers& more) {
     Expr value = has_bias ? score + CastTo(kF32, LoadLast(more[has_mask ? 1 : 0], at)) : score;
     if (has_mask) {
@@ -214,20 +224,27 @@ absl::StatusOr<ScoreEdit> MicrosoftEdit(OnnxNode& n, size_t mask, size_t bias, c
       value = Select(shown, value, value + ConstFloat(kF32, filter));
     }
     if (!causal) return value;
-    // The last query sees all keys.
-    const Expr place = CastTo(at.key.dtype(), at.query) + CastTo(at.key.dtype(), at.keys - at.queries);
-    return Select(at.key <= place, value, ops::Lowest(kF32));
+    const DataType type = at.key.dtype();
+    const Expr query = CastTo(type, at.query);
+    Expr shown = at.key <= query + CastTo(type, at.keys - at.queries);
+    // The last query sees all keys, those before it the cache and as many new keys as there are queries up to them.
+    if (!is_square) {
+      const Expr past = has_past ? CastTo(type, more.back()->shape[2]) : Const(type, 0);
+      shown = Or(at.key <= query + past, query == CastTo(type, at.queries) - Const(type, 1));
+    }
+    return Select(shown, value, ops::Lowest(kF32));
   });
 }
 
 absl::StatusOr<AttentionResults> MicrosoftAttention(OnnxNode& n, size_t mask, size_t bias, const HeadsOf& q,
-                                                    const HeadsOf& k, const HeadsOf& v, const AttentionWants& wants) {
+                                                    const HeadsOf& k, const HeadsOf& v, const NewKeys& added,
+                                                    const AttentionWants& wants) {
   const auto size = AsInt(q.head());
   if (!size) return n.Unsupported("heads of a symbolic extent");
   AttentionParts parts{.q = q, .k = k, .v = v};
   parts.scale = n.Float("scale", 0);
   if (parts.scale == 0) parts.scale = 1 / std::sqrt(static_cast<double>(*size));
-  TW_ASSIGN_OR_RETURN(parts.edit, MicrosoftEdit(n, mask, bias, q, k, &parts.edit_inputs));
+  TW_ASSIGN_OR_RETURN(parts.edit, MicrosoftEdit(n, mask, bias, q, k, added, &parts.edit_inputs));
   return EmitAttention(n, parts, wants);
 }
 
@@ -294,11 +311,12 @@ absl::Status ImportMultiHeadAttention(OnnxNode& n) {
       }
     }
   }
+  const NewKeys added{.as_many_as_queries = ops::SameExtent(k.sequence(), q.sequence()), .past = n.In(6)};
   if (n.Has(6) || n.Wants(1) || n.Wants(2)) {
     TW_ASSIGN_OR_RETURN(k, BehindPast(n, n.In(6), k));
     TW_ASSIGN_OR_RETURN(v, BehindPast(n, n.In(7), v));
   }
-  TW_ASSIGN_OR_RETURN(AttentionResults results, MicrosoftAttention(n, 4, 5, q, k, v, {.raw = n.Wants(3)}));
+  TW_ASSIGN_OR_RETURN(AttentionResults results, MicrosoftAttention(n, 4, 5, q, k, v, added, {.raw = n.Wants(3)}));
   TW_ASSIGN_OR_RETURN(Item joined, JoinHeads(n, results.result));
   return n.Out(Items{joined, n.Wants(1) ? k.x : Item(), n.Wants(2) ? v.x : Item(), results.raw});
 }
@@ -346,7 +364,8 @@ absl::Status AttentionOfJoined(OnnxNode& n, const Item& all, const Item& bias, c
       present = stacked[0];
     }
   }
-  TW_ASSIGN_OR_RETURN(AttentionResults results, MicrosoftAttention(n, mask, scores, parts[0], parts[1], parts[2], {}));
+  TW_ASSIGN_OR_RETURN(AttentionResults results,
+                      MicrosoftAttention(n, mask, scores, parts[0], parts[1], parts[2], {}, {}));
   TW_ASSIGN_OR_RETURN(Item joined, JoinHeads(n, results.result));
   return n.Out(Items{joined, present});
 }

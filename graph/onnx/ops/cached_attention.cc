@@ -122,10 +122,9 @@ class GroupQuery {
     const Expr queries = n_.In(0).shape[1];
     TW_ASSIGN_OR_RETURN(const Item lengths, n_.emit().View(n_.In(5), {n_.In(0).shape[0]}));
     total_ = n_.emit().Simplify(total[0]);
-    const Expr is_prompt = n_.emit().builder().analyzer().Simplify(queries == total_);
+    is_prompt_ = n_.emit().builder().analyzer().Simplify(queries == total_);
     TW_ASSIGN_OR_RETURN(const Items past, n_.Program("past_lengths", {lengths}, [&](ProgramParts& p) {
-      const auto known = AsInt(is_prompt);
-      const Expr prompt = known ? (*known != 0 ? True() : False()) : p.local(queries) == p.local(total_);
+      const Expr prompt = IsPrompt(p);
       const Expr count = CastTo(kI64, p.local(queries)), none = Const(kI64, 0);
       return Buffers{p.f.Compute("past_lengths", p.in[0]->shape, [&](Symbol b) {
         const Expr before = Max(CastTo(kI64, p.in[0](b)) + Const(kI64, 1) - count, none);
@@ -136,20 +135,33 @@ class GroupQuery {
     return absl::OkStatus();
   }
 
+  // Whether the cache is empty: the queries are a first prompt.
+  Expr IsPrompt(ProgramParts& p) const {
+    if (const auto known = AsInt(is_prompt_)) return *known != 0 ? True() : False();
+    return p.local(n_.In(0).shape[1]) == p.local(total_);
+  }
+
+  // The position of query i of a batch. In a first prompt it is that of the first query of all, plus i.
+  Expr PositionOf(ProgramParts& p, const Expr& batch, const Expr& i) const {
+    const Buffer& given = p.in[1];
+    if (!n_.Has(9)) return given(batch) + CastTo(kI64, i);
+    const Expr zero(0), of_prompt = given(zero, zero) + CastTo(given->dtype, i), own = given(batch, i);
+    const auto known = AsInt(is_prompt_);
+    return known ? (*known != 0 ? of_prompt : own) : Select(IsPrompt(p), of_prompt, own);
+  }
+
   // Columns of x by heads, turned where the operator turns them.
   absl::StatusOr<HeadsOf> PartOf(const Item& x, int64_t first, int64_t heads, bool turns) {
     if (!rotates_ || !turns) return SplitHeads(n_, x, first, heads, size_);
-    const bool given = n_.Has(9);
     TW_ASSIGN_OR_RETURN(
         Items turned,
-        n_.Program("rotate_heads", {x, given ? n_.In(9) : past_, n_.In(7), n_.In(8)}, [&](ProgramParts& p) {
+        n_.Program("rotate_heads", {x, n_.Has(9) ? n_.In(9) : past_, n_.In(7), n_.In(8)}, [&](ProgramParts& p) {
           const std::vector<Expr> shape = {p.in[0]->shape[0], p.in[0]->shape[1], Expr(heads), Expr(size_)};
           return Buffers{p.f.Compute("rotate_heads", shape, [&](Symbol b, Symbol i, Symbol h, Symbol d) {
             const auto element = [&](const Expr& j) {
               return CastTo(kF32, p.in[0](b, i, Expr(first) + h * Expr(size_) + j));
             };
-            const Expr position = given ? p.in[1](b, i) : p.in[1](b) + CastTo(kI64, i);
-            const Expr row = ops::WrapIndex(position, p.in[2]->shape[0]);
+            const Expr row = ops::WrapIndex(PositionOf(p, b, i), p.in[2]->shape[0]);
             const auto angle = [&](const Expr& pair) {
               return std::pair(CastTo(kF32, p.in[2](row, pair)), CastTo(kF32, p.in[3](row, pair)));
             };
@@ -215,6 +227,7 @@ class GroupQuery {
   Rotation rotation_;
   Item past_;   // keys in the cache, int64, one a sequence
   Expr total_;  // the greatest length with the new keys
+  Expr is_prompt_;
 };
 
 absl::Status ImportGroupQueryAttention(OnnxNode& n) { return GroupQuery(n).Import(); }
