@@ -137,19 +137,21 @@ absl::Status ImportMatMulNBits(OnnxNode& n) {
 }
 
 // Rows of a table whose elements are quantized in blocks along one dimension. Inputs are the table, indices, scales and
-// zero points. Elements of four bits may lie two in a byte, along the last dimension.
+// zero points. Elements of two or four bits may share bytes, along the last dimension. Indices outside of the table
+// give zeros.
 absl::Status ImportGatherBlockQuantized(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
   const Item &table = n.In(0), &scales = n.In(2);
   const int64_t bits = n.Int("bits", 4), block = n.Int("block_size", 128);
-  if ((bits != 4 && bits != 8) || block < 1) return n.Error("blocks of ", block, " integers of ", bits, " bits");
+  if ((bits != 2 && bits != 4 && bits != 8) || block < 1)
+    return n.Error("blocks of ", block, " integers of ", bits, " bits");
   TW_ASSIGN_OR_RETURN(const int gather, n.Axis(n.Int("gather_axis", 0), table.rank()));
   TW_ASSIGN_OR_RETURN(const int axis, n.Axis(n.Int("quantize_axis", 1), table.rank()));
-  const bool packed = table.bits == 0 && bits == 4;
+  const bool packed = table.bits == 0 && bits < 8;
   if (packed && (table.dtype != DataType::UInt(8) || gather == static_cast<int>(table.rank()) - 1)) {
     return n.Unsupported("packed integers of another type, or gathered along their last dimension");
   }
-  const int64_t per_byte = packed ? 2 : 1;
+  const int64_t per_byte = packed ? 8 / bits : 1;
   const auto a = static_cast<size_t>(axis), g = static_cast<size_t>(gather);
   // A scale and a zero point for each block; zero points are packed as the table is.
   const auto ratio = [&](const Expr& extent, int64_t by) {
@@ -174,21 +176,24 @@ absl::Status ImportGatherBlockQuantized(OnnxNode& n) {
     // The element of packed or whole integers at some indices.
     const auto element = [&](const Buffer& buffer, ops::Indices at) {
       if (!packed) return CastTo(kF32, buffer.Load(at));
-      const Expr two = Const(at.back().dtype(), 2), shift = CastTo(kI32, FloorMod(at.back(), two)) * Const(kI32, 4);
-      at.back() = FloorDiv(at.back(), two);
+      const Expr by = Const(at.back().dtype(), per_byte);
+      const Expr shift = CastTo(kI32, FloorMod(at.back(), by)) * Const(kI32, bits);
+      at.back() = FloorDiv(at.back(), by);
       const Expr shifted = tilewright::Call(kI32, "shift_right", {CastTo(kI32, buffer.Load(at)), shift});
-      return CastTo(kF32, tilewright::Call(kI32, "bitwise_and", {shifted, Const(kI32, 15)}));
+      return CastTo(kF32, tilewright::Call(kI32, "bitwise_and", {shifted, Const(kI32, (1 << bits) - 1)}));
     };
     return Buffers{p.f.Compute("gather_dequantized", shape, [&](const std::vector<Symbol>& v) {
       const ops::Indices out(v.begin(), v.end());
       const auto first = out.begin() + gather, end = first + static_cast<std::ptrdiff_t>(rank);
       ops::Indices at(out.begin(), first);
-      at.push_back(ops::WrapIndex(p.in[1].Load(ops::Indices(first, end)), rows));
+      const Expr index = p.in[1].Load(ops::Indices(first, end)), extent = CastTo(index.dtype(), rows);
+      at.push_back(ops::WrapIndex(index, rows));
       at.insert(at.end(), end, out.end());
       ops::Indices of_block = at;
       of_block[a] = FloorDiv(at[a], Const(at[a].dtype(), block));
       const Expr zero = p.in.size() > 3 ? element(p.in[3], of_block) : ConstFloat(kF32, middle);
-      return CastTo(to, (element(p.in[0], at) - zero) * CastTo(kF32, p.in[2].Load(of_block)));
+      const Expr value = CastTo(to, (element(p.in[0], at) - zero) * CastTo(kF32, p.in[2].Load(of_block)));
+      return Select(And(index < extent, index >= Const(index.dtype(), 0) - extent), value, Const(to, 0));
     })};
   }));
 }

@@ -197,7 +197,7 @@ Buffer Cropped(FunctionBuilder& f, const Buffer& y, const std::vector<std::pair<
       const Expr position = t(CastTo(kF32, v[d]));
       inside = And(inside, And(position >= Real(0), position <= CastTo(kF32, t.in) - Real(1)));
     }
-    return Select(inside, y.Load({v.begin(), v.end()}), ConstFloat(y->dtype, extrapolation));
+    return Select(inside, y.Load({v.begin(), v.end()}), ops::Convert(y->dtype, Real(extrapolation)));
   });
 }
 
@@ -291,7 +291,6 @@ absl::Status ImportResize(OnnxNode& n) {
   const std::string transformation = n.String("coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
   std::vector<double> roi;
   if (transformation == "tf_crop_and_resize") {
-    if (!x.dtype.is_float()) return n.Unsupported("tf_crop_and_resize of integers");
     TW_ASSIGN_OR_RETURN(roi, n.Reals(1));
     if (roi.size() != 2 * axes.size()) return n.Error("its roi has ", roi.size(), " elements");
   }

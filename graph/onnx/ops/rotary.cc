@@ -103,11 +103,10 @@ absl::Status ImportRotaryEmbedding(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
   return Rotate(n, n.In(1), n.In(2), n.In(3));
 }
-// com.microsoft: positions come second.
+// com.microsoft: positions come second. ONNX Runtime turns by the angles as they are, whatever `scale` says, and
+// positions of packed batches are as others.
 absl::Status ImportMicrosoftRotaryEmbedding(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 4));
-  if (n.Float("scale", 1) != 1 || n.Int("is_packed_batching", 0) != 0)
-    return n.Unsupported("a scale, or packed batches");
   return Rotate(n, n.In(2), n.In(3), n.In(1));
 }
 
