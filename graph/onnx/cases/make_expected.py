@@ -10,7 +10,7 @@ import onnx
 from onnx import TensorProto as T, helper as H
 
 KINDS = dict(f32=(np.float32, T.FLOAT), f16=(np.float16, T.FLOAT16), bf16=(ml_dtypes.bfloat16, T.BFLOAT16), f64=(np.float64, T.DOUBLE), i64=(np.int64, T.INT64), u64=(np.uint64, T.UINT64),
-             i32=(np.int32, T.INT32), i8=(np.int8, T.INT8), u8=(np.uint8, T.UINT8), bool=(np.bool_, T.BOOL), str=(object, T.STRING),
+             i32=(np.int32, T.INT32), i16=(np.int16, T.INT16), u16=(np.uint16, T.UINT16), i8=(np.int8, T.INT8), u8=(np.uint8, T.UINT8), bool=(np.bool_, T.BOOL), str=(object, T.STRING),
              u4=(np.uint8, T.UINT4), i4=(np.int8, T.INT4))
 NAMES = {np.dtype(dtype): name for name, (dtype, _) in KINDS.items() if name not in ("u4", "i4")}
 NAMES[np.dtype(ml_dtypes.int4)], NAMES[np.dtype(ml_dtypes.uint4)] = "i4", "u4"

@@ -55,7 +55,11 @@ class GroupQuery {
     const int64_t wanted = n_.Int("qk_output", 0);
     TW_ASSIGN_OR_RETURN(AttentionResults results, EmitAttention(n_, parts));
     TW_ASSIGN_OR_RETURN(Item joined, JoinHeads(n_, results.result));
-    return n_.Out(Items{joined, all_k.x, all_v.x, wanted == 1 ? results.masked : results.weights});
+    Item scores = wanted == 1 ? results.masked : results.weights;
+    if (n_.Wants(3)) {
+      TW_ASSIGN_OR_RETURN(scores, Shown(scores));
+    }
+    return n_.Out(Items{joined, all_k.x, all_v.x, scores});
   }
 
  private:
@@ -193,6 +197,15 @@ class GroupQuery {
       })};
     }));
     return HeadsOf{std::move(present[0]), true};
+  }
+
+  // Scores in the type of the queries, 0 where they are masked.
+  absl::StatusOr<Item> Shown(const Item& scores) {
+    const DataType type = n_.In(0).dtype;
+    TW_ASSIGN_OR_RETURN(const Items shown, n_.MapItems("shown_scores", {scores}, [&](const Exprs& e) {
+      return CastTo(type, Select(e[0] == ops::Lowest(kF32), Const(kF32, 0), e[0]));
+    }));
+    return shown[0];
   }
 
   void SetEdit(AttentionParts* parts) {

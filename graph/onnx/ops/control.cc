@@ -379,6 +379,13 @@ absl::Status ImportUnique(OnnxNode& n) {
   return n.Out(
       n.emit().Operator("host.unique", {along.x.value}, {{"axis", along.axis}, {"sorted", n.Int("sorted", 1) != 0}}));
 }
+// com.microsoft: the elements of a line as they first occur, which of them each element is, and how often they occur.
+absl::Status ImportMicrosoftUnique(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
+  if (n.In(0).rank() != 1) return n.Error("its input has rank ", n.In(0).rank());
+  TW_ASSIGN_OR_RETURN(const Items all, n.Call("Unique", 11, n.in(), {IntAttribute("sorted", 0)}, 4));
+  return n.Out(Items{all[0], all[2], all[3]});
+}
 
 absl::Status ImportCompress(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
@@ -442,6 +449,7 @@ OnnxOperators ControlOperators() {
       {"TfIdfVectorizer", 9, ImportTfIdfVectorizer},
       {"TopK", 1, ImportTopK, {.elements = Elements::kNumbers, .integers = Inputs({1})}},
       {"Unique", 11, ImportUnique},
+      {"Unique", 1, ImportMicrosoftUnique, {}, kMicrosoft},
   };
 }
 

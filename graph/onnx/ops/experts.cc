@@ -1,6 +1,7 @@
 // Mixtures of experts: each row goes through the products of the few experts that a router chooses for it.
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "base/math.h"
 #include "base/status_macros.h"
@@ -225,7 +226,10 @@ class Experts {
     if (activation_ == "relu") return Max(x, Const(kF32, 0));
     if (activation_ == "silu" || activation_ == "swiglu") return x * ops::Sigmoid(x);
     if (activation_ == "gelu") {
-      return ConstFloat(kF32, 0.5) * x * (Const(kF32, 1) + ops::Unary("erf", x * ConstFloat(kF32, std::sqrt(0.5))));
+      // ONNX Runtime takes the formula by tanh.
+      const double root = std::sqrt(2 / std::numbers::pi);
+      const Expr inner = x * (ConstFloat(kF32, root) + ConstFloat(kF32, root * 0.044715) * x * x);
+      return ConstFloat(kF32, 0.5) * x * (Const(kF32, 1) + ops::Unary("tanh", inner));
     }
     return x;
   }

@@ -1,5 +1,9 @@
 // Operators that ONNX Runtime writes when it saves an optimized model: several of ONNX's in one.
 #include <cmath>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "base/status_macros.h"
 #include "graph/onnx/node.h"
@@ -13,27 +17,46 @@ namespace {
 namespace ops = tilewright::ops;
 constexpr DataType kF32 = DataType::Float(32);
 
-// x behind an activation by its ONNX name, with up to two parameters.
-absl::StatusOr<Item> Activated(OnnxNode& n, const Item& x, const std::string& name, const std::vector<double>& given) {
-  if (name.empty()) return x;
-  const auto parameter = [&](size_t i, double otherwise) { return i < given.size() ? given[i] : otherwise; };
-  std::vector<onnx::AttributeProto> attributes;
-  int64_t opset = 13;
-  if (name == "Clip") {
-    // Bounds as attributes.
-    opset = 6;
-    attributes = {FloatAttribute("min", parameter(0, -INFINITY)), FloatAttribute("max", parameter(1, INFINITY))};
-  } else if (name == "LeakyRelu") {
-    attributes = {FloatAttribute("alpha", parameter(0, 0.01))};
-  } else if (name == "HardSigmoid") {
-    attributes = {FloatAttribute("alpha", parameter(0, 0.2)), FloatAttribute("beta", parameter(1, 0.5))};
-  } else if (name == "Gelu") {
-    opset = 20;
-  } else if (name != "Relu" && name != "Sigmoid" && name != "Tanh" && name != "HardSwish" && name != "Elu") {
-    return n.Unsupported("the activation \"", name, "\"");
+// An operator that may stand behind another one, at an opset at which its parameters are attributes. They are in the
+// order in which a list gives them.
+struct Activation {
+  const char* name;
+  int64_t opset;
+  std::vector<const char*> parameters = {};
+};
+const Activation* ActivationOf(absl::string_view name) {
+  static const auto* const all = new std::vector<Activation>{{"Celu", 12, {"alpha"}},
+                                                             {"Clip", 6, {"min", "max"}},
+                                                             {"Elu", 13, {"alpha"}},
+                                                             {"Gelu", 20},
+                                                             {"HardSigmoid", 13, {"alpha", "beta"}},
+                                                             {"HardSwish", 14},
+                                                             {"LeakyRelu", 13, {"alpha"}},
+                                                             {"Relu", 13},
+                                                             {"Selu", 13, {"alpha", "gamma"}},
+                                                             {"Sigmoid", 13},
+                                                             {"Softplus", 13},
+                                                             {"Softsign", 13},
+                                                             {"Tanh", 13},
+                                                             {"ThresholdedRelu", 13, {"alpha"}}};
+  for (const Activation& one : *all) {
+    if (name == one.name) return &one;
   }
-  if (name == "HardSwish") opset = 14;
-  TW_ASSIGN_OR_RETURN(Items result, n.Call(name, opset, {x}, attributes));
+  return nullptr;
+}
+
+// x behind an activation by its ONNX name. `given` is parameter number `i`, called `name`; nothing: as ONNX says.
+absl::StatusOr<Item> Activated(OnnxNode& n, const Item& x, const std::string& name,
+                               const std::function<std::optional<double>(size_t i, const char* name)>& given) {
+  if (name.empty()) return x;
+  const Activation* activation = ActivationOf(name);
+  if (activation == nullptr) return n.Unsupported("the activation \"", name, "\"");
+  std::vector<onnx::AttributeProto> attributes;
+  for (size_t i = 0; i < activation->parameters.size(); ++i) {
+    const char* parameter = activation->parameters[i];
+    if (const auto value = given(i, parameter)) attributes.push_back(FloatAttribute(parameter, *value));
+  }
+  TW_ASSIGN_OR_RETURN(Items result, n.Call(name, activation->opset, {x}, attributes));
   return result[0];
 }
 
@@ -50,16 +73,18 @@ absl::Status ImportFusedConv(OnnxNode& n) {
   if (n.Has(3)) {
     TW_ASSIGN_OR_RETURN(result, n.Call("Add", 14, {result[0], n.In(3)}));
   }
-  return n.Out(Activated(n, result[0], n.String("activation", ""), n.Floats("activation_params")));
+  const std::vector<double> list = n.Floats("activation_params");
+  return n.Out(Activated(n, result[0], n.String("activation", ""), [&](size_t i, const char*) {
+    return i < list.size() ? std::optional(list[i]) : std::nullopt;
+  }));
 }
 
 absl::Status ImportFusedGemm(OnnxNode& n) {
   TW_ASSIGN_OR_RETURN(Items result, n.Call("Gemm", 13, n.in(), AttributesOf(n)));
-  std::vector<double> parameters;
-  for (const char* name : {"activation_alpha", "activation_beta", "activation_gamma"}) {
-    if (n.Attr(name) != nullptr) parameters.push_back(n.Float(name, 0));
-  }
-  return n.Out(Activated(n, result[0], n.String("activation", ""), parameters));
+  return n.Out(Activated(n, result[0], n.String("activation", ""), [&](size_t, const char* name) {
+    const std::string attribute = absl::StrCat("activation_", name);
+    return n.Attr(attribute) != nullptr ? std::optional(n.Float(attribute, 0)) : std::nullopt;
+  }));
 }
 
 // An operator of images whose channels come last: operands and the result are moved.

@@ -162,6 +162,7 @@ OnnxOperators IndexingOperators() {
       {"Gather", 1, ImportGather, {.integers = Inputs({1})}},
       {"GatherElements", 11, ImportGatherElements, {.integers = Inputs({1})}},
       {"GatherND", 11, ImportGatherNd, {.integers = Inputs({1})}},
+      {"GatherND", 1, ImportGatherNd, {.integers = Inputs({1})}, kMicrosoft},
       {"OneHot", 9, ImportOneHot},
       {"Scatter", 9, ImportScatterElements, {.integers = Inputs({1})}},
       {"ScatterElements", 11, ImportScatterElements, {.integers = Inputs({1})}},

@@ -235,6 +235,13 @@ absl::Status ImportPad(OnnxNode& n) {
   }));
 }
 
+// com.microsoft: pads and the value are inputs.
+absl::Status ImportMicrosoftPad(OnnxNode& n) {
+  TW_ASSIGN_OR_RETURN(Items result,
+                      n.Call("Pad", 13, n.in(), {n.proto().attribute().begin(), n.proto().attribute().end()}));
+  return n.Out(std::move(result));
+}
+
 absl::Status ImportTrilu(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
   if (n.In(0).rank() < 2) return n.Error("its input is not a matrix");
@@ -319,12 +326,14 @@ OnnxOperators MovementOperators() {
       {"Concat", 4, ImportConcat, {.required = "axis"}},
       {"DepthToSpace", 1, ImportDepthToSpace, {.required = "blocksize"}},
       {"Pad", 1, ImportPad, {.integers = Inputs({1, 3})}},
+      {"Pad", 1, ImportMicrosoftPad, {.integers = Inputs({1})}, kMicrosoft},
       {"ReverseSequence", 10, ImportReverseSequence, {.integers = Inputs({1})}},
       {"Slice", 1, ImportSlice, {.integers = Inputs({1, 2, 3, 4})}},
       {"SpaceToDepth", 1, ImportSpaceToDepth, {.required = "blocksize"}},
       {"Split", 1, ImportSplit, {.integers = Inputs({1})}},
       {"Transpose", 1, ImportTranspose},
       {"Trilu", 14, ImportTrilu, {.integers = Inputs({1})}},
+      {"Trilu", 1, ImportTrilu, {.integers = Inputs({1})}, kMicrosoft},
   };
 }
 

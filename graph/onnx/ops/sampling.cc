@@ -295,6 +295,7 @@ OnnxOperators SamplingOperators() {
   return {
       {"AffineGrid", 20, ImportAffineGrid, {.elements = Elements::kFloats, .integers = Inputs({1})}},
       {"GridSample", 16, ImportGridSample},
+      {"GridSample", 1, ImportGridSample, {}, kMicrosoft},
       {"RoiAlign", 10, ImportRoiAlign, {.integers = Inputs({2})}},
   };
 }

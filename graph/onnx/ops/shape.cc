@@ -232,15 +232,20 @@ absl::Status ImportTile(OnnxNode& n) {
 }
 
 absl::Status ImportRange(OnnxNode& n) {
-  TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
   TW_RETURN_IF_ERROR(n.RequireSameType(0, 3));
   const DataType type = n.In(0).dtype;
+  // The step may be absent in com.microsoft, and is one then.
+  const bool has_step = n.Has(2);
   if (type.is_bool()) return n.Error("a range of booleans");
   Expr count;
   if (type.is_float()) {
     TW_ASSIGN_OR_RETURN(const auto start, n.Reals(0));
     TW_ASSIGN_OR_RETURN(const auto limit, n.Reals(1));
-    TW_ASSIGN_OR_RETURN(const auto delta, n.Reals(2));
+    std::vector<double> delta = {1};
+    if (has_step) {
+      TW_ASSIGN_OR_RETURN(delta, n.Reals(2));
+    }
     if (start.size() != 1 || limit.size() != 1 || delta.size() != 1 || delta[0] == 0) return n.Error("a step of zero");
     const double number = std::ceil((limit[0] - start[0]) / delta[0]);
     if (!(number < 1e12)) return n.Error("more than 1e12 elements");
@@ -248,17 +253,21 @@ absl::Status ImportRange(OnnxNode& n) {
   } else {
     TW_ASSIGN_OR_RETURN(const Exprs start, n.Values(0));
     TW_ASSIGN_OR_RETURN(const Exprs limit, n.Values(1));
-    TW_ASSIGN_OR_RETURN(const int64_t delta, n.Number(2));
+    int64_t delta = 1;
+    if (has_step) {
+      TW_ASSIGN_OR_RETURN(delta, n.Number(2));
+    }
     if (delta == 0 || start.size() != 1 || limit.size() != 1) return n.Error("a step of zero");
     if (delta == std::numeric_limits<int64_t>::min()) return n.Error("a step of ", delta);
     const Expr span = delta > 0 ? limit[0] - start[0] : start[0] - limit[0];
     const int64_t step = delta > 0 ? delta : -delta;
     count = n.emit().Simplify(Max(FloorDiv(span + Extent(step - 1), Extent(step)), Extent(0)));
   }
-  return n.Out(n.Program("range", {n.In(0), n.In(2)}, [&](ProgramParts& p) {
+  return n.Out(n.Program("range", has_step ? Items{n.In(0), n.In(2)} : Items{n.In(0)}, [&](ProgramParts& p) {
     return Buffers{p.f.Compute("range", {p.local(count)}, [&](Symbol i) {
       const auto first = [&](const Buffer& b) { return b.Load(ops::Indices(b->ndim(), Expr(0))); };
-      return first(p.in[0]) + CastTo(type, i) * first(p.in[1]);
+      const Expr far = has_step ? CastTo(type, i) * first(p.in[1]) : CastTo(type, i);
+      return first(p.in[0]) + far;
     })};
   }));
 }
@@ -288,6 +297,7 @@ OnnxOperators ShapeOperators() {
       {"EyeLike", 9, ImportEyeLike},
       {"Flatten", 1, ImportFlatten},
       {"Range", 11, ImportRange, {.elements = Elements::kNumbers}},
+      {"Range", 1, ImportRange, {.elements = Elements::kNumbers}, kMicrosoft},
       {"Reshape", 1, ImportReshape, {.integers = Inputs({1})}},
       {"Shape", 1, ImportShape, {.reads_shape_only = true}},
       {"Size", 1, ImportSize, {.reads_shape_only = true}},
