@@ -74,6 +74,9 @@ class GroupQuery {
     }
     heads_ = n_.Int("num_heads", 0);
     shared_ = n_.Int("kv_num_heads", 0);
+    if (n_.Int("causal", 1) == 0 && n_.Int("local_window_size", -1) > 0) {
+      return n_.Error("a window in both directions");
+    }
     if (heads_ < 1 || shared_ < 1) return n_.Error("num_heads and kv_num_heads are ", heads_, " and ", shared_);
     const Item& q = n_.In(0);
     if (q.rank() != 3) return n_.Error("its queries have rank ", q.rank());
@@ -124,10 +127,10 @@ class GroupQuery {
     TW_ASSIGN_OR_RETURN(const Exprs total, n_.Values(6));
     if (total.size() != 1) return n_.Error("the greatest length is not one number");
     const Expr queries = n_.In(0).shape[1];
-    TW_ASSIGN_OR_RETURN(const Item lengths, n_.emit().View(n_.In(5), {n_.In(0).shape[0]}));
+    TW_ASSIGN_OR_RETURN(lengths_, n_.emit().View(n_.In(5), {n_.In(0).shape[0]}));
     total_ = n_.emit().Simplify(total[0]);
     is_prompt_ = n_.emit().builder().analyzer().Simplify(queries == total_);
-    TW_ASSIGN_OR_RETURN(const Items past, n_.Program("past_lengths", {lengths}, [&](ProgramParts& p) {
+    TW_ASSIGN_OR_RETURN(const Items past, n_.Program("past_lengths", {lengths_}, [&](ProgramParts& p) {
       const Expr prompt = IsPrompt(p);
       const Expr count = CastTo(kI64, p.local(queries)), none = Const(kI64, 0);
       return Buffers{p.f.Compute("past_lengths", p.in[0]->shape, [&](Symbol b) {
@@ -211,7 +214,8 @@ class GroupQuery {
   void SetEdit(AttentionParts* parts) {
     const int64_t window = n_.Int("local_window_size", -1);
     const bool has_bias = n_.Has(10), has_sink = n_.Has(11);
-    parts->edit_inputs = {past_};
+    const bool causal = n_.Int("causal", 1) != 0;
+    parts->edit_inputs = {causal ? past_ : lengths_};
     if (has_bias) parts->edit_inputs.push_back(n_.In(10));
     if (has_sink) parts->edit_inputs.push_back(n_.In(11));
     parts->edit = [=](const Expr& score, const ScoreAt& at, const Buffers& more) {
@@ -222,7 +226,9 @@ class GroupQuery {
         const Expr last = bias->shape[3] - Const(bias->shape[3].dtype(), 1);
         value = value + CastTo(kF32, bias(place(0, at.batch), place(1, at.head), at.query, Min(at.key, last)));
       }
-      const Expr query = more[0](at.batch) + CastTo(kI64, at.query), key = CastTo(kI64, at.key);
+      const Expr key = CastTo(kI64, at.key), number = CastTo(kI64, more[0](at.batch));
+      // Without a direction all keys of a sequence are shown, of which its length is the last.
+      const Expr query = causal ? number + CastTo(kI64, at.query) : number;
       Expr shown = key <= query;
       if (window > 0) shown = And(shown, query - key < Const(kI64, window));
       return Select(shown, value, ops::Lowest(kF32));
@@ -238,8 +244,9 @@ class GroupQuery {
   int64_t heads_ = 0, shared_ = 0, size_ = 0;
   bool rotates_ = false;
   Rotation rotation_;
-  Item past_;   // keys in the cache, int64, one a sequence
-  Expr total_;  // the greatest length with the new keys
+  Item lengths_;  // the last key of each sequence
+  Item past_;     // keys in the cache, int64, one a sequence
+  Expr total_;    // the greatest length with the new keys
   Expr is_prompt_;
 };
 
@@ -285,7 +292,7 @@ OnnxOperators CachedAttentionOperators() {
        ImportGroupQueryAttention,
        {.integers = Inputs({5, 6, 9}),
         .required = "num_heads kv_num_heads",
-        .only = "causal=1 sliding_window_cache=0 k_quant_type=NONE v_quant_type=NONE"},
+        .only = "sliding_window_cache=0 k_quant_type=NONE v_quant_type=NONE"},
        kMicrosoft},
       {"TensorScatter", 24, ImportTensorScatter, {.integers = Inputs({2})}},
   };
