@@ -354,6 +354,7 @@ absl::Status AttentionOfJoined(OnnxNode& n, const Item& all, const Item& bias, c
       TW_ASSIGN_OR_RETURN(part, BehindPast(n, old, part));
     }
     if (n.Wants(1)) {
+      if (!n.RequireEqual(parts[1].head(), parts[2].head())) return n.Error("a cache of heads of two extents");
       TW_ASSIGN_OR_RETURN(Items stacked, n.Program("present", {parts[1].x, parts[2].x}, [&](ProgramParts& p) {
         std::vector<Expr> shape = p.in[0]->shape;
         shape.insert(shape.begin(), Expr(2));

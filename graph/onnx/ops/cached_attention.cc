@@ -202,11 +202,16 @@ class GroupQuery {
     return HeadsOf{std::move(present[0]), true};
   }
 
-  // Scores in the type of the queries, 0 where they are masked.
+  // Scores of the keys up to the greatest length, in the type of the queries, 0 where they are masked.
   absl::StatusOr<Item> Shown(const Item& scores) {
     const DataType type = n_.In(0).dtype;
-    TW_ASSIGN_OR_RETURN(const Items shown, n_.MapItems("shown_scores", {scores}, [&](const Exprs& e) {
-      return CastTo(type, Select(e[0] == ops::Lowest(kF32), Const(kF32, 0), e[0]));
+    TW_ASSIGN_OR_RETURN(const Items shown, n_.Program("shown_scores", {scores}, [&](ProgramParts& p) {
+      std::vector<Expr> shape = p.in[0]->shape;
+      shape[3] = p.local(total_);
+      return Buffers{p.f.Compute("shown_scores", shape, [&](Symbol b, Symbol h, Symbol i, Symbol j) {
+        const Expr score = p.in[0](b, h, i, j);
+        return CastTo(type, Select(score == ops::Lowest(kF32), Const(kF32, 0), score));
+      })};
     }));
     return shown[0];
   }

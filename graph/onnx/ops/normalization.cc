@@ -307,7 +307,8 @@ OnnxOperators NormalizationOperators() {
       {"GroupNormalization", 18, ImportGroupNormalization, {.elements = Elements::kFloats, .required = "num_groups"}},
       {"InstanceNormalization", 1, ImportInstanceNormalization, {.elements = Elements::kFloats}},
       {"LRN", 1, ImportLrn, {.elements = Elements::kFloats, .required = "size"}},
-      {"LayerNormalization", 17, ImportLayerNormalization, {.elements = Elements::kFloats}},
+      // ONNX has it from opset 17 on, and ONNX Runtime writes it into models of every opset.
+      {"LayerNormalization", 1, ImportLayerNormalization, {.elements = Elements::kFloats}},
       {"LayerNormalization", 1, ImportLayerNormalization, {}, kMicrosoft},
       {"LpNormalization", 1, ImportLpNormalization, {.elements = Elements::kFloats}},
       {"MeanVarianceNormalization", 9, ImportMeanVarianceNormalization, {.elements = Elements::kFloats}},
