@@ -141,8 +141,8 @@ absl::StatusOr<AttentionResults> EmitAttention(OnnxNode& n, const AttentionParts
   TW_RETURN_IF_ERROR(same("batches of keys and values", parts.k.batch(), parts.v.batch()));
   TW_RETURN_IF_ERROR(same("extents of heads of queries and keys", parts.q.head(), parts.k.head()));
   TW_RETURN_IF_ERROR(same("numbers of keys and values", parts.k.sequence(), parts.v.sequence()));
+  TW_RETURN_IF_ERROR(same("heads of keys and values", parts.k.heads(), parts.v.heads()));
   TW_ASSIGN_OR_RETURN(const int64_t group, GroupOf(n, parts.q, parts.k));
-  TW_RETURN_IF_ERROR(GroupOf(n, parts.q, parts.v).status());
   TW_ASSIGN_OR_RETURN(const Items scores, EmitScores(n, parts, group, wants));
   TW_ASSIGN_OR_RETURN(const Items weights, EmitWeights(n, parts, scores[0]));
   TW_ASSIGN_OR_RETURN(const Items values, EmitValues(n, parts, group, weights[0]));

@@ -447,7 +447,7 @@ constexpr OnnxOperator kRows[] = {
     {"Swish", 24, ImportSwish, {.elements = Elements::kFloats}},
     {"Tan", 7, ImportTan, {.elements = Elements::kFloats}},
     {"Tanh", 1, ImportTanh, {.elements = Elements::kFloats}},
-    {"ThresholdedRelu", 10, ImportThresholdedRelu, {.elements = Elements::kFloats}},
+    {"ThresholdedRelu", 1, ImportThresholdedRelu, {.elements = Elements::kFloats}},
     {"Where", 9, ImportWhere, {.elements = Elements::kBooleans}},
     {"Xor", 1, ImportXor, {.elements = Elements::kBooleans}},
 };
