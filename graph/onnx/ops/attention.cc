@@ -167,37 +167,43 @@ struct NewKeys {
   Item past;  // where they are not: the cache [batch, heads, sequence, head], if there is one
 };
 
+// com.microsoft: what the integers of a mask say.
+enum class MaskKind { kNone, kLengths, kEndsAndStarts, kKeys, kQueriesAndKeys };
+absl::StatusOr<MaskKind> MaskKindOf(OnnxNode& n, size_t mask, const HeadsOf& q, const HeadsOf& k) {
+  if (!n.Has(mask)) return MaskKind::kNone;
+  TW_RETURN_IF_ERROR(n.RequireTensors(mask, 1));
+  const Item& given = n.In(mask);
+  MaskKind kind = MaskKind::kNone;
+  if (!given.dtype.is_integer()) return n.Error("its mask is not of integers");
+  if (given.rank() == 1) {
+    const Expr with_sums = n.emit().Simplify(q.batch() * Extent(3) + Extent(2));
+    if (ops::SameExtent(given.shape[0], q.batch()) || ops::SameExtent(given.shape[0], with_sums)) {
+      // Running sums of queries and keys may follow the lengths; they say nothing new of batches that are not packed.
+      kind = MaskKind::kLengths;
+    } else if (ops::SameExtent(given.shape[0], n.emit().Simplify(q.batch() * Extent(2)))) {
+      kind = MaskKind::kEndsAndStarts;
+    } else {
+      return n.Error("a mask of one dimension that is not of lengths, of ends and starts, or of lengths and sums");
+    }
+  } else if (given.rank() == 2) {
+    kind = MaskKind::kKeys;
+    TW_RETURN_IF_ERROR(n.RequireShape(mask, {q.batch(), k.sequence()}));
+  } else if (given.rank() == 3) {
+    kind = MaskKind::kQueriesAndKeys;
+    TW_RETURN_IF_ERROR(n.RequireShape(mask, {q.batch(), q.sequence(), k.sequence()}));
+  } else {
+    return n.Unsupported("a mask of rank ", given.rank());
+  }
+  return kind;
+}
+
 // com.microsoft: which keys are masked, and how.
 absl::StatusOr<ScoreEdit> MicrosoftEdit(OnnxNode& n, size_t mask, size_t bias, const HeadsOf& q, const HeadsOf& k,
                                         const NewKeys& added, Items* inputs) {
   const double filter = n.Float("mask_filter_value", -10000);
   const bool causal = n.Int("unidirectional", 0) != 0, has_mask = n.Has(mask), has_bias = n.Has(bias);
-  enum class Kind { kNone, kLengths, kEndsAndStarts, kKeys, kQueriesAndKeys } kind = Kind::kNone;
-  if (has_mask) {
-    TW_RETURN_IF_ERROR(n.RequireTensors(mask, 1));
-    const Item& given = n.In(mask);
-    if (!given.dtype.is_integer()) return n.Error("its mask is not of integers");
-    if (given.rank() == 1) {
-      const Expr with_sums = n.emit().Simplify(q.batch() * Extent(3) + Extent(2));
-      if (ops::SameExtent(given.shape[0], q.batch()) || ops::SameExtent(given.shape[0], with_sums)) {
-        // Running sums of queries and keys may follow the lengths; they say nothing new of batches that are not packed.
-        kind = Kind::kLengths;
-      } else if (ops::SameExtent(given.shape[0], n.emit().Simplify(q.batch() * Extent(2)))) {
-        kind = Kind::kEndsAndStarts;
-      } else {
-        return n.Error("a mask of one dimension that is not of lengths, of ends and starts, or of lengths and sums");
-      }
-    } else if (given.rank() == 2) {
-      kind = Kind::kKeys;
-      TW_RETURN_IF_ERROR(n.RequireShape(mask, {q.batch(), k.sequence()}));
-    } else if (given.rank() == 3) {
-      kind = Kind::kQueriesAndKeys;
-      TW_RETURN_IF_ERROR(n.RequireShape(mask, {q.batch(), q.sequence(), k.sequence()}));
-    } else {
-      return n.Unsupported("a mask of rank ", given.rank());
-    }
-    inputs->push_back(given);
-  }
+  TW_ASSIGN_OR_RETURN(const MaskKind kind, MaskKindOf(n, mask, q, k));
+  if (has_mask) inputs->push_back(n.In(mask));
   if (has_bias) {
     TW_RETURN_IF_ERROR(CheckMask(n, bias, {q.batch(), q.heads(), q.sequence(), k.sequence()}));
     inputs->push_back(n.In(bias));
@@ -211,12 +217,12 @@ absl::StatusOr<ScoreEdit> MicrosoftEdit(OnnxNode& n, size_t mask, size_t bias, c
       const Buffer& given = more[0];
       const auto number = [&](const Expr& e) { return CastTo(at.key.dtype(), e); };
       Expr shown = True();
-      if (kind == Kind::kLengths) {
+      if (kind == MaskKind::kLengths) {
         shown = at.key < number(given(at.batch));
-      } else if (kind == Kind::kEndsAndStarts) {
+      } else if (kind == MaskKind::kEndsAndStarts) {
         const Expr batches = FloorDiv(given->shape[0], Const(given->shape[0].dtype(), 2));
         shown = And(at.key < number(given(at.batch)), at.key >= number(given(at.batch + batches)));
-      } else if (kind == Kind::kKeys) {
+      } else if (kind == MaskKind::kKeys) {
         shown = given(at.batch, at.key) > Const(given->dtype, 0);
       } else {
         shown = given(at.batch, at.query, at.key) > Const(given->dtype, 0);
