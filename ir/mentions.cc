@@ -16,6 +16,7 @@ class Collector : public Visitor {
  public:
   using Visitor::Visit;
   std::vector<const VarNode*> vars;
+  std::vector<const VarNode*> declared;  // memory, of which the statement has a name of its own
 
  protected:
   void VisitVar(const VarNode* op) override { vars.push_back(op); }
@@ -55,7 +56,7 @@ class Collector : public Visitor {
     for (const Buffer& buffer : op->alloc_buffers) Declare(buffer);
     for (const MatchBuffer& match : op->match_buffers) {
       Use(match.source.buffer);
-      Declare(match.buffer);
+      Match(match);
     }
     Visitor::VisitBlock(op);
   }
@@ -72,11 +73,26 @@ class Collector : public Visitor {
   }
   void Use(const Buffer& buffer) { vars.push_back(buffer->data.get()); }
   void Declare(const Buffer& buffer) {
+    declared.push_back(buffer->data.get());
+    UseShape(buffer);
+  }
+  // A part is a name of what it is a part of where its type is another one (ir/shared_memory.h).
+  void Match(const MatchBuffer& match) {
+    const VarNode* source = match.source.buffer->data.get();
+    const auto outer = sources_.find(source);
+    if (outer != sources_.end()) source = outer->second;
+    sources_[match.buffer->data.get()] = source;
+    if (match.buffer->dtype != match.source.buffer->dtype) declared.push_back(source);
+    UseShape(match.buffer);
+  }
+  void UseShape(const Buffer& buffer) {
     Use(buffer);
     Visit(buffer->elem_offset);
     VisitAll(buffer->shape);
     VisitAll(buffer->strides);
   }
+
+  std::unordered_map<const VarNode*, const VarNode*> sources_;  // of matched parts: the memory that they lie in
 };
 
 using Vars = std::vector<const VarNode*>;
@@ -84,13 +100,61 @@ using Vars = std::vector<const VarNode*>;
 // Lists that are refused, one after the other, before one of them is kept in the place of a longer one.
 constexpr int kMostRefused = 8;
 
-// Sorted, each once.
-Vars VarsOf(const Stmt& stmt) {
-  Collector collector;
-  collector.Visit(stmt);
-  std::ranges::sort(collector.vars);
-  collector.vars.erase(std::unique(collector.vars.begin(), collector.vars.end()), collector.vars.end());
-  return {collector.vars.begin(), collector.vars.end()};
+// What an entry mentions and declares: sorted, each once.
+struct Mentioned {
+  Vars vars, declared;
+
+  explicit Mentioned(const Stmt& stmt) {
+    Collector collector;
+    collector.Visit(stmt);
+    vars = EachOnce(collector.vars);
+    declared = EachOnce(collector.declared);
+  }
+
+ private:
+  static Vars EachOnce(Vars& found) {
+    std::ranges::sort(found);
+    return {found.begin(), std::unique(found.begin(), found.end())};
+  }
+};
+
+// The entries of a list by variable, in no order.
+class EntriesByVar {
+ public:
+  void Add(const StmtNode* entry, const Vars& vars) {
+    for (const VarNode* var : vars) entries_[var].push_back(entry);
+  }
+  void Forget(const StmtNode* entry, const Vars& vars) {
+    for (const VarNode* var : vars) {
+      const auto found = entries_.find(var);
+      std::vector<const StmtNode*>& of_var = found->second;
+      of_var.erase(std::ranges::find(of_var, entry));
+      if (of_var.empty()) entries_.erase(found);
+    }
+  }
+  // The places of those of one of the variables.
+  std::vector<size_t> PlacesOf(const Vars& vars, const SeqNode& list) const {
+    std::vector<const StmtNode*> wanted;
+    for (const VarNode* var : vars) {
+      const auto found = entries_.find(var);
+      if (found != entries_.end()) wanted.insert(wanted.end(), found->second.begin(), found->second.end());
+    }
+    std::ranges::sort(wanted);
+    std::vector<size_t> places;
+    for (size_t i = 0; i < list.stmts.size() && !wanted.empty(); ++i) {
+      if (std::ranges::binary_search(wanted, list.stmts[i].get())) places.push_back(i);
+    }
+    return places;
+  }
+
+ private:
+  std::unordered_map<const VarNode*, std::vector<const StmtNode*>> entries_;
+};
+
+std::vector<size_t> AllOf(const SeqNode& list) {
+  std::vector<size_t> places(list.stmts.size());
+  std::iota(places.begin(), places.end(), size_t{0});
+  return places;
 }
 
 constinit thread_local KeepMentions* keeping = nullptr;
@@ -99,9 +163,8 @@ constinit thread_local KeepMentions* keeping = nullptr;
 
 struct KeepMentions::Kept {
   Ref<SeqNode> list;
-  std::vector<Vars> mentioned;  // by its entries
-  // The entries that mention a variable, in no order.
-  std::unordered_map<const VarNode*, std::vector<const StmtNode*>> entries;
+  std::vector<Mentioned> mentioned;  // by its entries
+  EntriesByVar mentioning, declaring;
 
   int refused = 0;  // lists, one after the other
 
@@ -119,11 +182,15 @@ struct KeepMentions::Kept {
     const bool is_apart = change.end_before - change.begin == mentioned.size();
     if (is_apart && other.stmts.size() < mentioned.size() && ++refused <= kMostRefused) return false;
     refused = 0;
-    std::vector<Vars> changed;
-    for (size_t i = change.begin; i < change.end_before; ++i) Forget(before[i].get(), mentioned[i]);
+    for (size_t i = change.begin; i < change.end_before; ++i) {
+      mentioning.Forget(before[i].get(), mentioned[i].vars);
+      declaring.Forget(before[i].get(), mentioned[i].declared);
+    }
+    std::vector<Mentioned> changed;
     for (size_t i = change.begin; i < change.end_after; ++i) {
-      changed.push_back(VarsOf(other.stmts[i]));
-      for (const VarNode* var : changed.back()) entries[var].push_back(other.stmts[i].get());
+      changed.emplace_back(other.stmts[i]);
+      mentioning.Add(other.stmts[i].get(), changed.back().vars);
+      declaring.Add(other.stmts[i].get(), changed.back().declared);
     }
     const auto place = [&](size_t i) { return mentioned.begin() + static_cast<std::ptrdiff_t>(i); };
     mentioned.erase(place(change.begin), place(change.end_before));
@@ -131,42 +198,19 @@ struct KeepMentions::Kept {
     list = Ref<SeqNode>(&other);
     return true;
   }
-
-  void Forget(const StmtNode* entry, const Vars& vars) {
-    for (const VarNode* var : vars) {
-      const auto found = entries.find(var);
-      std::vector<const StmtNode*>& mentioning = found->second;
-      mentioning.erase(std::ranges::find(mentioning, entry));
-      if (mentioning.empty()) entries.erase(found);
-    }
-  }
-
-  // The places of those that mention one of the variables.
-  std::vector<size_t> PlacesOf(const Vars& vars) const {
-    std::vector<const StmtNode*> mentioning;
-    for (const VarNode* var : vars) {
-      const auto found = entries.find(var);
-      if (found != entries.end()) mentioning.insert(mentioning.end(), found->second.begin(), found->second.end());
-    }
-    std::ranges::sort(mentioning);
-    std::vector<size_t> places;
-    for (size_t i = 0; i < list->stmts.size() && !mentioning.empty(); ++i) {
-      if (std::ranges::binary_search(mentioning, list->stmts[i].get())) places.push_back(i);
-    }
-    return places;
-  }
 };
 
 KeepMentions::KeepMentions() : kept_(std::make_unique<Kept>()), outer_(std::exchange(keeping, this)) {}
 KeepMentions::~KeepMentions() { keeping = outer_; }
 
 std::vector<size_t> EntriesThatMention(const SeqNode& list, const std::vector<const VarNode*>& vars) {
-  if (keeping == nullptr || !keeping->kept_->Become(list)) {
-    std::vector<size_t> places(list.stmts.size());
-    std::iota(places.begin(), places.end(), size_t{0});
-    return places;
-  }
-  return keeping->kept_->PlacesOf(vars);
+  if (keeping == nullptr || !keeping->kept_->Become(list)) return AllOf(list);
+  return keeping->kept_->mentioning.PlacesOf(vars, list);
+}
+
+std::vector<size_t> EntriesThatDeclare(const SeqNode& list, const std::vector<const VarNode*>& memory) {
+  if (keeping == nullptr || !keeping->kept_->Become(list)) return AllOf(list);
+  return keeping->kept_->declaring.PlacesOf(memory, list);
 }
 
 Stmt MutatorOfMentions::MutateSeq(const SeqNode* op, const Stmt& self) {

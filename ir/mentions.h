@@ -26,6 +26,7 @@ class KeepMentions {
 
  private:
   friend std::vector<size_t> EntriesThatMention(const SeqNode& list, const std::vector<const VarNode*>& vars);
+  friend std::vector<size_t> EntriesThatDeclare(const SeqNode& list, const std::vector<const VarNode*>& memory);
   struct Kept;
   const std::unique_ptr<Kept> kept_;
   KeepMentions* const outer_;
@@ -35,7 +36,11 @@ class KeepMentions {
 // them, in order.
 std::vector<size_t> EntriesThatMention(const SeqNode& list, const std::vector<const VarNode*>& vars);
 
-// Those entries, if the statement is a list; the statement itself if it is another one.
+// The places of the entries that may declare a buffer in one of these memories, which are given by data pointers, in
+// order: allocations, views, and parts that blocks match with another type. Few do, where many use the memory.
+std::vector<size_t> EntriesThatDeclare(const SeqNode& list, const std::vector<const VarNode*>& memory);
+
+// Those entries that mention a variable, if the statement is a list; the statement itself if it is another one.
 std::vector<Stmt> StmtsThatMention(const Stmt& s, const std::vector<const VarNode*>& vars);
 
 // A visitor that enters the statements of the outermost list that may mention one of the variables, and no others.

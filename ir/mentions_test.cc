@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <utility>
 #include <vector>
 
 namespace tilewright {
@@ -44,6 +45,27 @@ TEST(Mentions, CountWhatIsDeclaredAndAnnotated) {
   EXPECT_EQ(EntriesThatMention(*list, {i.get()}), (std::vector<size_t>{1}));
   EXPECT_EQ(EntriesThatMention(*list, {temporary->data.get()}), (std::vector<size_t>{0}));
   EXPECT_EQ(EntriesThatMention(*list, {b->data.get()}), (std::vector<size_t>{1, 2}));
+}
+
+// Allocations, parts of another type and parts of such parts; not what uses the memory.
+TEST(Mentions, OfMemoryAreDeclaredByFew) {
+  const KeepMentions keep;
+  const Buffer a("A", {8}, kF32), b("B", {8}, kF32), temporary("T", {8}, kF32), part("P", {8}, kF32);
+  const Buffer bits("bits", {8}, DataType::Int(32));
+  const Stmt allocate(new AllocateNode(temporary, {}, Copy(temporary, a)));
+  BlockNode::Fields inner{.name = "inner", .body = Store(bits, Expr(0), {Expr(0)})};
+  inner.match_buffers = {{bits, BufferRegion::Full(part)}};
+  BlockNode::Fields outer{.name = "outer", .body = Realize({}, True(), Block(std::move(inner)))};
+  outer.match_buffers = {{part, BufferRegion::Full(b)}};
+  BlockNode::Fields same{.name = "same", .body = Store(part, Const(kF32, 0), {Expr(0)})};
+  same.match_buffers = {{part, BufferRegion::Full(a)}};
+  const auto list = List({allocate, Copy(b, a), Realize({}, True(), Block(std::move(outer))),
+                          Realize({}, True(), Block(std::move(same)))});
+  EXPECT_EQ(EntriesThatDeclare(*list, {temporary->data.get()}), (std::vector<size_t>{0}));
+  EXPECT_EQ(EntriesThatDeclare(*list, {a->data.get()}), (std::vector<size_t>{}));
+  EXPECT_EQ(EntriesThatDeclare(*list, {b->data.get()}), (std::vector<size_t>{2}));
+  EXPECT_EQ(EntriesThatDeclare(*list, {a->data.get(), b->data.get(), temporary->data.get()}),
+            (std::vector<size_t>{0, 2}));
 }
 
 TEST(Mentions, FollowChangesOfTheList) {

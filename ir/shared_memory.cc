@@ -31,9 +31,10 @@ class NameCollector : public StmtVisitor {
 
  protected:
   void VisitSeq(const SeqNode* op) override {
-    if (only_.empty() || in_list_) return StmtVisitor::VisitSeq(op);
+    // Entries know nothing of parts that are matched around the list.
+    if (only_.empty() || in_list_ || !sources_.empty()) return StmtVisitor::VisitSeq(op);
     in_list_ = true;
-    for (const size_t place : EntriesThatMention(*op, only_)) Visit(op->stmts[place]);
+    for (const size_t place : EntriesThatDeclare(*op, only_)) Visit(op->stmts[place]);
     in_list_ = false;
   }
   void VisitAllocate(const AllocateNode* op) override {
