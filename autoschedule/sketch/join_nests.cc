@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <unordered_set>
 #include <utility>
 #include <variant>
@@ -31,12 +32,9 @@ void Append(const std::vector<BufferRegion>& regions, std::vector<Buffer>& buffe
   for (const BufferRegion& region : regions) buffers.push_back(region.buffer);
 }
 
-std::vector<TopNest> TopNests(const Function& function) {
+std::vector<TopNest> NestsOf(std::span<const ScopeChild> children) {
   std::vector<TopNest> nests;
-  const auto* root = dyn_cast<BlockRealizeNode>(function->body);
-  if (root == nullptr) return nests;
-  const BlockScope scope = BlockScope::Of(root->block.get());
-  for (const ScopeChild& child : scope.children()) {
+  for (const ScopeChild& child : children) {
     if (child.loops.empty()) continue;
     const BlockNode& block = *child.realize->block;
     if (nests.empty() || nests.back().loop.get() != child.loops[0]) {
@@ -47,6 +45,28 @@ std::vector<TopNest> TopNests(const Function& function) {
     Append(block.writes, nests.back().writes);
   }
   return nests;
+}
+
+// Makes them the nests of a function that they were those of before a change. Loops that are the same hold the same.
+void BecomeTopNests(const Function& function, std::vector<TopNest>& nests) {
+  const auto* root = dyn_cast<BlockRealizeNode>(function->body);
+  if (root == nullptr) return nests.clear();
+  const BlockScope scope = BlockScope::Of(root->block.get());
+  std::span<const ScopeChild> changed = scope.children();
+  size_t begin = 0, end = nests.size();
+  const auto is_outermost = [](const TopNest& nest, const ScopeChild& child) {
+    return !child.loops.empty() && nest.loop.get() == child.loops[0];
+  };
+  while (begin < end && !changed.empty() && is_outermost(nests[begin], changed.front())) {
+    changed = changed.subspan(nests[begin++].blocks);
+  }
+  while (begin < end && !changed.empty() && is_outermost(nests[end - 1], changed.back())) {
+    changed = changed.first(changed.size() - nests[--end].blocks);
+  }
+  std::vector<TopNest> made = NestsOf(changed);
+  const auto place = [&](size_t i) { return nests.begin() + static_cast<std::ptrdiff_t>(i); };
+  nests.erase(place(begin), place(end));
+  nests.insert(place(begin), std::move_iterator(made.begin()), std::move_iterator(made.end()));
 }
 
 bool ShareABuffer(const TopNest& earlier, const TopNest& later) {
@@ -220,7 +240,8 @@ class NestJoiner {
 
 void JoinNests(Schedule& sch, const std::string& function, const Target& target, Choices& choices) {
   NestJoiner joiner(sch, function, target, choices);
-  std::vector<TopNest> nests = TopNests(sch.module().Find(function));
+  std::vector<TopNest> nests;
+  BecomeTopNests(sch.module().Find(function), nests);
   for (size_t later = 1; later < nests.size();) {
     // The nearest of those before it that it can become one with.
     std::optional<bool> together;
@@ -230,7 +251,7 @@ void JoinNests(Schedule& sch, const std::string& function, const Target& target,
       if (AreAlike(*nests[earlier].loop, *nests[later].loop)) together = joiner.Decide(nests, earlier, later);
     }
     if (together.value_or(false)) {
-      nests = TopNests(sch.module().Find(function));
+      BecomeTopNests(sch.module().Find(function), nests);
     } else {
       ++later;
     }

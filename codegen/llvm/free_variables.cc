@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "ir/functor.h"
-#include "ir/iterations.h"
 #include "ir/structural.h"
 
 namespace tilewright::codegen {
@@ -51,6 +50,34 @@ class UseCollector : public Visitor {
   std::unordered_set<const VarNode*> defined_, seen_;
 };
 
+// Counts nodes up to a number of interest.
+class LongStatement : public Visitor {
+ public:
+  static bool HasNodes(const Stmt& stmt, int64_t least) {
+    LongStatement counter(least);
+    counter.Visit(stmt);
+    return counter.left_ <= 0;
+  }
+
+ private:
+  explicit LongStatement(int64_t least) : left_(least) {}
+  void Visit(const Expr& e) override {
+    if (!e || left_ <= 0) return;
+    --left_;
+    Visitor::Visit(e);
+  }
+  void Visit(const Stmt& s) override {
+    if (!s || left_ <= 0) return;
+    --left_;
+    Visitor::Visit(s);
+  }
+  void VisitSeq(const SeqNode* op) override {
+    for (size_t i = 0; i < op->stmts.size() && left_ > 0; ++i) Visit(op->stmts[i]);
+  }
+
+  int64_t left_;
+};
+
 // Whether a call is little beside the statement: it has a loop. The message of an assertion, and that about memory
 // which cannot be had, are about what one statement is given.
 bool IsWorthACall(const Stmt& stmt) {
@@ -76,7 +103,7 @@ std::vector<uint64_t> AlikeStatements(const std::vector<Stmt>& stmts, int64_t le
   std::vector<uint64_t> numbers;
   std::unordered_map<uint64_t, int> counts;
   for (const Stmt& stmt : stmts) {
-    const bool is_long = least_nodes == 0 || CountNodes(stmt) >= least_nodes;
+    const bool is_long = LongStatement::HasNodes(stmt, least_nodes);
     numbers.push_back(is_long && IsWorthACall(stmt) ? StructuralHash(stmt, /*map_free=*/true) : 0);
     ++counts[numbers.back()];
   }

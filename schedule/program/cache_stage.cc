@@ -1,6 +1,8 @@
 #include "schedule/program/cache_stage.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "base/check.h"
 #include "ir/builtin.h"
@@ -78,19 +80,22 @@ bool ContainsAnyBlock(const Stmt& s, const std::vector<uint32_t>& ids) {
   return found;
 }
 
-Stmt InsertIntoSequence(const Stmt& body, const Stmt& copy, const std::vector<uint32_t>& neighbors, bool after) {
-  std::vector<Stmt> stmts;
-  if (const auto* seq = dyn_cast<SeqNode>(body)) {
-    stmts = seq->stmts;
-  } else {
-    stmts.push_back(body);
-  }
-  size_t position = after ? stmts.size() : 0;
-  for (size_t i = 0; i < stmts.size() && !neighbors.empty(); ++i) {
-    if (!ContainsAnyBlock(stmts[i], neighbors)) continue;
-    position = after ? i + 1 : i;
-    break;
-  }
+// The statements of a list, or the one that is not a list.
+std::vector<Stmt> StatementsOf(const Stmt& body) {
+  const auto* seq = dyn_cast<SeqNode>(body);
+  return seq != nullptr ? seq->stmts : std::vector<Stmt>{body};
+}
+
+// The first of the statements that holds one of the blocks.
+std::optional<size_t> FirstWith(const std::vector<Stmt>& stmts, const std::vector<uint32_t>& blocks) {
+  if (blocks.empty()) return std::nullopt;
+  const auto first = std::ranges::find_if(stmts, [&](const Stmt& stmt) { return ContainsAnyBlock(stmt, blocks); });
+  return first == stmts.end() ? std::nullopt : std::optional(static_cast<size_t>(first - stmts.begin()));
+}
+
+// Before or behind a statement; without one at that end of the list which is farthest from there.
+Stmt Insert(std::vector<Stmt> stmts, const Stmt& copy, std::optional<size_t> neighbor, bool after) {
+  const size_t position = neighbor ? *neighbor + (after ? 1 : 0) : after ? stmts.size() : 0;
   stmts.insert(stmts.begin() + static_cast<ptrdiff_t>(position), copy);
   return Sequence(std::move(stmts));
 }
@@ -268,9 +273,10 @@ std::vector<uint32_t> ReadersBehind(const BlockScope& scope, uint32_t writer) {
   std::vector<uint32_t> in_order;
   for (const ScopeChild& other : scope.children()) {
     const bool reads = std::ranges::find(readers, other.id()) != readers.end();
-    const bool around = &other > &child && std::ranges::any_of(child.realize->block->writes, [&](const auto& write) {
-      return reads_around(other, write.buffer);
-    });
+    const bool around =
+        &other > &child && scope.LoadsAround(other) &&
+        std::ranges::any_of(child.realize->block->writes,
+                            [&](const BufferRegion& write) { return reads_around(other, write.buffer); });
     if (reads || around) in_order.push_back(other.id());
   }
   return in_order;
@@ -310,14 +316,23 @@ Stmt InsertCopy(const BlockNode& scope, const CacheStage& stage, const Stmt& cop
     const auto* loop = dyn_cast<ForNode>(s);
     if (loop == nullptr || loop->id != place_id) return s;
     ForNode::Fields fields = loop->fields();
-    fields.body = InsertIntoSequence(fields.body, copy, neighbors, after);
+    std::vector<Stmt> stmts = StatementsOf(fields.body);
+    const std::optional<size_t> neighbor = FirstWith(stmts, neighbors);
+    fields.body = Insert(std::move(stmts), copy, neighbor, after);
     return For(std::move(fields));
   };
   std::vector<const VarNode*> vars;  // of the buffer, and of the loop that the copy comes into
   if (stage.buffer) vars.push_back(stage.buffer->data.get());
   if (place.loop != nullptr) vars.push_back(place.loop->var.get());
   const Stmt body = RewriteMentions(scope.body, vars, rewrite);
-  return place.loop == nullptr ? InsertIntoSequence(body, copy, neighbors, after) : body;
+  if (place.loop != nullptr) return body;
+  std::vector<Stmt> stmts = StatementsOf(body);
+  // Unless statements without effect have gone, each is where it was.
+  const auto* before = dyn_cast<SeqNode>(scope.body);
+  const bool are_in_place = stmts.size() == (before == nullptr ? 1 : before->stmts.size());
+  const std::optional<size_t> neighbor =
+      are_in_place ? BlockScope::Of(&scope).FirstStatementOf(neighbors) : FirstWith(stmts, neighbors);
+  return Insert(std::move(stmts), copy, neighbor, after);
 }
 
 Function WithScopeBody(const Function& function, const BlockNode& scope, Stmt body, std::vector<Buffer> allocated,

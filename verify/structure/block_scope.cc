@@ -139,6 +139,34 @@ uint64_t MemoryBits(const std::vector<BufferRegion>& regions) {
   return bits;
 }
 
+// What memory a child of a scope touches and writes.
+struct Memory {
+  uint64_t touched = 0, written = 0;
+  bool loads_around = false;  // in its bindings, or in bounds of the loops around it
+
+  bool MayDependOn(const Memory& other) const {
+    return (written & other.touched) != 0 || (touched & other.written) != 0;
+  }
+};
+
+bool Loads(const Expr& e) {
+  bool loads = false;
+  PreOrder(e, [&](const Expr& part) {
+    loads |= isa<LoadNode>(part);
+    return !loads;
+  });
+  return loads;
+}
+
+Memory MemoryOf(const ScopeChild& child) {
+  const BlockNode& block = *child.realize->block;
+  const uint64_t written = MemoryBits(block.writes);
+  const bool loads_around =
+      std::ranges::any_of(child.realize->bindings, Loads) ||
+      std::ranges::any_of(child.loops, [](const ForNode* loop) { return Loads(loop->min) || Loads(loop->extent); });
+  return {MemoryBits(block.reads) | written, written, loads_around};
+}
+
 // The statements of a block, each of which holds blocks of its own.
 std::span<const Stmt> StatementsOf(const BlockNode& block) {
   const auto* list = dyn_cast<SeqNode>(block.body);
@@ -175,7 +203,7 @@ struct BlockScope::Parts {
   Block block;
   std::vector<ScopeChild> children;
   std::vector<uint32_t> ids;          // of the children
-  std::vector<uint64_t> memory;       // that each child touches
+  std::vector<Memory> memory;         // that each child touches
   std::vector<Statement> statements;  // of the block's body; not of the init, which is part of its own computation
 
   explicit Parts(const BlockNode* of) : block(of) { Replace({0, 0, StatementsOf(*of).size()}); }
@@ -207,11 +235,11 @@ struct BlockScope::Parts {
     statements.erase(place(statements, change.begin), place(statements, change.end_before));
     statements.insert(place(statements, change.begin), changed.begin(), changed.end());
     children.erase(place(children, first), place(children, first + replaced));
-    std::vector<uint64_t> touched;
+    std::vector<Memory> touched;
     std::vector<uint32_t> found_ids;
     for (const ScopeChild& child : found) {
       found_ids.push_back(child.id());
-      touched.push_back(MemoryBits(child.realize->block->reads) | MemoryBits(child.realize->block->writes));
+      touched.push_back(MemoryOf(child));
     }
     memory.erase(place(memory, first), place(memory, first + replaced));
     memory.insert(place(memory, first), touched.begin(), touched.end());
@@ -265,26 +293,25 @@ std::vector<Dependence> BlockScope::Dependences() const {
   return dependences;
 }
 
-std::vector<const ScopeChild*> BlockScope::ChildrenThatMayTouch(uint64_t memory) const {
+std::vector<const ScopeChild*> BlockScope::ChildrenThatMayTouch(const Buffer& buffer) const {
+  const uint64_t bit = MemoryBit(buffer);
   std::vector<const ScopeChild*> found;
   for (size_t i = 0; i < children().size(); ++i) {
-    if ((parts_->memory[i] & memory) != 0) found.push_back(&children()[i]);
+    if ((parts_->memory[i].touched & bit) != 0) found.push_back(&children()[i]);
   }
   return found;
-}
-
-std::vector<const ScopeChild*> BlockScope::ChildrenThatMayTouch(const Buffer& buffer) const {
-  return ChildrenThatMayTouch(MemoryBit(buffer));
 }
 
 std::vector<Dependence> BlockScope::DependencesOf(uint32_t block_id) const {
   std::vector<Dependence> dependences;
   const ScopeChild* child = Find(block_id);
   if (child == nullptr) return dependences;
-  const uint64_t own = parts_->memory[static_cast<size_t>(child - children().data())];
-  for (const ScopeChild* other : ChildrenThatMayTouch(own)) {
-    if (other < child) AddDependences(*other->realize->block, *child->realize->block, &dependences);
-    if (other > child) AddDependences(*child->realize->block, *other->realize->block, &dependences);
+  const auto own = static_cast<size_t>(child - children().data());
+  for (size_t i = 0; i < children().size(); ++i) {
+    if (i == own || !parts_->memory[i].MayDependOn(parts_->memory[own])) continue;
+    const BlockNode& other = *children()[i].realize->block;
+    if (i < own) AddDependences(other, *child->realize->block, &dependences);
+    if (i > own) AddDependences(*child->realize->block, other, &dependences);
   }
   return dependences;
 }
@@ -302,6 +329,19 @@ BlockScope BlockScope::Around(const Function& function, uint32_t id) {
 const ScopeChild* BlockScope::Find(uint32_t block_id) const {
   const auto found = std::ranges::find(parts_->ids, block_id);
   return found == parts_->ids.end() ? nullptr : &children()[static_cast<size_t>(found - parts_->ids.begin())];
+}
+
+std::optional<size_t> BlockScope::FirstStatementOf(const std::vector<uint32_t>& block_ids) const {
+  const auto first = std::ranges::find_first_of(parts_->ids, block_ids);
+  if (first == parts_->ids.end()) return std::nullopt;
+  auto before = static_cast<size_t>(first - parts_->ids.begin());
+  size_t place = 0;
+  for (; before >= parts_->statements[place].children; ++place) before -= parts_->statements[place].children;
+  return place;
+}
+
+bool BlockScope::LoadsAround(const ScopeChild& child) const {
+  return parts_->memory[static_cast<size_t>(&child - children().data())].loads_around;
 }
 
 std::vector<uint32_t> BlockScope::Producers(uint32_t block_id) const {

@@ -51,6 +51,10 @@ class BlockScope {
   std::vector<Dependence> DependencesOf(uint32_t block_id) const;
 
   const ScopeChild* Find(uint32_t block_id) const;
+  // The place of the first statement of the block's body, taken as a list, that holds one of these children.
+  std::optional<size_t> FirstStatementOf(const std::vector<uint32_t>& block_ids) const;
+  // Whether the child's bindings, or bounds of loops around it, read any memory.
+  bool LoadsAround(const ScopeChild& child) const;
   // Ids of blocks, in the order of the program, without repetitions.
   std::vector<uint32_t> Producers(uint32_t block_id) const;  // read-after-write and write-after-write sources
   std::vector<uint32_t> Consumers(uint32_t block_id) const;
@@ -66,9 +70,6 @@ class BlockScope {
  private:
   friend class KeepBlockScopes;
   struct Parts;
-  // The memory is given by bits.
-  std::vector<const ScopeChild*> ChildrenThatMayTouch(uint64_t memory) const;
-
   std::shared_ptr<const Parts> parts_;
 };
 
