@@ -128,7 +128,9 @@ class EntriesByVar {
     for (const VarNode* var : vars) {
       const auto found = entries_.find(var);
       std::vector<const StmtNode*>& of_var = found->second;
-      of_var.erase(std::ranges::find(of_var, entry));
+      // What changes has often changed before: it was added late.
+      std::swap(*std::find(of_var.rbegin(), of_var.rend(), entry), of_var.back());
+      of_var.pop_back();
       if (of_var.empty()) entries_.erase(found);
     }
   }
@@ -140,8 +142,9 @@ class EntriesByVar {
       if (found != entries_.end()) wanted.insert(wanted.end(), found->second.begin(), found->second.end());
     }
     std::ranges::sort(wanted);
+    wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
     std::vector<size_t> places;
-    for (size_t i = 0; i < list.stmts.size() && !wanted.empty(); ++i) {
+    for (size_t i = 0; i < list.stmts.size() && places.size() < wanted.size(); ++i) {
       if (std::ranges::binary_search(wanted, list.stmts[i].get())) places.push_back(i);
     }
     return places;

@@ -66,6 +66,8 @@ class NameCollector : public StmtVisitor {
 std::vector<const VarNode*> MemoryOf(const std::vector<Buffer>& buffers) {
   std::vector<const VarNode*> memory;
   for (const Buffer& buffer : buffers) memory.push_back(buffer->data.get());
+  std::ranges::sort(memory);
+  memory.erase(std::unique(memory.begin(), memory.end()), memory.end());
   return memory;
 }
 

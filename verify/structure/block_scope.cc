@@ -22,10 +22,25 @@ bool MentionsMemory(const std::vector<BufferRegion>& regions, const Buffer& buff
                              [&](const BufferRegion& region) { return region.buffer->data.same_as(buffer->data); });
 }
 
-// One of 64 bits, by the address: the upper bits of a product depend on all bits of its factors.
-uint64_t MemoryBit(const Buffer& buffer) {
-  return uint64_t{1} << (reinterpret_cast<uintptr_t>(buffer->data.get()) * 0x9e3779b97f4a7c15U >> 58);
-}
+// Some memory, as a set that may hold more: two bits for the memory of a buffer, one of each word.
+class MemorySet {
+ public:
+  // The upper bits of a product depend on all bits of its factors.
+  void Add(const Buffer& buffer) {
+    const uint64_t number = reinterpret_cast<uintptr_t>(buffer->data.get()) * 0x9e3779b97f4a7c15U;
+    first_ |= uint64_t{1} << (number >> 58);
+    second_ |= uint64_t{1} << (number >> 52 & 63);
+  }
+  void Add(const std::vector<BufferRegion>& regions) {
+    for (const BufferRegion& region : regions) Add(region.buffer);
+  }
+  bool MayMeet(const MemorySet& other) const {
+    return (first_ & other.first_) != 0 && (second_ & other.second_) != 0;
+  }
+
+ private:
+  uint64_t first_ = 0, second_ = 0;
+};
 
 void AddOnce(std::vector<uint32_t>& ids, uint32_t id) {
   if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
@@ -132,20 +147,13 @@ void AddDependences(const BlockNode& source, const BlockNode& destination, std::
   add(source.reads, destination.writes, DependenceKind::kWriteAfterRead);
 }
 
-// Which memory blocks touch, as a set that may hold more: a bit for some of all memory.
-uint64_t MemoryBits(const std::vector<BufferRegion>& regions) {
-  uint64_t bits = 0;
-  for (const BufferRegion& region : regions) bits |= MemoryBit(region.buffer);
-  return bits;
-}
-
 // What memory a child of a scope touches and writes.
 struct Memory {
-  uint64_t touched = 0, written = 0;
+  MemorySet touched, written;
   bool loads_around = false;  // in its bindings, or in bounds of the loops around it
 
   bool MayDependOn(const Memory& other) const {
-    return (written & other.touched) != 0 || (touched & other.written) != 0;
+    return written.MayMeet(other.touched) || touched.MayMeet(other.written);
   }
 };
 
@@ -159,12 +167,14 @@ bool Loads(const Expr& e) {
 }
 
 Memory MemoryOf(const ScopeChild& child) {
-  const BlockNode& block = *child.realize->block;
-  const uint64_t written = MemoryBits(block.writes);
-  const bool loads_around =
+  Memory memory;
+  memory.written.Add(child.realize->block->writes);
+  memory.touched = memory.written;
+  memory.touched.Add(child.realize->block->reads);
+  memory.loads_around =
       std::ranges::any_of(child.realize->bindings, Loads) ||
       std::ranges::any_of(child.loops, [](const ForNode* loop) { return Loads(loop->min) || Loads(loop->extent); });
-  return {MemoryBits(block.reads) | written, written, loads_around};
+  return memory;
 }
 
 // The statements of a block, each of which holds blocks of its own.
@@ -294,10 +304,11 @@ std::vector<Dependence> BlockScope::Dependences() const {
 }
 
 std::vector<const ScopeChild*> BlockScope::ChildrenThatMayTouch(const Buffer& buffer) const {
-  const uint64_t bit = MemoryBit(buffer);
+  MemorySet memory;
+  memory.Add(buffer);
   std::vector<const ScopeChild*> found;
   for (size_t i = 0; i < children().size(); ++i) {
-    if ((parts_->memory[i].touched & bit) != 0) found.push_back(&children()[i]);
+    if (parts_->memory[i].touched.MayMeet(memory)) found.push_back(&children()[i]);
   }
   return found;
 }
