@@ -1,7 +1,9 @@
 #include "graph/fusion/block_fuser.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -270,6 +272,30 @@ bool BlockFuser::HaveOneShape(const std::vector<int>& members) const {
   });
 }
 
+bool BlockFuser::AreAlike(int a, int b, int size) const {
+  const auto& nodes = graph_.nodes();
+  if (a < 0 || std::max(a, b) + size > std::ssize(nodes)) return false;
+  return std::ranges::equal(std::span(nodes).subspan(static_cast<size_t>(a), static_cast<size_t>(size)),
+                            std::span(nodes).subspan(static_cast<size_t>(b), static_cast<size_t>(size)),
+                            [](const BlockGraph::Node& first, const BlockGraph::Node& second) {
+                              const auto *call = dyn_cast<CallTirNode>(first.binding.value),
+                                         *other = dyn_cast<CallTirNode>(second.binding.value);
+                              return call != nullptr && other != nullptr && call->function == other->function;
+                            });
+}
+
+bool BlockFuser::EndsRepetition(int group) const {
+  const std::vector<int>& members = graph_.members(group);
+  const int first = members.front(), size = static_cast<int>(members.size());
+  if (2 * size <= kMaxBlocks || members.back() - first + 1 != size) return false;
+  const auto repeats = [&](int n) { return AreAlike(first, first + n, n) || AreAlike(first - n, first, n); };
+  if (!repeats(size)) return false;
+  for (int longer = size + 1; longer <= kMaxBlocks; ++longer) {
+    if (repeats(longer)) return false;
+  }
+  return true;
+}
+
 void BlockFuser::Joined(const BlockGraph::Edge& edge, int consumer, const KernelCost* cost) {
   for (const std::string& why : apart_[edge.producer]) NoteApart(consumer, why);
   joined_.push_back({edge.producer, consumer});
@@ -298,6 +324,7 @@ bool BlockFuser::TryMerge(const BlockGraph::Edge& edge, int consumer, bool light
   // One pass over the same elements is never slower than two: no schedule has to be asked for, and no program is made
   // before the kernel has all of its parts. Long chains would ask for those of each of their beginnings.
   if (producer.pointwise && own.pointwise && ReadsOnce(edge.producer, consumer) && HaveOneShape(members)) {
+    if (EndsRepetition(edge.producer)) return refuse("the chain repeats what the kernel computes");
     Joined(edge, consumer, nullptr);
     return true;
   }

@@ -84,6 +84,13 @@ class BlockFuser {
   // Whether all that the members compute is of one shape.
   bool HaveOneShape(const std::vector<int>& members) const;
 
+  // Whether the nodes from `a` on call the same programs, one after the other, as those from `b` on.
+  bool AreAlike(int a, int b, int size) const;
+
+  // Whether a chain that is too long for one kernel is cut behind this part of it: the part comes again, and no longer
+  // one does. The kernels of an unrolled loop are equal then, and compiled once.
+  bool EndsRepetition(int group) const;
+
   void Joined(const BlockGraph::Edge& edge, int consumer, const KernelCost* cost);
 
   bool TryMerge(const BlockGraph::Edge& edge, int consumer, bool light);

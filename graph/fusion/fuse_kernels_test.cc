@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <random>
 
@@ -130,6 +131,29 @@ TEST(FuseKernels, ChainsOfElementwiseOperatorsWithBroadcasts) {
   const std::string x = g.Input({64, 96}), row = g.Weights({96}), column = g.Input({64, 1});
   const std::string sum = g.Node("Add", {g.Node("Mul", {x, row}), column});
   EXPECT_EQ(g.Kernels({g.Node("Sigmoid", {g.Node("Sub", {g.Node("Tanh", {sum}), row})})}), 1);
+}
+
+// An unrolled loop of pointwise steps that is longer than a kernel may be.
+TEST(FuseKernels, ChainsThatRepeatAreCutIntoEqualKernels) {
+  Graph g;
+  std::string value = g.Input({8, 16});
+  const std::string steps[] = {"Tanh", "Neg", "Sigmoid", "Abs", "Softsign", "Softplus", "Neg"};
+  constexpr size_t kTurns = 20, kTurnsOfKernel = 9;
+  for (size_t i = 0; i < kTurns * std::size(steps); ++i) value = g.Node(steps[i % std::size(steps)], {value});
+  FusionReport report;
+  EXPECT_EQ(g.Kernels({value}, &report), 3);
+  ASSERT_EQ(report.kernels.size(), 3);
+  EXPECT_EQ(report.kernels[0].parts.size(), kTurnsOfKernel * std::size(steps));
+  EXPECT_EQ(report.kernels[0].parts, report.kernels[1].parts);
+  EXPECT_EQ(report.kernels[2].parts.size(), (kTurns - 2 * kTurnsOfKernel) * std::size(steps));
+}
+
+// What a kernel takes as a whole is not cut.
+TEST(FuseKernels, ShortChainsThatRepeatAreOneKernel) {
+  Graph g;
+  std::string value = g.Input({8, 16});
+  for (int i = 0; i < 60; ++i) value = g.Node(i % 30 < 15 ? "Tanh" : "Neg", {value});
+  EXPECT_EQ(g.Kernels({value}), 1);
 }
 
 TEST(FuseKernels, LayerNormIsOneKernelHoweverItIsWritten) {
