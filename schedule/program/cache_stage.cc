@@ -273,10 +273,10 @@ std::vector<uint32_t> ReadersBehind(const BlockScope& scope, uint32_t writer) {
   std::vector<uint32_t> in_order;
   for (const ScopeChild& other : scope.children()) {
     const bool reads = std::ranges::find(readers, other.id()) != readers.end();
-    const bool around =
-        &other > &child && scope.LoadsAround(other) &&
-        std::ranges::any_of(child.realize->block->writes,
-                            [&](const BufferRegion& write) { return reads_around(other, write.buffer); });
+    const bool around = &other > &child && scope.LoadsAround(other) &&
+                        std::ranges::any_of(child.realize->block->writes, [&](const BufferRegion& write) {
+                          return reads_around(other, write.buffer);
+                        });
     if (reads || around) in_order.push_back(other.id());
   }
   return in_order;

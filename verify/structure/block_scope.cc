@@ -34,9 +34,7 @@ class MemorySet {
   void Add(const std::vector<BufferRegion>& regions) {
     for (const BufferRegion& region : regions) Add(region.buffer);
   }
-  bool MayMeet(const MemorySet& other) const {
-    return (first_ & other.first_) != 0 && (second_ & other.second_) != 0;
-  }
+  bool MayMeet(const MemorySet& other) const { return (first_ & other.first_) != 0 && (second_ & other.second_) != 0; }
 
  private:
   uint64_t first_ = 0, second_ = 0;

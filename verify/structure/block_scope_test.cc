@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -73,6 +74,7 @@ std::string Described(const BlockScope& scope) {
     text += " " + child.realize->block->name + std::to_string(child.loops.size());
     for (const uint32_t producer : scope.Producers(child.id())) text += "<" + std::to_string(producer);
     for (const uint32_t consumer : scope.Consumers(child.id())) text += ">" + std::to_string(consumer);
+    text += "@" + std::to_string(scope.FirstStatementOf({child.id()}).value()) + (scope.LoadsAround(child) ? "!" : "");
   }
   for (const Dependence& d : scope.Dependences()) {
     text += " " + std::to_string(d.source) + "-" + std::to_string(d.destination) + d.buffer->name +
@@ -111,9 +113,31 @@ TEST(BlockScope, KeptScopesAreThoseOfTheChangedBlock) {
     roots.push_back(RootOf(nests));
     const BlockScope scope = BlockScope::Of(roots.back().get());
     std::thread([&] { EXPECT_EQ(Described(scope), Described(BlockScope::Of(roots.back().get()))); }).join();
+    for (const ScopeChild& child : scope.children()) {
+      EXPECT_EQ(child.loops[0], nests[scope.FirstStatementOf({child.id()}).value()].get());
+    }
     if (step % 7 == 0) held.emplace_back(scope, Described(scope));
   }
   for (const auto& [scope, text] : held) EXPECT_EQ(Described(scope), text);
+}
+
+TEST(BlockScope, FindsTheFirstStatementOfSeveralBlocksAndLoadsAroundThem) {
+  const Buffer a("A", {8, 8}, kF32), b("B", {8, 8}, kF32), counts("counts", {8}, DataType::Int(32));
+  const auto nest = [&](const std::string& name) {
+    return Loop2(name, [](const Var&, const Var&) { return Const(kF32, 0); }, b, {a});
+  };
+  const Stmt counted = For({.var = Var("k"), .extent = counts.Load({Expr(0)}), .body = nest("y")});
+  BlockNode::Fields root{.name = "root", .body = Sequence({nest("x"), counted, nest("z")})};
+  const Function f({.name = "main",
+                    .params = {{a->data, a}, {b->data, b}, {counts->data, counts}},
+                    .body = Realize({}, True(), Block(std::move(root)))});
+  const BlockScope scope = BlockScope::Of(cast<BlockRealizeNode>(f->body)->block.get());
+  const uint32_t x = scope.children()[0].id(), y = scope.children()[1].id(), z = scope.children()[2].id();
+  EXPECT_EQ(scope.FirstStatementOf({z, y}), 1);
+  EXPECT_EQ(scope.FirstStatementOf({z, x}), 0);
+  EXPECT_EQ(scope.FirstStatementOf({}), std::nullopt);
+  EXPECT_FALSE(scope.LoadsAround(scope.children()[0]));
+  EXPECT_TRUE(scope.LoadsAround(scope.children()[1]));
 }
 
 TEST(BlockScope, SaysWhyABlockIsNotComplete) {
