@@ -204,7 +204,7 @@ std::vector<Length> LengthsOf(const Kinds& kinds, std::vector<Length> longer) {
 std::vector<Length> LengthsOfPrograms() {
   return LengthsOf(GrowingPrograms(), {{"chain of functions", 500},
                                        {"chain of sums", 500},
-                                       {"chain of products", 64},
+                                       {"chain of products", 128},
                                        {"many outputs", 64},
                                        {"unrolled steps", 64}});
 }
