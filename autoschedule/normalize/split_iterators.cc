@@ -12,6 +12,7 @@
 #include "ir/arith/linear.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
+#include "ir/substitute.h"
 #include "schedule/program/sum_form.h"
 
 namespace tilewright {
@@ -22,7 +23,18 @@ struct Division {
   int64_t divisor;
 };
 
-// Whether a remainder of the iterator is part of an index.
+// Whether an index runs over the same elements as the iterator, period by period: `v // 2 * 2 + 1 - v % 2`.
+bool KeepsPeriods(const Expr& index, const Var& iterator, int64_t period) {
+  const Var quotient("quotient", iterator.dtype()), remainder("remainder", iterator.dtype());
+  arith::Analyzer analyzer;
+  analyzer.Bind(remainder, Range(Const(iterator.dtype(), 0), Const(iterator.dtype(), period)));
+  const Expr whole = quotient * Const(iterator.dtype(), period);
+  const Expr parted = analyzer.Simplify(Substitute(index, {{iterator, whole + remainder}}));
+  const auto linear = arith::DetectLinear(parted, {quotient, remainder}, &analyzer);
+  return linear && IsInt(linear->coefficients[0], period);
+}
+
+// Whether a remainder of the iterator is part of an index, without the quotient that belongs to it.
 bool HasRemainderInIndex(const BlockNode& block, const Var& iterator) {
   bool found = false;
   PreOrderExprs(block.body, [&](const Expr& e) {
@@ -31,7 +43,11 @@ bool HasRemainderInIndex(const BlockNode& block, const Var& iterator) {
     for (const Expr& index : load->indices) {
       PreOrder(index, [&](const Expr& part) {
         const auto* remainder = dyn_cast<BinaryNode>(part);
-        found |= remainder != nullptr && remainder->op == BinaryOp::kFloorMod && remainder->a.same_as(iterator);
+        if (found || remainder == nullptr || remainder->op != BinaryOp::kFloorMod || !remainder->a.same_as(iterator)) {
+          return !found;
+        }
+        const auto period = AsInt(remainder->b);
+        found = !period || !KeepsPeriods(index, iterator, *period);
         return !found;
       });
     }
@@ -40,9 +56,10 @@ bool HasRemainderInIndex(const BlockNode& block, const Var& iterator) {
   return found;
 }
 
-// Whether some operand has an element for each instance of the block: nothing that is loaded could be used again.
+// Whether nothing that is loaded could be used again in a sum: there is no sum, or some operand has an element for each
+// instance of the block.
 bool LoadsForEachInstance(const BlockNode& block) {
-  bool found = false;
+  bool found = std::ranges::none_of(block.iter_vars, [](const IterVar& v) { return v.kind == IterKind::kReduce; });
   PreOrderExprs(block.body, [&](const Expr& e) {
     if (!isa<LoadNode>(e) || cast<LoadNode>(e)->buffer.same_as(block.writes[0].buffer)) return !found;
     found |= std::ranges::all_of(block.iter_vars,
@@ -69,21 +86,30 @@ int NeighboursOf(const BlockNode& block) {
   return -1;
 }
 
-// The first iterator that the block divides by a divisor of its extent, if its parts are of use.
+// The greatest divisor of its extent by which the block divides an iterator, or by whose remainder it loads, if its
+// parts are of use.
 std::optional<Division> FindDivision(const BlockNode& block) {
   std::optional<Division> found;
   const int neighbours = NeighboursOf(block);
-  PreOrderExprs(block.body, [&](const Expr& e) {
+  const auto visit = [&](const Expr& e, BinaryOp op) {
     const auto* division = dyn_cast<BinaryNode>(e);
-    if (found || division == nullptr || division->op != BinaryOp::kFloorDiv) return !found;
+    if (division == nullptr || division->op != op) return true;
     const auto divisor = AsInt(division->b);
-    for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+    for (size_t i = 0; divisor && i < block.iter_vars.size(); ++i) {
+      if (static_cast<int>(i) == neighbours || !division->a.same_as(block.iter_vars[i].var)) continue;
       const auto extent = ExtentOf(block.iter_vars[i]);
-      const bool divides = divisor && extent && *divisor > 1 && *extent > *divisor && *extent % *divisor == 0;
-      const bool whole = static_cast<int>(i) == neighbours;
-      if (divides && !whole && division->a.same_as(block.iter_vars[i].var)) found = Division{i, *divisor};
+      const bool divides = extent && *divisor > 1 && *extent > *divisor && *extent % *divisor == 0;
+      if (divides && (!found || *divisor > found->divisor)) found = Division{i, *divisor};
     }
-    return !found;
+    return true;
+  };
+  PreOrderExprs(block.body, [&](const Expr& e) {
+    if (const auto* load = dyn_cast<LoadNode>(e)) {
+      for (const Expr& index : load->indices) {
+        PreOrder(index, [&](const Expr& part) { return visit(part, BinaryOp::kFloorMod); });
+      }
+    }
+    return visit(e, BinaryOp::kFloorDiv);
   });
   return found;
 }

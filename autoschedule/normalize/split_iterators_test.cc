@@ -87,9 +87,35 @@ def main(A: T.Buffer((4, 8, 16), "float32"), C: T.Buffer((8, 64), "float32")):
   EXPECT_EQ(Extents(shuffle), Sizes({8, 16, 4}));
 }
 
-TEST(SplitIterators, PackedWeightsAreRightByTheRules) {
+// C[8, 64] = `value`, at vi and vj.
+Function Elementwise(const std::string& value) {
+  return ParseFunctionOrDie(absl::Substitute(R"(
+@T.prim_func
+def main(A: T.Buffer((8, 64), "float32"), W: T.Buffer((8,), "float32"), C: T.Buffer((8, 64), "float32")):
+    for i, j in T.grid(8, 64):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = $0
+)",
+                                             value));
+}
+Function Pairs() {
+  return Elementwise("A[vi, vj] * W[vj % 16 // 2] - A[vi, vj // 2 * 2 + 1 - vj % 2] * W[vj % 16 // 2]");
+}
+Function Twice() { return Elementwise("A[vi // 2, vj // 2]"); }
+Function Repeated() { return Elementwise("A[vi, vj % 16]"); }
+
+// Vectors of neighbours are picked from those that are loaded, also where each of these is used several times.
+TEST(SplitIterators, NeighboursThatAreStoredStayWhole) {
+  EXPECT_EQ(Extents(Pairs()), Sizes({8, 4, 16}));
+  EXPECT_EQ(Extents(Twice()), Sizes({4, 2, 64}));
+  EXPECT_EQ(Extents(Repeated()), Sizes({8, 4, 16}));
+}
+
+TEST(SplitIterators, ProgramsAreRightByTheRules) {
   IntrinRegistry intrins = IntrinRegistry::Builtin();
-  for (const Function& program : {AlongRows(), InBlocks(), AlongColumns(), WordsOfColumns()}) {
+  for (const Function& program :
+       {AlongRows(), InBlocks(), AlongColumns(), WordsOfColumns(), Pairs(), Twice(), Repeated()}) {
     for (const char* target : {"x86-znver4", "x86-haswell", "arm-neoverse-n1"}) {
       const AutoScheduled result = AutoSchedule(Module(program), *NamedTarget(target), &intrins);
       const Module& scheduled = result.schedule.module();
