@@ -225,10 +225,16 @@ Expr RotatedElement(const Rotation& rotation, int64_t head, const Expr& j,
   const bool interleaved = rotation.interleaved;
   const Expr pair = FloorMod(interleaved ? FloorDiv(j, number(2)) : j, half);
   const Expr is_first = interleaved ? FloorMod(j, number(2)) == zero : j < half;
-  const Expr distance = interleaved ? number(1) : half;
   const auto [cosine, sine] = angle(pair);
   const Expr own = element(j);
-  const Expr behind = element(Min(j + distance, last)), before = element(Max(j - distance, zero));
+  Expr behind, before;
+  if (interleaved) {
+    const Expr other = FloorDiv(j, number(2)) * number(2) + number(1) - FloorMod(j, number(2));
+    behind = before = element(head % 2 == 0 ? other : Min(other, last));
+  } else {
+    behind = element(Min(j + half, last));
+    before = element(Max(j - half, zero));
+  }
   const Expr value = Select(is_first, own * cosine - behind * sine, own * cosine + before * sine);
   return head == 2 * rotation.pairs ? value : Select(j < number(2 * rotation.pairs), value, own);
 }
