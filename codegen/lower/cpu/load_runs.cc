@@ -41,6 +41,12 @@ struct Lanes {
   std::vector<int64_t> offsets;
 };
 std::optional<Lanes> FindLanes(const Expr& index) {
+  // A position lies in its array, so that a narrower type holds it as well.
+  if (const auto* narrowed = dyn_cast<CastNode>(index); narrowed && narrowed->value.dtype().is_int()) {
+    std::optional<Lanes> lanes = FindLanes(narrowed->value);
+    if (lanes) lanes->first = CastTo(index.dtype().element(), lanes->first);
+    return lanes;
+  }
   arith::Analyzer analyzer;
   Lanes lanes;
   for (int lane = 0; lane < index.dtype().lanes(); ++lane) {

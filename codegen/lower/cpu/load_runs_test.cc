@@ -55,6 +55,12 @@ TEST(LoadRuns, PicksLanesFromOneVector) {
               HasSubstr("T.Shuffle([A[i * 4:i * 4 + 4]], [1, 1, 1, 1, 3, 3, 3, 3])"));
 }
 
+TEST(LoadRuns, FindsLanesOfWiderPositions) {
+  EXPECT_THAT(After("B[0:8] = A[T.Cast(\"int32x8\", T.Broadcast(T.Cast(\"int64\", i) * T.int64(8), 8) + "
+                    "T.Ramp(T.int64(0), T.int64(1), 8) // T.Broadcast(T.int64(2), 8))]"),
+              HasSubstr("T.Shuffle([A[T.Cast(\"int32\", T.Cast(\"int64\", i) * T.int64(8)):"));
+}
+
 TEST(LoadRuns, PicksEachSecondElement) {
   EXPECT_THAT(After("B[0:8] = A[T.Ramp(i, 2, 8)]"),
               HasSubstr("T.Shuffle([A[i:i + 8], A[i + 7:i + 7 + 8]], [0, 2, 4, 6, 9, 11, 13, 15])"));
