@@ -15,6 +15,7 @@
 #include "autoschedule/program/sizes.h"
 #include "autoschedule/tensorize/window_tile.h"
 #include "base/status_macros.h"
+#include "schedule/layout/hoist_prepack.h"
 
 namespace tilewright {
 namespace {
@@ -227,6 +228,62 @@ size_t LoopsNotWrittenOut(const Schedule& sch, const std::vector<LoopRv>& reduce
   return rolled;
 }
 
+// The iterators of `block` that are the dimensions of what `stage` writes for it; empty where some dimension is another
+// expression.
+std::vector<int> DimsOf(const Schedule& sch, BlockRv block, BlockRv stage) {
+  const BlockNode& node = *RealizeOf(sch, block).block;
+  std::vector<int> dims;
+  for (const Range& range : ReadOf(node, RealizeOf(sch, stage).block->writes[0].buffer).region) {
+    const auto found =
+        std::ranges::find_if(node.iter_vars, [&](const IterVar& iter) { return range.min.same_as(iter.var); });
+    if (found == node.iter_vars.end()) return {};
+    dims.push_back(static_cast<int>(found - node.iter_vars.begin()));
+  }
+  return dims;
+}
+
+// Whether vectors of `width` elements of a constant beyond the first cache level lie apart, each of which is used once.
+bool LiesApart(const Schedule& sch, BlockRv block, const PlainPlan& plan, const Access& access, int64_t width,
+               const Target& target) {
+  const auto vector = static_cast<size_t>(plan.vector);
+  const int64_t bytes = BytesOf(access.buffer);
+  if (access.store || access.strides[vector] != 1 || bytes <= target.Nearest().bytes ||
+      !IsConstantParam(FunctionOf(sch, block), access.buffer)) {
+    return false;
+  }
+  int64_t instances = 1;
+  bool apart = false;
+  for (size_t i = 0; i < plan.extents.size(); ++i) {
+    const std::optional<int64_t> stride = access.strides[i], extent = plan.extents[i];
+    if (!stride || !extent) return false;
+    if (*stride != 0) instances *= *extent;
+    apart |= std::ranges::find(plan.reduce, static_cast<int>(i)) != plan.reduce.end() && *stride > width;
+  }
+  return apart && instances * access.buffer->dtype.bytes() == bytes;
+}
+
+// A constant lies in panels as wide as a tile, in the order in which it reads them.
+Outcome<Done> PackPanels(Schedule& sch, BlockRv block, const PlainPlan& plan, const Buffer& constant, int64_t width,
+                         const Target& target) {
+  TW_ASSIGN_OR_RETURN(const BlockRv stage, ReindexRead(sch, block, constant));
+  const std::vector<int> dims = DimsOf(sch, block, stage);
+  if (std::ranges::find(dims, plan.vector) == dims.end()) {
+    return Refusal{
+        "plain_rule", "{block0} does not read a constant at its iterators", {RealizeOf(sch, block).block->id}};
+  }
+  TW_RETURN_IF_ERROR(ReorderStage(sch, stage, dims, {plan.vector}, static_cast<int>(width)));
+  return PackAhead(sch, stage, target);
+}
+
+// Reads of short pieces that are far apart are slower than the caches and the memory are.
+void PackConstants(Schedule& sch, BlockRv block, const PlainPlan& plan, int64_t width, const Target& target) {
+  for (const Access& access : plan.accesses) {
+    if (!LiesApart(sch, block, plan, access, width, target)) continue;
+    Schedule attempt = sch;
+    if (PackPanels(attempt, block, plan, access.buffer, width, target).ok()) sch = std::move(attempt);
+  }
+}
+
 // Computes consumers where results are stored, unless they take a part of these only. Whether that was so.
 bool FuseWholeConsumers(Schedule& sch, BlockRv write_back) {
   const Schedule unfused = sch;
@@ -270,6 +327,7 @@ Outcome<Done> ScheduleWindows(Schedule& sch, BlockRv block, const PlainPlan& pla
   WindowReduction window = WindowOf(plan, phases ? phases->phase : -1);
   if (!stages.empty()) window.most_statements = kMostWithBorders;
   TW_ASSIGN_OR_RETURN(const WindowTile tile, PickTile(sch, plan, window, target, choices));
+  PackConstants(sch, block, plan, tile.vectors * plan.lanes, target);
   TW_ASSIGN_OR_RETURN(const TileLoops loops, MakeTileLoops(sch, block, plan, window, tile, target, choices));
   const LoopRv tile_loop = loops.outer.back(), stage_loop = loops.reduce.back();
   TW_RETURN_IF_ERROR(sch.ReverseComputeAt(write_back, tile_loop));
