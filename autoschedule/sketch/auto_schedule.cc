@@ -82,8 +82,22 @@ class FunctionRules {
     }
   }
 
+  // Whether the function's projected time is shorter where the blocks inside of `holder` run on all cores.
+  bool ThreadsInsidePay(BlockRv holder, const std::vector<BlockRv>& inside, const Target& one_core) const {
+    const auto seconds_with = [&](const Target& target) {
+      AutoScheduled result = result_;
+      Choices choices = Choices::Preferred();
+      FunctionRules rules(result, function_, target, intrins_, choices);
+      rules.opened_ = holder;
+      rules.blocks_ = inside;
+      rules.ScheduleBlocks();
+      return Project(rules.Current(), target_).seconds;
+    };
+    return target_.cores > 1 && seconds_with(target_) < seconds_with(one_core);
+  }
+
   // Schedules the blocks inside of blocks that hold others, as the steps of a recurrent net do. What holds them runs
-  // them again and again, in its order: each is too short for a fork of threads.
+  // them again and again, in its order: most are too short for a fork of threads each time.
   void ScheduleInside(const std::vector<BlockRv>& holders) {
     Target one_core = target_;
     one_core.cores = 1;
@@ -94,7 +108,8 @@ class FunctionRules {
       if (BlockScope::Of(child->realize->block.get()).children().empty()) continue;
       const Outcome<std::vector<BlockRv>> inside = sch_.GetChildBlocks(holder);
       if (!inside.ok() || inside->empty()) continue;
-      FunctionRules rules(result_, function_, one_core, intrins_, choices_);
+      const Target& target = ThreadsInsidePay(holder, *inside, one_core) ? target_ : one_core;
+      FunctionRules rules(result_, function_, target, intrins_, choices_);
       rules.opened_ = holder;
       rules.blocks_ = *inside;
       rules.ScheduleBlocks();

@@ -32,13 +32,14 @@ void RunWithAllChecks(const Function& function, const std::vector<interp::Argume
   ASSERT_TRUE(status.ok()) << status;
 }
 
-// Schedules an operator over (activation, constant weight, output) and runs both forms on small integers.
-void ExpectScheduledRight(const Function& op, const char* target_name) {
+// Schedules an operator over (activation, constant weight, output) and runs both forms on small integers. `refusals`:
+// of sketches that are preferred.
+void ExpectScheduledRight(const Function& op, const char* target_name, size_t refusals = 0) {
   const Target target = *NamedTarget(target_name);
   const Module module(MarkConstant(op, {1}));
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   const AutoScheduled result = AutoSchedule(module, target, &intrins);
-  ASSERT_TRUE(result.refused.empty()) << result.refused[0].ToString();
+  ASSERT_EQ(result.refused.size(), refusals) << result.refused[0].ToString();
   const Function main = result.schedule.module().Find("main"), prepack = result.schedule.module().Find("main_prepack");
   ASSERT_TRUE(main);
   ASSERT_TRUE(prepack);
@@ -163,6 +164,27 @@ def main(A: T.Buffer((6,), "float32"), B: T.Buffer((5,), "float32"), C: T.Buffer
   EXPECT_TRUE(testing::SameResults(op, result.schedule.module().Main()));
 }
 
+// Constants that a vector is multiplied by lie in panels: rows of the matrix are far apart.
+TEST(AutoSchedule, AVectorReadsConstantsInPanels) {
+  const auto product = [](int columns) {
+    const std::string n = std::to_string(columns);
+    return ParseFunctionOrDie(R"(
+@T.prim_func
+def main(X: T.Buffer((96,), "float32"), W: T.Buffer((96, )" +
+                              n + R"(), "float32"), Y: T.Buffer(()" + n + R"(,), "float32")):
+    for j, k in T.grid()" + n +
+                              R"(, 96):
+        with T.block("Y"):
+            vj, vk = T.axis.remap("SR", [j, k])
+            with T.init():
+                Y[vj] = T.float32(0)
+            Y[vj] = Y[vj] + X[vk] * W[vk, vj]
+)");
+  };
+  ExpectScheduledRight(product(512), "x86-znver4", 1);
+  ExpectScheduledRight(product(300), "x86-haswell", 1);
+}
+
 TEST(AutoSchedule, SaysWhyAContractionGetsNoTiles) {
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   const DataType type = DataType::Float(64);
@@ -194,8 +216,7 @@ def main(X: T.Buffer((12,), "float32"), Y: T.Buffer((13,), "float32")):
   EXPECT_TRUE(StructuralEqual(result.schedule.module(), module));
 }
 
-// Every query is of something that a later step uses.
-// The blocks of a step that runs again and again are vectorized, on one core.
+// The blocks of a step that runs again and again are vectorized, on one core unless a step is worth threads.
 TEST(AutoSchedule, SchedulesBlocksInsideOfBlocks) {
   const Module module = ParseOrDie(R"(
 @T.prim_func
@@ -226,6 +247,34 @@ def main(W: T.Buffer((64, 64), "float32"), X: T.Buffer((20, 64), "float32"), H: 
   testing::ExpectEquivalent(before, after);
 }
 
+TEST(AutoSchedule, LongStepsRunOnAllCores) {
+  const Module module = ParseOrDie(R"(
+@T.prim_func
+def main(W: T.Buffer((256, 512), "float32"), H: T.Buffer((256,), "float32")):
+    for t in range(3):
+        with T.block("step"):
+            vt = T.axis.opaque(3, t)
+            P = T.alloc_buffer((512,), "float32")
+            for i, k in T.grid(512, 256):
+                with T.block("product"):
+                    vi, vk = T.axis.remap("SR", [i, k])
+                    with T.init():
+                        P[vi] = T.float32(0)
+                    P[vi] = P[vi] + W[vk, vi] * H[vk]
+            for i in range(256):
+                with T.block("state"):
+                    vi = T.axis.spatial(256, i)
+                    H[vi] = T.min(T.max(P[vi] + P[vi + 256], T.float32(-1)), T.float32(1))
+)");
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const AutoScheduled result = AutoSchedule(module, *NamedTarget("x86-znver4"), &intrins);
+  const Function after = result.schedule.module().Main();
+  EXPECT_EQ(VerifyProgram(after).verdict(), Verdict::kProven) << Render(VerifyProgram(after), after);
+  EXPECT_NE(Print(after).find("T.parallel"), std::string::npos) << Print(after);
+  testing::ExpectEquivalent(module.Main(), after);
+}
+
+// Every query is of something that a later step uses.
 TEST(AutoSchedule, TracesHoldNoUnusedQueries) {
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   for (const Function& op : {ops::Matmul(64, 64, 64), Convolution(28, 64)}) {
