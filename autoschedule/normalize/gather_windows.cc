@@ -12,6 +12,7 @@
 #include "autoschedule/program/contraction.h"
 #include "autoschedule/program/sizes.h"
 #include "ir/analysis.h"
+#include "ir/arith/linear.h"
 #include "ir/functor.h"
 #include "schedule/program/sum_form.h"
 
@@ -20,7 +21,7 @@ namespace {
 
 // What a sum moves in each form, in elements.
 struct Moved {
-  double copies = 0;  // of the image, for a product of matrices
+  double copies = 0;  // of the image, for a product of matrices; and outputs that it stores one by one
   double sums = 0;    // that are stored, then loaded
 };
 
@@ -56,8 +57,15 @@ bool IsMoved(const BlockNode& block, const Expr& index, const Expr& other) {
   });
 }
 
+// Whether neighbours along the columns are stored apart, as phases are.
+bool AreStoredApart(const StoreNode& store, const Var& column) {
+  arith::Analyzer analyzer;
+  const auto linear = arith::DetectLinear(store.indices.back(), {column}, &analyzer);
+  return !linear || !IsInt(linear->coefficients[0], 1);
+}
+
 Moved CountMoved(const BlockNode& block, const LoadNode& image, const Expr& other, const std::vector<bool>& in_window,
-                 const LikelySizes& sizes) {
+                 bool stored_apart, const LikelySizes& sizes) {
   double copies = 1, window = 1, stored = 1, loaded = 1;
   for (size_t i = 0; i < block.iter_vars.size(); ++i) {
     const IterVar& iter = block.iter_vars[i];
@@ -78,7 +86,7 @@ Moved CountMoved(const BlockNode& block, const LoadNode& image, const Expr& othe
     }
     if (place || !shared) stored *= static_cast<double>(sizes.Likely(image.buffer->shape[d]));
   }
-  return {copies, stored + loaded * window};
+  return {copies + (stored_apart ? loaded : 0), stored + loaded * window};
 }
 
 std::optional<Windows> WindowsOf(const Schedule& sch, BlockRv block) {
@@ -107,7 +115,8 @@ std::optional<Windows> WindowsOf(const Schedule& sch, BlockRv block) {
   }
   if (windows.iterators.empty()) return std::nullopt;
   windows.image = image->buffer;
-  windows.moved = CountMoved(*kept, *image, other, in_window, LikelySizes::Of(FunctionOf(sch, block)));
+  windows.moved = CountMoved(*kept, *image, other, in_window, AreStoredApart(*sum->store, column),
+                             LikelySizes::Of(FunctionOf(sch, block)));
   return windows;
 }
 
