@@ -4,6 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "autoschedule/program/sizes.h"
@@ -62,7 +63,7 @@ std::string FusionKey(const GraphModule& module, const Function& function) {
     absl::StrAppend(&key, "\n", name, " ", absl::Hex(tilewright::StructuralHash(program)));
     const LikelySizes likely = LikelySizes::Of(program);
     for (const auto& [extent, sizes] : likely.named()) {
-      absl::StrAppend(&key, " ", extent, "=", sizes.front());
+      absl::StrAppend(&key, " ", extent, "=", absl::StrJoin(sizes, ","));
     }
   }
   return key;

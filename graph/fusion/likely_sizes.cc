@@ -42,14 +42,15 @@ double MostBytes(const std::vector<const TensorTypeNode*>& tensors, const Likely
   return most;
 }
 
-// Likely values of the extents of a program that is called with tensors of these types.
+// The least and the largest likely values of the extents of a program that is called with tensors of these types.
 void AddSizes(const CallTirNode& call, const PrimFunc& program, const LikelySizes& likely, SizesByName* sizes) {
   const auto add = [&](const Expr& own, const Expr& actual) {
     const auto* symbol = dyn_cast<SymbolNode>(own);
     if (symbol == nullptr) return;
     std::vector<int64_t>& known = (*sizes)[symbol->name];
-    const int64_t size = likely.Likely(actual);
-    known = {known.empty() ? size : std::max(known[0], size)};
+    known.insert(known.end(), {likely.Least(actual), likely.Likely(actual)});
+    const auto [least, most] = std::ranges::minmax(known);
+    known = least == most ? std::vector<int64_t>{most} : std::vector<int64_t>{least, most};
   };
   std::vector<const TensorTypeNode*> types;
   for (const Value& arg : call.args) types.push_back(TensorTypeOf(arg));
@@ -84,7 +85,9 @@ SizesByName TypicalSizes(const Function& function, SizesByName given) {
   Calls calls;
   calls.VisitFunction(function);
   for (int64_t size = kTypicalSize;; size /= 2) {
-    for (const std::string& name : missing) given[name] = {size};
+    for (const std::string& name : missing) {
+      given[name] = size == 1 ? std::vector<int64_t>{1} : std::vector<int64_t>{1, size};
+    }
     if (size == 1 || MostBytes(calls.tensors, SizesNamed(given)) <= kTypicalBytes) return given;
   }
 }

@@ -13,8 +13,8 @@
 
 namespace tilewright::graph {
 
-// `given`, and a value for each other symbol of the parameters' extents: the largest power of two up to 512 with which
-// no tensor of the function takes more than 64 MB.
+// `given`, and for each other symbol of the parameters' extents 1 and the largest power of two up to 512 with which no
+// tensor of the function takes more than 64 MB.
 SizesByName TypicalSizes(const Function& function, SizesByName given);
 
 // These sizes for extents of no function.
@@ -23,7 +23,8 @@ LikelySizes SizesNamed(const SizesByName& sizes);
 // The program with those of the sizes that are of its extents.
 PrimFunc WithSizes(const PrimFunc& program, const SizesByName& sizes);
 
-// The module whose programs know their likely sizes: the largest of all calls. `given`: some of those of its functions.
+// The module whose programs know their likely sizes: the least and the largest of all calls. `given`: some of those of
+// its functions.
 GraphModule NameLikelySizes(const GraphModule& module, const SizesByName& given);
 
 }  // namespace tilewright::graph

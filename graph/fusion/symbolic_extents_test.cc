@@ -125,9 +125,10 @@ TEST(LikelySizes, ProgramsKnowThoseOfTheirCalls) {
   const auto model = Load(m, 0);
   ASSERT_TRUE(model != nullptr);
   // 16 MiB for each n: 2 of them are 64 MB at most.
-  EXPECT_EQ(TypicalSizes(model->module().Main(), {}), (SizesByName{{"n", {2}}}));
+  EXPECT_EQ(TypicalSizes(model->module().Main(), {}), (SizesByName{{"n", {1, 2}}}));
   EXPECT_EQ(TypicalSizes(model->module().Main(), {{"n", {37}}}), (SizesByName{{"n", {37}}}));
   EXPECT_THAT(TextOf(NameLikelySizes(model->module(), {{"n", {37}}})), HasSubstr("[T.int64(148)]"));
+  EXPECT_THAT(TextOf(NameLikelySizes(model->module(), {{"n", {1, 37}}})), HasSubstr("[T.int64(4), T.int64(148)]"));
   EXPECT_THAT(TextOf(model->module()), Not(HasSubstr("likely_sizes")));
 }
 

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <variant>
 
+#include "autoschedule/cost/machine_costs.h"
 #include "autoschedule/movement/cpu/near_operands.h"
 #include "autoschedule/program/block_loops.h"
 #include "base/status_macros.h"
@@ -184,6 +185,21 @@ Outcome<LoopNest> NestLoops(Schedule& sch, const std::string& name, const Contra
                             const ContractionLoops& loops, const ContractionSizes& sizes, bool copies_rows,
                             const Target& target, Choices& choices) {
   return LoopOrder(sch, name, plan, loops, sizes, copies_rows, target, choices).Apply();
+}
+
+SharedLoops ShareLoops(const Schedule& sch, const std::vector<LoopRv>& loops, double products, const Target& target) {
+  const double cycles = products / (target.FmaPerCycle() * target.lanes(DataType::Float(32).bits()));
+  std::vector<int64_t> likely;
+  for (const LoopRv& loop : loops) likely.push_back(LikelyExtent(sch, loop));
+  const auto count = [&](size_t alone) {
+    const auto first = static_cast<std::ptrdiff_t>(alone);
+    const size_t most = LoopsToFuse(sch, {loops.begin() + first, loops.end()});
+    return ParallelLoops({likely.begin() + first, likely.begin() + first + static_cast<std::ptrdiff_t>(most)},
+                         target.cores);
+  };
+  const bool may_be_one = loops.size() > 1 && !ExtentOf(sch, loops[0]) && LeastExtent(sch, loops[0]) == 1;
+  if (may_be_one && cycles / static_cast<double>(likely[0]) >= StageCycles(target)) return {1, count(1)};
+  return {0, count(0)};
 }
 
 }  // namespace tilewright

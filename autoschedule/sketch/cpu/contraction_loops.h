@@ -30,6 +30,7 @@ struct ContractionSizes {
   // Bytes of rows that a tile reads, and bytes of the columns of one element of the batch.
   int64_t tile_bytes = 0, column_bytes = 0;
   int64_t column_tiles = 1, batches = 1;  // tiles of the columns; elements of the batch
+  double products = 1;                    // that are added up, in all
   bool constant_columns = false;          // packed ahead of time
   bool cut_output = false;                // a consumer takes a part of the output only
 };
@@ -48,5 +49,14 @@ struct LoopNest {
 Outcome<LoopNest> NestLoops(Schedule& sch, const std::string& name, const ContractionPlan& plan,
                             const ContractionLoops& loops, const ContractionSizes& sizes, bool copies_rows,
                             const Target& target, Choices& choices);
+
+// The loops that threads share.
+struct SharedLoops {
+  size_t alone = 0;  // how many of the first ones run one after the other, those that are shared in each iteration
+  size_t count = 1;  // how many after them, made one, keep all cores busy
+};
+// Elements of a batch whose size is symbolic, and may be 1, are computed one after the other where each is worth a fork
+// of threads. `products`: of all iterations.
+SharedLoops ShareLoops(const Schedule& sch, const std::vector<LoopRv>& loops, double products, const Target& target);
 
 }  // namespace tilewright

@@ -319,6 +319,7 @@ Outcome<Done> ContractionSchedule::SplitIntoTiles() {
             .constant_columns = columns_.constant,
             .cut_output = output_.is_cut};
   for (int iterator : contraction_.batch) sizes_.batches *= Extent(iterator);
+  for (int i = 0; i < std::ssize(realize().block->iter_vars); ++i) sizes_.products *= static_cast<double>(Extent(i));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch_, block_, "contraction_rule"));
   const auto loop_of = [&](int iterator) { return loops[static_cast<size_t>(iterator)]; };
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> row, sch_.Split(loop_of(plan_.row), {Value(), tile_.rows}));
@@ -437,7 +438,11 @@ Outcome<Done> ContractionSchedule::FetchRowsAhead(LoopRv loop) {
 
 Outcome<Done> ContractionSchedule::RunInParallel() {
   if (nest_.loops_of_rows > 0) nest_.outer.resize(std::min(nest_.outer.size(), nest_.loops_of_rows));
-  size_t preferred = ParallelLoops(sch_, nest_.outer, target_.cores);
+  const bool rows_alone = contraction_.batch.empty() && contraction_.rows.size() == 1;
+  const double products = plan_.batch_inside || rows_alone ? 0 : sizes_.products;
+  const auto [alone, count] = ShareLoops(sch_, nest_.outer, products, target_);
+  nest_.outer.erase(nest_.outer.begin(), nest_.outer.begin() + static_cast<std::ptrdiff_t>(alone));
+  size_t preferred = count;
   // What other stages compute in an iteration is the nearer the smaller it is.
   const size_t most = LoopsToFuse(sch_, nest_.outer);
   if (plan_.batch_inside) preferred = std::min(most, std::max(preferred, static_cast<size_t>(nest_.batch_place)));
@@ -447,11 +452,11 @@ Outcome<Done> ContractionSchedule::RunInParallel() {
   TW_ASSIGN_OR_RETURN(const Choices::Pick parallel, choices_.Take(sch_, name_ + ".parallel_loops", counts, preferred));
   if (parallel.value == 0) return Done();
   const auto shared = static_cast<size_t>(parallel.value);
-  // The last one of the loops over rows that are outside of all others.
+  // The last loop over rows that is outside of all others.
   size_t last_row = std::min(nest_.rows.size(), nest_.outer.size());
   while (last_row > 0 && LikelyExtent(sch_, nest_.outer[last_row - 1]) == 1) --last_row;
-  const bool ahead =
-      plan_.short_rows > 0 && last_row > 0 && nest_.batch_place == static_cast<int64_t>(nest_.rows.size());
+  const bool ahead = alone == 0 && plan_.short_rows > 0 && last_row > 0 &&
+                     nest_.batch_place == static_cast<int64_t>(nest_.rows.size());
   TW_ASSIGN_OR_RETURN(const LoopRv threads, FuseFirst(sch_, nest_.outer, shared));
   TW_RETURN_IF_ERROR(ChooseStreaming(sch_, threads, name_, target_, choices_));
   if (ahead) TW_RETURN_IF_ERROR(FetchRowsAhead(last_row <= shared ? threads : nest_.outer[last_row - 1]));
