@@ -186,8 +186,8 @@ class LoopChecker {
     return AgreeInOwnDimensions(a, b) || NeverMeetAtOnce(a, b) || AgreeInOtherLoops(a, b);
   }
 
-  // Whether both touch the same but for the names of serial loops, which may be one further, and the element tells the
-  // iterations apart: A[i, t, j] and A[i + 1, t, k].
+  // Whether both touch the same but for the names of inner loops, and serial ones may be one further, and the element
+  // tells the iterations apart: A[i, t, j] and A[i + 1, t, k].
   bool AgreeInOtherLoops(const Touch& a, const Touch& b) {
     const std::vector<const ForNode*> of_a = LoopsUsed(a), of_b = LoopsUsed(b);
     if (of_a.size() != of_b.size()) return false;
@@ -195,8 +195,7 @@ class LoopChecker {
     for (size_t l = 0; l < of_a.size(); ++l) {
       const ForNode &in_a = *of_a[l], &in_b = *of_b[l];
       if (&in_a == &in_b) continue;
-      const auto in_turn = [](const ForNode& l) { return l.kind == ForKind::kSerial || l.kind == ForKind::kUnrolled; };
-      if (!in_turn(in_a) || !in_turn(in_b)) return false;
+      if (!IsInside(in_a, a) || !IsInside(in_b, b)) return false;
       if (!arith::SameExpr(in_a.min, in_b.min) || !arith::SameExpr(in_a.extent, in_b.extent)) return false;
       names[in_b.var] = in_a.var;
     }
@@ -213,6 +212,9 @@ class LoopChecker {
       both.region.region[d] = {analyzer.Simplify(in_a.min), in_a.extent};
     }
     return IsInjective(both, a.loops.front(), Expr(), further);
+  }
+  bool IsInside(const ForNode& inner, const Touch& touch) const {
+    return std::find(std::ranges::find(touch.loops, loop_) + 1, touch.loops.end(), &inner) != touch.loops.end();
   }
   static std::vector<const ForNode*> LoopsUsed(const Touch& touch) {
     std::vector<const ForNode*> used = touch.loops;
@@ -339,13 +341,20 @@ class LoopChecker {
       elements.push_back(range.min);
       if (IsInt(range.extent, 1)) continue;
       Var position("p" + std::to_string(elements.size()), range.min.dtype());
-      const Range positions{Const(range.min.dtype(), 0), range.extent};
+      const Range positions{Const(range.min.dtype(), 0), LongestTile(range.extent, &analyzer)};
       analyzer.Bind(position, positions);
       domain.push_back({position, positions});
       elements.back() = range.min + position;
     }
     const auto map = arith::DetectIterMap(elements, domain, Expr(), arith::IterMapLevel::kNone, &analyzer);
     return map && map->injective;
+  }
+
+  // The last tile may be shorter than the others: min(64, 83 - f % 2 * 64).
+  Expr LongestTile(const Expr& extent, arith::Analyzer* analyzer) const {
+    if (!UsesVar(extent, loop_->var)) return extent;
+    const int64_t longest = analyzer->ConstBounds(extent).max;
+    return longest == arith::kPosInf ? extent : Const(extent.dtype(), longest);
   }
 
   // What iteration l + d of `later` touches lies apart from what iteration l of `earlier` touches, for all d >= 1.

@@ -160,6 +160,37 @@ def main(A: T.Buffer((1024, 1024), "float32"), B: T.Buffer((1024, 1024), "float3
   EXPECT_THAT(program("(f + 1) % 16").size(), 1u);
 }
 
+// Rows in tiles of a fused loop, of which every second one is cut short. Init and update have loops of their own, which
+// may be tiled otherwise.
+TEST(Races, TilesOfAFusedLoopAreCutShort) {
+  const auto program = [](const std::string& loops, const std::string& row) {
+    return Races(Replaced(Replaced(R"(
+@T.prim_func
+def main(A: T.Buffer((3, 83, 16384), "float32"), C: T.Buffer((3, 83), "float32")):
+    for f in T.parallel(6):
+        for i_init in T.vectorized(64):
+            with T.block("C_init"):
+                vb = T.axis.spatial(3, f // 2)
+                vi = T.axis.spatial(83, f % 2 * 64 + i_init)
+                T.where(f % 2 * 64 + i_init < 83)
+                C[vb, vi] = T.float32(0)
+        for LOOPS:
+            for i in T.vectorized(16):
+                with T.block("C_update"):
+                    vb = T.axis.spatial(3, f // 2)
+                    vi = T.axis.spatial(83, ROW)
+                    vk = T.axis.reduce(16384, k)
+                    T.where(ROW < 83)
+                    C[vb, vi] = C[vb, vi] + A[vb, vi, vk]
+)",
+                                   "LOOPS", loops),
+                          "ROW", row));
+  };
+  EXPECT_THAT(program("j, k in T.grid(4, 16384)", "f % 2 * 64 + j * 16 + i"), IsEmpty());
+  EXPECT_THAT(program("k in T.serial(16384)", "f % 2 * 64 + i"), IsEmpty());
+  EXPECT_THAT(program("j, k in T.grid(4, 16384)", "f % 2 * 48 + j * 16 + i"), Not(IsEmpty()));
+}
+
 constexpr char kHalo[] = R"(
 @T.prim_func
 def main(A: T.Buffer((66,), "float32"), B: T.Buffer((66,), "float32")):
