@@ -107,5 +107,27 @@ def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), C: T.Buff
   EXPECT_EQ(barriers("X[0] > T.float32(0)", "X[0] <= T.float32(0)"), 1u);
 }
 
+// Sums of rows, which one thread along x of each row keeps: the free threads alone have to be told apart.
+TEST(PlaceBarriers, ThreadsThatConditionsFixAreNotFree) {
+  const auto lowered = [](const char* first, const char* second) {
+    return LoweredTo(ParseFunctionOrDie(absl::Substitute(R"(
+@T.prim_func
+def main(A: T.Buffer((7, 64), "float32"), C: T.Buffer((7,), "float32")):
+    for r in T.thread_binding(8, thread="threadIdx.y"):
+        for t in T.thread_binding(16, thread="threadIdx.x"):
+            for k in range(64):
+                if k == 0 and r < 7 and $0:
+                    C[r] = T.float32(0)
+                if r < 7 and $1:
+                    C[r] = C[r] + A[r, k]
+)",
+                                                         first, second)));
+  };
+  EXPECT_TRUE(lowered("t == 0", "t == 0").ok());
+  EXPECT_TRUE(lowered("t == 0", "t < 1").ok());
+  EXPECT_FALSE(lowered("t == 0", "t == 1").ok());
+  EXPECT_FALSE(lowered("t == 0", "t == k % 2").ok());
+}
+
 }  // namespace
 }  // namespace tilewright

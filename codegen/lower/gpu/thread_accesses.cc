@@ -229,19 +229,21 @@ std::vector<ThreadAccess> ThreadAccessesOf(const Expr& e, const BufferScopes& sc
   return std::move(collector.found);
 }
 
-// Both accesses are of the one thread that the conditions leave: tx == 0, tx < 1.
-bool ConflictFinder::InOneThread(const ThreadAccess& before, const ThreadAccess& now) const {
-  if (before.conditions.empty() || now.conditions.empty()) return false;
+// The loops over threads but those to which the conditions of both accesses leave the same one value: tx == 0, tx < 1.
+std::vector<const ForNode*> ConflictFinder::FreeThreads(const ThreadAccess& before, const ThreadAccess& now) const {
+  std::vector<const ForNode*> free = threads_;
+  std::erase_if(free, [](const ForNode* loop) { return IsInt(loop->extent, 1); });
+  if (before.conditions.empty() || now.conditions.empty()) return free;
   arith::Analyzer of_before, of_now;
   for (arith::Analyzer* analyzer : {&of_before, &of_now}) {
     for (const ForNode* loop : threads_) analyzer->Bind(loop->var, Range{loop->min, loop->extent});
     for (const Expr& condition : (analyzer == &of_now ? now : before).conditions) analyzer->Assume(condition);
   }
-  return std::all_of(threads_.begin(), threads_.end(), [&](const ForNode* loop) {
-    if (IsInt(loop->extent, 1)) return true;
+  std::erase_if(free, [&](const ForNode* loop) {
     const arith::Bounds a = of_before.ConstBounds(loop->var), b = of_now.ConstBounds(loop->var);
     return a.min == a.max && b.min == b.max && a.min == b.min;
   });
+  return free;
 }
 
 static void AddConjuncts(const Expr& condition, std::vector<Expr>* conjuncts) {
@@ -298,10 +300,11 @@ static std::optional<VarMap> SameLoops(const ThreadAccess& before, const ThreadA
 }
 
 // The two access elements by the same function of the thread and of loops, or at a constant distance, and what lies
-// between the two tells the threads apart:
+// between the two tells the threads apart that are free to differ:
 //   B[r * 25 + k * 16 + t], t < 16, under k * 16 + t < 25       in any iteration k, for rows r
 //   B[t * 8 : t * 8 + 4], then B[t * 8 + 4 : t * 8 + 8]
-bool ConflictFinder::SameThreadOnly(const ThreadAccess& before, const ThreadAccess& now) const {
+bool ConflictFinder::SameThreadOnly(const ThreadAccess& before, const ThreadAccess& now,
+                                    const std::vector<const ForNode*>& free) const {
   if (before.elements != now.elements || before.element_bytes != now.element_bytes) return false;
   const std::optional<VarMap> same = SameLoops(before, now);
   if (!same) return false;
@@ -318,7 +321,7 @@ bool ConflictFinder::SameThreadOnly(const ThreadAccess& before, const ThreadAcce
       continue;
     }
     analyzer.Bind(loop->var, Range{loop->min, loop->extent});
-    domain.push_back({loop->var, {loop->min, loop->extent}});
+    if (IsIn(loop, free)) domain.push_back({loop->var, {loop->min, loop->extent}});
   }
   const std::vector<const ForNode*> common = CommonLoops(before, now);
   for (const ForNode* loop : now.loops) {
@@ -435,9 +438,10 @@ bool ConflictFinder::AreApart(const ThreadAccess& before, const ThreadAccess& no
 
 bool ConflictFinder::MayMeet(const ThreadAccess& before, const ThreadAccess& now) const {
   if (before.data != now.data || !(before.write || now.write)) return false;
-  if (InOneThread(before, now)) return false;
+  const std::vector<const ForNode*> free = FreeThreads(before, now);
+  if (free.empty()) return false;
   if (!before.first || !now.first) return true;
-  return !SameThreadOnly(before, now) && !AreApart(before, now);
+  return !SameThreadOnly(before, now, free) && !AreApart(before, now);
 }
 
 }  // namespace tilewright

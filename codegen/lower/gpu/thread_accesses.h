@@ -46,8 +46,9 @@ class ConflictFinder {
   bool MayMeet(const ThreadAccess& before, const ThreadAccess& now) const;
 
  private:
-  bool SameThreadOnly(const ThreadAccess& before, const ThreadAccess& now) const;
-  bool InOneThread(const ThreadAccess& before, const ThreadAccess& now) const;
+  std::vector<const ForNode*> FreeThreads(const ThreadAccess& before, const ThreadAccess& now) const;
+  bool SameThreadOnly(const ThreadAccess& before, const ThreadAccess& now,
+                      const std::vector<const ForNode*>& free) const;
   bool AreApart(const ThreadAccess& before, const ThreadAccess& now) const;
 
   const std::vector<const ForNode*> threads_, blocks_;
