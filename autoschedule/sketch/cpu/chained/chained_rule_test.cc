@@ -448,7 +448,10 @@ TEST(ChainedRule, WindowsTakeTimeInProportionToTheirLength) {
 }
 
 TEST(ChainedRule, RowsOfAProductAreReducedInOneLoop) {
-  for (const testing::RowsVariant& v : testing::RowsVariants()) CheckAll(v.name, TextOf(v), 2 * 128 * 256);
+  for (const testing::RowsVariant& v : testing::RowsVariants()) {
+    CheckAll(v.name, TextOf(v), 2 * 128 * 256);
+    CheckAll("odd, " + v.name, TextOfOddRows(v), 2 * 83 * 131);
+  }
 }
 
 }  // namespace

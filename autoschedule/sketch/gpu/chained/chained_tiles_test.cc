@@ -136,6 +136,7 @@ TEST(ChainedRows, AreOneLaunch) {
     if (v.name == "variance around a mean" || v.name == "greatest probability") continue;
     SCOPED_TRACE(v.name);
     ExpectOneLaunch(TextOf(v), "cuda-sm80", "chained_tiles", 2 * 128 * 256, 1e-4);
+    ExpectOneLaunch(TextOfOddRows(v), "cuda-sm80", "chained_tiles", 2 * 83 * 131, 1e-4);
   }
 }
 

@@ -20,6 +20,7 @@ Outcome<GpuChainedSteps::Done> GpuChainedSteps::ScheduleChain() {
   TW_RETURN_IF_ERROR(StageWeights());
   TW_RETURN_IF_ERROR(StageProduct());
   TW_RETURN_IF_ERROR(KeepResult());
+  TW_RETURN_IF_ERROR(KeepReduced());
   // Fragments are copied by loops that begin at 0.
   TW_RETURN_IF_ERROR(FollowRunningValues(false));
   TW_RETURN_IF_ERROR(BindGrid());
@@ -67,6 +68,26 @@ Outcome<GpuChainedSteps::Done> GpuChainedSteps::KeepResult() {
   std::vector<int> along = chain_[*second_].along;
   std::erase(along, plan_.key);
   chain_.insert(chain_.begin() + static_cast<std::ptrdiff_t>(*second_) + 1, {copy, std::move(along), false});
+  return Done();
+}
+
+Outcome<GpuChainedSteps::Done> GpuChainedSteps::KeepReduced() {
+  for (size_t i = 0; i < chain_.size(); ++i) {
+    const BlockRv block = chain_[i].block;
+    const Buffer written = Node(block).writes[0].buffer;
+    if (!chain_[i].reduces || i == second_ || IsAllocated(written)) continue;
+    std::vector<Value> readers;
+    for (size_t later = i + 1; later < chain_.size(); ++later) {
+      const auto reads = [&](const BufferRegion& read) { return read.buffer.same_as(written); };
+      if (std::ranges::any_of(Node(chain_[later].block).reads, reads)) readers.emplace_back(chain_[later].block);
+    }
+    if (readers.empty()) continue;
+    TW_ASSIGN_OR_RETURN(const BlockRv copy, sch_.CacheWrite(block, 0, "local", readers));
+    std::vector<int> along = chain_[i].along;
+    std::erase(along, plan_.key);
+    chain_.insert(chain_.begin() + static_cast<std::ptrdiff_t>(i) + 1, {copy, std::move(along), false});
+    if (second_ && *second_ > i) ++*second_;
+  }
   return Done();
 }
 

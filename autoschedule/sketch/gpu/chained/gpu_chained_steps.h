@@ -85,6 +85,8 @@ class GpuChainedSteps : protected ChainedSteps {
   Outcome<Done> FindOperands();
   // Sums of the second product that are a result are kept by threads, and copied at last.
   Outcome<Done> KeepResult();
+  // So are reduced values that are results and that others in the chain read.
+  Outcome<Done> KeepReduced();
   Outcome<Done> BindGrid();
   std::optional<size_t> RowLoop(BlockRv block, const std::vector<LoopRv>& own) const;
 };
