@@ -12,6 +12,7 @@
 #include "ir/substitute.h"
 #include "schedule/program/common_refusals.h"
 #include "schedule/program/loop_tree.h"
+#include "schedule/program/proven_after.h"
 #include "schedule/program/reduction_block.h"
 #include "schedule/program/simplify_block.h"
 
@@ -264,6 +265,25 @@ void AddRegions(const std::vector<BufferRegion>& added, std::vector<BufferRegion
   }
 }
 
+// Instances that differ in spatial and reduce iterators may write one element in turn; what all of a tile write may
+// then be what other tiles write too: S[v + k] for all k.
+std::optional<Refusal> WhyTilesMeet(const Function& before, const BlockNode& block, const BlockizeResult& result) {
+  const auto mixes = [&](const IterVar& iter) {
+    return iter.kind == IterKind::kReduce && std::ranges::any_of(block.writes, [&](const BufferRegion& write) {
+             return std::ranges::any_of(write.region, [&](const Range& r) { return UsesVar(r.min, iter.var); });
+           });
+  };
+  if (std::ranges::none_of(block.iter_vars, mixes)) return std::nullopt;
+  if (!FindInstancesThatMeet(result.function, result.block) || FindInstancesThatMeet(before, block.id)) {
+    return std::nullopt;
+  }
+  return Refusal{kName,
+                 "tiles of {block0} that differ in a spatial iterator may write the same element of {text0}",
+                 {block.id},
+                 {},
+                 {block.writes[0].buffer->name}};
+}
+
 }  // namespace
 
 Outcome<BlockizeResult> Blockize(const Function& function, const std::vector<uint32_t>& blocks,
@@ -352,7 +372,9 @@ Outcome<BlockizeResult> Blockize(const Function& function, uint32_t loop_id, boo
 
   const uint32_t id = outer.id;
   const Stmt realize = Realize(iterators.outer_bindings, division.outer_predicate, Block(std::move(outer)));
-  return BlockizeResult{ReplaceIn(function, tile.loop, realize, next_id), id};
+  BlockizeResult result{ReplaceIn(function, tile.loop, realize, next_id), id};
+  if (auto refusal = WhyTilesMeet(function, original, result)) return *refusal;
+  return result;
 }
 
 }  // namespace tilewright

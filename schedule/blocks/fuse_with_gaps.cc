@@ -221,6 +221,9 @@ Outcome<FuseWithGapsResult> FuseWithGaps(const Function& function, uint32_t bloc
   const Var outer_var = iters[both.outer].var, inner_var = iters[both.inner].var;
 
   Function stored = function;
+  if (run_in_gaps && both.row == 1 && pitch > 1) {
+    return Refusal{kName, "rows of {block0} have one value: there is nothing to run in gaps", {block_id}};
+  }
   if (run_in_gaps) {
     TW_ASSIGN_OR_RETURN(stored, StoreRowsAtPitch(function, *realize->block, {outer_var, inner_var, pitch}));
     path = PathToInnerBlock(kName, stored, block_id);

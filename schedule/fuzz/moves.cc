@@ -308,6 +308,7 @@ constexpr Move kMoves[] = {
     {"cache_write", [](Drawer& d) { return d.Try("cache_write", {d.block(), Small(d), AnyScope(d)}); }},
     {"rolling_buffer", RollingBuffer, "stencil"},
     {"cache_inplace", [](Drawer& d) { return d.Try("cache_inplace", {d.block(), 0, "local"}); }, "padded"},
+    {"cache_inplace", [](Drawer& d) { return d.Try("cache_inplace", {d.block(), d.Below(2), "local"}); }, "scan"},
     {"cache_index", [](Drawer& d) { return d.Try("cache_index", {d.block(), "global", d.Below(2)}); }},
     {"reindex_cache_read",
      [](Drawer& d) {

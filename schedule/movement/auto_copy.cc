@@ -1,6 +1,7 @@
 #include "schedule/movement/auto_copy.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -10,7 +11,9 @@
 #include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/annotations.h"
+#include "ir/arith/linear.h"
 #include "ir/arith/region.h"
+#include "ir/regions.h"
 #include "ir/substitute.h"
 #include "schedule/movement/own_values.h"
 #include "schedule/program/buffer_selector.h"
@@ -75,6 +78,7 @@ class Inserter {
       users_.push_back(user);
     }
     if (auto refusal = reads_ ? CheckReading() : CheckWriting()) return *refusal;
+    if (auto refusal = WhyVectorsShareCopy()) return *refusal;
     return Insert(*scope.block());
   }
 
@@ -162,6 +166,22 @@ class Inserter {
     return CheckUsers();
   }
 
+  // Iterations of a vectorized loop run at once, and must not copy the same elements.
+  std::optional<Refusal> WhyVectorsShareCopy() {
+    for (const ForNode* loop : around_) {
+      if (loop->kind != ForKind::kVectorized || IsInt(loop->extent, 1)) continue;
+      const auto moves_on = [&](const Range& range) {
+        const auto form = arith::DetectLinear(range.min, {loop->var}, &analyzer_);
+        const auto step = form ? AsInt(form->coefficients[0]) : std::nullopt, length = AsInt(range.extent);
+        return step && length && std::abs(*step) >= *length && *length > 0;
+      };
+      if (std::ranges::any_of(box_, moves_on)) continue;
+      return Refuse("iterations of the vectorized {loop1} would copy the same elements of {text0}",
+                    {block_id_, loop->id});
+    }
+    return std::nullopt;
+  }
+
   bool HasSeveral(const std::vector<BufferRegion>& regions) const {
     return std::ranges::count_if(regions, [&](const BufferRegion& r) { return r.buffer.same_as(buffer_); }) > 1;
   }
@@ -226,6 +246,14 @@ class Inserter {
     return place;
   }
 
+  static void AddReadsOf(const Expr& value, std::vector<BufferRegion>* reads) {
+    for (BufferRegion& read : DetectRegions(Evaluate(value)).reads) {
+      const bool known =
+          std::ranges::any_of(*reads, [&](const BufferRegion& r) { return r.buffer.same_as(read.buffer); });
+      if (!known) reads->push_back(std::move(read));
+    }
+  }
+
   // The iterators of the AutoCopy block: the loops around it that its box depends on.
   Stmt MakeCopy(const Buffer& cache, uint32_t* next_id, uint32_t* id) {
     BlockNode::Fields block;
@@ -264,6 +292,11 @@ class Inserter {
     block.body = Nest(std::move(loops), IsTrue(inside) ? store : If(inside, store));
     block.reads = {reads_ ? original : cached};
     block.writes = {reads_ ? cached : original};
+    // Places that memory decides are read too.
+    for (const Range& range : original.region) {
+      AddReadsOf(range.min, &block.reads);
+      AddReadsOf(range.extent, &block.reads);
+    }
     return Realize(std::move(bindings), True(), Block(std::move(block)));
   }
 

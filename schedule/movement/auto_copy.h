@@ -24,7 +24,7 @@
 // threads, swizzle), while the computation is scheduled around it. It begins by schedule/movement/expand_auto_copy.h.
 //
 // Conditions: the loop is above the block; the scope holds loops and blocks only; no block below the loop takes the
-// buffer's address or matches a part of it.
+// buffer's address or matches a part of it; iterations of vectorized loops around the copy copy different elements.
 // Reading: what writes the buffer below the loop does so before the first statement that reads it, and writes all that
 // is copied in the same iteration.
 // Writing: all writers of the buffer are below the loop, and nothing else reads it there; the first of them reads

@@ -136,6 +136,21 @@ TEST(WriteAt, TakesTheResultAlong) {
   ExpectEquivalent(tail, Write(tail, "C", 1));
 }
 
+// Places that memory decides are read by the copy, too.
+TEST(WriteAt, ReadsThePlacesThatItCopiesTo) {
+  const Function f = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(X: T.Buffer((6, 4), "float32"), P: T.Buffer((6,), "int32"), Y: T.Buffer((9, 4), "float32")):
+          for i, j in T.grid(6, 4):
+              with T.block("Y"):
+                  vi, vj = T.axis.remap("SS", [i, j])
+                  T.reads(X[vi, vj], P[vi])
+                  T.writes(Y[P[vi], vj])
+                  Y[P[vi], vj] = X[vi, vj] * T.float32(2))");
+  const Function g = Write(f, "Y", 0);
+  ExpectContains(g, "T.reads(Y_shared[P[v0], 0:4], P[v0])");
+}
+
 TEST(AutoCopy, Refuses) {
   const Function f = TiledMatmul(8, 12, 16);
   const uint32_t block = BlockNamed(f, "C");

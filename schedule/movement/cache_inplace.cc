@@ -11,6 +11,7 @@
 #include "schedule/program/buffer_selector.h"
 #include "schedule/program/cache_stage.h"
 #include "schedule/program/common_refusals.h"
+#include "schedule/program/proven_after.h"
 #include "schedule/program/relaxed_region.h"
 #include "schedule/program/storage_scope.h"
 
@@ -84,6 +85,13 @@ Outcome<CacheInplaceResult> CacheInplace(const Function& function, uint32_t bloc
   const Stmt changed = ReplaceStmt(nest, child->realize, UseCache(Stmt(child->realize), stage));
   const Stmt body = ReplaceStmt(scope.block()->body, nest.get(), Sequence({into, changed, back}));
   result.function = WithScopeBody(function, *scope.block(), body, {stage.cache}, next_id);
+  if (FindUnwrittenRead(function, result.function, result.read_block)) {
+    return Refusal{kName,
+                   "{block0} writes a part of {text0} that nothing holds before: it cannot be copied",
+                   {block_id},
+                   {},
+                   {buffer->name}};
+  }
   return result;
 }
 

@@ -15,7 +15,7 @@
 //
 // Conditions: the block reads and writes the buffer, and neither takes its address nor matches a part of it in its own
 // scope; where copies stand around loops, no other block in them uses the buffer; the scope holds loops and blocks
-// only. The part that is copied lies in the buffer.
+// only. The part that is copied lies in the buffer, and all of it is written before.
 //
 // Ids: all survive; those of the copies are born.
 #pragma once

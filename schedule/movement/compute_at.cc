@@ -12,9 +12,11 @@
 #include "schedule/program/common_refusals.h"
 #include "schedule/program/instance_domain.h"
 #include "schedule/program/instances.h"
+#include "schedule/program/loop_independence.h"
 #include "schedule/program/loop_ranges.h"
 #include "schedule/program/loop_tree.h"
 #include "schedule/program/produced_box.h"
+#include "schedule/program/proven_after.h"
 #include "schedule/program/relaxed_region.h"
 #include "schedule/program/tile_length.h"
 #include "verify/structure/block_scope.h"
@@ -65,6 +67,7 @@ class Move {
   bool CountsInside(const Expr& binding, const Range& domain, const std::vector<ForNode::Fields>& loops);
   Stmt WithCondition(const Stmt& moved) const;
   ComputeAtResult Finish(const Stmt& moved, size_t position);
+  Outcome<ComputeAtResult> Proven(ComputeAtResult result) const;
 
   const ScopeChild& Child(uint32_t id) const { return *scope_.Find(id); }
   const BlockRealizeNode& realize() const { return *Child(block_id_).realize; }
@@ -375,7 +378,25 @@ Outcome<ComputeAtResult> Move::ComputeAt() {
   }
   Stmt moved = Regenerate(accesses, BoxRelation::kTouches);
   if (Check refusal = CheckValues(moved)) return *refusal;
-  return Finish(moved, position);
+  return Proven(Finish(moved, position));
+}
+
+// More instances may run than are needed, and some of them before what they read is written.
+Outcome<ComputeAtResult> Move::Proven(ComputeAtResult result) const {
+  if (auto refusal = WhyVectorsAreNotParallel(name_, result.function, around_)) return *refusal;
+  const auto follows = [&](uint32_t id) {
+    const std::vector<const ForNode*>& loops = Child(id).loops;
+    return !loops.empty() && loops[0] == around_[0];
+  };
+  if (std::ranges::none_of(scope_.Producers(block_id_), follows)) return result;
+  const std::optional<Diagnostic> unwritten = FindUnwrittenRead(function_, result.function, block_id_);
+  if (!unwritten) return result;
+  return Refusal{name_,
+                 "below {loop1} more instances of {block0} would run than are needed, of which some may read {text0} "
+                 "before it is written",
+                 {block_id_, loop_id_},
+                 {},
+                 {unwritten->buffer ? unwritten->buffer->name : "what their producers write"}};
 }
 
 Move::Check Move::CheckValues(const Stmt& moved) const {

@@ -25,7 +25,9 @@
 // domains, or uses loops that are iterators and leaves out no first instance of a reduction (reverse_compute_at: any
 // instances of a complete block); its instances do not depend on each other (verify/structure/instance_order.h), or
 // their order stays; it is not the only block of the scope. compute_at: the block writes no buffer that outlives the
-// scope; all its consumers (at least one) are below the loop; no block that follows it writes what it reads.
+// scope; all its consumers (at least one) are below the loop; no block that follows it writes what it reads; the
+// instances that run below the loop, which may be more than are needed, read what is written by then; iterations of a
+// vectorized loop around them stay independent.
 // reverse_compute_at: all its producers (at least one) are below the loop; each instance runs in some iteration, and
 // what it reads is produced by then: the loop and those around it may carry no reduction of a producer, and the
 // instances of one iteration read inside of what that iteration produces, a box without gaps. A reduction that is

@@ -253,6 +253,16 @@ std::optional<Refusal> WhyIterationsAreOrdered(const char* primitive, const Func
   return WhyNotSelfContained(primitive, path, outermost, innermost);
 }
 
+std::optional<Refusal> WhyVectorsAreNotParallel(const char* primitive, const Function& function,
+                                                std::span<const ForNode* const> loops) {
+  for (const ForNode* loop : loops) {
+    if (loop->kind != ForKind::kVectorized || IsInt(loop->extent, 1)) continue;
+    const ForNode& now = *FindLoop(function, loop->id);
+    if (auto refusal = WhyIterationsAreNotParallel(primitive, function, now, now.kind, false)) return refusal;
+  }
+  return std::nullopt;
+}
+
 std::optional<Refusal> WhyOthersUseOutputs(const char* primitive, const Function& function,
                                            const BlockRealizeNode& realize, const ForNode& loop) {
   for (const BlockRealizeNode* other : BlocksBelow(Stmt(&loop))) {

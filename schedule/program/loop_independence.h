@@ -13,6 +13,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "ir/function.h"
 #include "schedule/core/refusal.h"
@@ -33,6 +34,10 @@ std::optional<Refusal> WhyIterationsAreOrdered(const char* primitive, const Func
 // combine their results).
 std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const Function& function, const ForNode& loop,
                                                    ForKind kind, bool reductions_too);
+
+// The same of the vectorized ones of `loops`, after something was put below them: they are found by their ids.
+std::optional<Refusal> WhyVectorsAreNotParallel(const char* primitive, const Function& function,
+                                                std::span<const ForNode* const> loops);
 
 // Why something that stores to the block's outputs cannot be put before `loop`, which is above it: another block below
 // the loop writes one of them, or uses elements that the iteration of the loop has not written before.
