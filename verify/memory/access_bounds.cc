@@ -236,8 +236,8 @@ class Checker : public Visitor {
            analyzer_.CanProveLessEqual(CastTo(least.dtype(), extent), least);
   }
 
-  // Whether it can be proven where the conditions around it and the block's predicate hold. Assumptions take long, and
-  // most accesses are proven with few; the elements of a sum that is written out are met often.
+  // Whether it can be proven where the conditions around it and the block's predicate hold, or they never do.
+  // Assumptions take long, and most accesses are proven with few; elements of a sum that is written out are met often.
   bool IsInsideWhereItRuns(const Expr& least, const Expr& greatest, const Expr& extent) {
     // Each of a hundred thousand statements proves something; what is met again was met shortly before.
     constexpr size_t kMostKnown = 64;
@@ -254,6 +254,7 @@ class Checker : public Visitor {
       proven_.push_back({least, greatest, extent, assumed});
       return true;
     }
+    if (std::ranges::any_of(conditions_, [&](const Expr& e) { return analyzer_.CanProve(Not(e)); })) return true;
     return IsInsideUnderPredicate(least, greatest, extent);
   }
 
@@ -464,10 +465,9 @@ class Checker : public Visitor {
   uint32_t Object() const { return realize_ == nullptr ? 0 : realize_->block->id; }
 
   void Refuse(Verdict verdict, const std::string& access, const Buffer& buffer, size_t d, bool enumerable = true) {
-    std::string reason = Subject() + access;
-    reason += verdict == Verdict::kAssumed ? ", whose place is taken to be inside of dimension "
-                                           : ", which is not known to be inside of dimension ";
-    reason += std::to_string(d) + ", [0, " + Print(buffer->shape[d]) + ")";
+    std::string reason =
+        Subject() + access + ", " + (verdict == Verdict::kAssumed ? "whose place is taken" : "which is not known");
+    reason += " to be inside of dimension " + std::to_string(d) + ", [0, " + Print(buffer->shape[d]) + ")";
     diagnostics.push_back({verdict, kCheck, Object(), std::move(reason), enumerable});
   }
 

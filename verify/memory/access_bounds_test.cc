@@ -52,6 +52,18 @@ TEST(AccessBounds, ConditionsGuard) {
   EXPECT_THAT(Findings("B[vi] = T.if_then_else(vi < 16, A[vi + 1], T.float32(0))").size(), 1u);
 }
 
+// What runs under conditions that contradict each other never runs.
+TEST(AccessBounds, ConditionsThatNeverHoldGuard) {
+  EXPECT_THAT(Findings("B[vi] = T.if_then_else(vi < 3 and vi > 5, A[vi + 16], A[vi])"), IsEmpty());
+  EXPECT_THAT(Findings("for j in range(16):\n                if vi < j:\n                    if j < vi:\n"
+                       "                        B[vi + 16] = A[vi - j]"),
+              IsEmpty());
+  EXPECT_THAT(Findings("for j in range(16):\n                if vi < j:\n                    if j < vi + 2:\n"
+                       "                        B[vi + 16] = A[vi]")
+                  .size(),
+              1u);
+}
+
 TEST(AccessBounds, DivisorsAreGuarded) {
   EXPECT_THAT(Findings(R"(B[vi] = T.Cast("float32", 16 // P[vi]))"),
               ElementsAre("assumed: block B divides by P[vi], which is taken not to be 0"));

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "absl/strings/substitute.h"
 #include "verify/threads/races_testing.h"
 
 namespace tilewright {
@@ -163,8 +166,8 @@ def main(A: T.Buffer((1024, 1024), "float32"), B: T.Buffer((1024, 1024), "float3
 // Rows in tiles of a fused loop, of which every second one is cut short. Init and update have loops of their own, which
 // may be tiled otherwise.
 TEST(Races, TilesOfAFusedLoopAreCutShort) {
-  const auto program = [](const std::string& loops, const std::string& row) {
-    return Races(Replaced(Replaced(R"(
+  const auto program = [](const char* loops, const char* row) {
+    return Races(absl::Substitute(R"(
 @T.prim_func
 def main(A: T.Buffer((3, 83, 16384), "float32"), C: T.Buffer((3, 83), "float32")):
     for f in T.parallel(6):
@@ -174,17 +177,16 @@ def main(A: T.Buffer((3, 83, 16384), "float32"), C: T.Buffer((3, 83), "float32")
                 vi = T.axis.spatial(83, f % 2 * 64 + i_init)
                 T.where(f % 2 * 64 + i_init < 83)
                 C[vb, vi] = T.float32(0)
-        for LOOPS:
+        for $0:
             for i in T.vectorized(16):
                 with T.block("C_update"):
                     vb = T.axis.spatial(3, f // 2)
-                    vi = T.axis.spatial(83, ROW)
+                    vi = T.axis.spatial(83, $1)
                     vk = T.axis.reduce(16384, k)
-                    T.where(ROW < 83)
+                    T.where($1 < 83)
                     C[vb, vi] = C[vb, vi] + A[vb, vi, vk]
 )",
-                                   "LOOPS", loops),
-                          "ROW", row));
+                                  loops, row));
   };
   EXPECT_THAT(program("j, k in T.grid(4, 16384)", "f % 2 * 64 + j * 16 + i"), IsEmpty());
   EXPECT_THAT(program("k in T.serial(16384)", "f % 2 * 64 + i"), IsEmpty());
