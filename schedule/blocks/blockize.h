@@ -26,8 +26,9 @@
 // block's iterators that the tile divides start at 0; each of its bindings is `outer * extent + inner` with `inner`
 // made of the loops inside only (SubspaceDivide of ir/arith); no loop of the tile runs a reduction with an init again,
 // which would then be added several times to one init (verify/structure/repeating_loop.h), and none that takes part in
-// such a reduction runs over threads; tiles that differ in a spatial iterator write different elements. Several blocks: each in loops of its own below the innermost loop around all of
-// them; their outer iterators are the same, and none is a reduction.
+// such a reduction runs over threads; tiles that differ in a spatial iterator write different elements. Several
+// blocks: each in loops of its own below the innermost loop around all of them; their outer iterators are the same,
+// and none is a reduction.
 //
 // Ids: all survive; the new block's is born, and those of the init block and its loops.
 #pragma once
