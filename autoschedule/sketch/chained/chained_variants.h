@@ -313,7 +313,7 @@ inline std::vector<RowsVariant> RowsVariants() {
   };
 }
 
-// The variant with 83 rows and 131 keys, which no tile divides; what the chain itself reads of rows, M, is a result too.
+// The variant with 83 rows and 131 keys, which no tile divides. M, which the chain itself reads, is a result too.
 inline std::string TextOfOddRows(const RowsVariant& v) {
   std::string text = absl::StrReplaceAll(TextOf(v), {{"128", "83"}, {"256", "131"}});
   if (v.blocks.find("M[vh, vi] =") == std::string::npos) return text;
