@@ -109,8 +109,8 @@ def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), C: T.Buff
 
 // Sums of rows, which one thread along x of each row keeps: the free threads alone have to be told apart.
 TEST(PlaceBarriers, ThreadsThatConditionsFixAreNotFree) {
-  const auto lowered = [](const char* first, const char* second) {
-    return LoweredTo(ParseFunctionOrDie(absl::Substitute(R"(
+  const auto barriers = [](const char* first, const char* second) {
+    return BarriersOf(absl::Substitute(R"(
 @T.prim_func
 def main(A: T.Buffer((7, 64), "float32"), C: T.Buffer((7,), "float32")):
     for r in T.thread_binding(8, thread="threadIdx.y"):
@@ -121,12 +121,12 @@ def main(A: T.Buffer((7, 64), "float32"), C: T.Buffer((7,), "float32")):
                 if r < 7 and $1:
                     C[r] = C[r] + A[r, k]
 )",
-                                                         first, second)));
+                                       first, second));
   };
-  EXPECT_TRUE(lowered("t == 0", "t == 0").ok());
-  EXPECT_TRUE(lowered("t == 0", "t < 1").ok());
-  EXPECT_FALSE(lowered("t == 0", "t == 1").ok());
-  EXPECT_FALSE(lowered("t == 0", "t == k % 2").ok());
+  EXPECT_EQ(barriers("t == 0", "t == 0"), 0u);
+  EXPECT_EQ(barriers("t == 0", "t < 1"), 0u);
+  EXPECT_GT(barriers("t == 0", "t == 1"), 0u);
+  EXPECT_GT(barriers("t == 0", "t == k % 2"), 0u);
 }
 
 }  // namespace
