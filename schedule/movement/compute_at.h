@@ -28,9 +28,10 @@
 // scope; all its consumers (at least one) are below the loop; no block that follows it writes what it reads; the
 // instances that run below the loop, which may be more than are needed, read what is written by then; iterations of a
 // vectorized loop around them stay independent.
-// reverse_compute_at: all its producers (at least one) are below the loop; each instance runs in some iteration, and
-// what it reads is produced by then: the loop and those around it may carry no reduction of a producer, and the
-// instances of one iteration read inside of what that iteration produces, a box without gaps. A reduction that is
+// reverse_compute_at: its producers (at least one) are below the loop, or done before the outermost loop around it
+// begins; each instance runs in some iteration, and what it reads is produced by then: the loop and those around it may
+// carry no reduction of a producer, and the instances of one iteration read inside of what that iteration produces, a
+// box without gaps. A reduction that is
 // spread over iterations needs that each of its instances runs once, and that these iterations run in turn. A
 // producer's predicate, too, only keeps iterators inside of their domains, or leaves out no first instance of a
 // reduction.

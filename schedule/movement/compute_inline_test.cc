@@ -284,6 +284,35 @@ def main(A: T.Buffer((12, 8, 5), "float32"), C: T.Buffer((8, 12), "float32")):
          value + "\n";
 }
 
+// A gate and what it gates: the one that is made last takes what is made of both.
+constexpr char kGated[] = R"(
+@T.prim_func
+def main(X: T.Buffer((7, 5), "float32"), O: T.Buffer((7, 5), "float32")):
+    G = T.alloc_buffer((7, 5))
+    U = T.alloc_buffer((7, 5))
+    for i, j in T.grid(7, 5):
+        with T.block("G"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            G[vi, vj] = X[vi, vj] + T.float32(1)
+    for i, j in T.grid(7, 5):
+        with T.block("U"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            U[vi, vj] = X[vi, vj] * T.float32(2)
+    for i, j in T.grid(7, 5):
+        with T.block("O"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            O[vi, vj] = G[6 - vi, vj] * U[vi, vj]
+)";
+
+TEST(ReverseComputeInline, JoinsTheLastOfSeveralProducers) {
+  const Function f = ParseFunctionOrDie(kGated);
+  const auto result = ReverseComputeInline(f, BlockNamed(f, "O"));
+  ASSERT_TRUE(result.ok()) << ReasonOf(result, f);
+  ExpectEquivalent(f, result->function);
+  EXPECT_NE(Print(result->function).find("O[vi, vj] = G[6 - vi, vj] * (X[vi, vj] * T.float32(2))"), std::string::npos)
+      << Print(result->function);
+}
+
 TEST(ReverseComputeInline, MovesElementsOfAReduction) {
   const Function f = ParseFunctionOrDie(AfterReduction("B[vj, vi]"));
   Outcome<ReverseComputeInlineResult> result = ReverseComputeInline(f, BlockNamed(f, "C"));

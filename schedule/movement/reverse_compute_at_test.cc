@@ -164,6 +164,33 @@ for ax0, ax1 in T.grid(4, 4):
             "below i_1 not all instances of D would run");
 }
 
+TEST(ReverseComputeAt, ReadsWhatIsDoneBefore) {
+  const std::string text = R"(
+@T.prim_func
+def main(X: T.Buffer((8, 4), "float32"), O: T.Buffer((8, 4), "float32")):
+    G = T.alloc_buffer((8, 4))
+    U = T.alloc_buffer((8, 4))
+    for i, j in T.grid(8, 4):
+        with T.block("G"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            G[vi, vj] = X[vi, vj] + T.float32(1)
+    for i, j in T.grid(8, 4):
+        with T.block("U"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            U[vi, vj] = X[vi, vj] * T.float32(2)
+    for i, j in T.grid(8, 4):
+        with T.block("O"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            O[vi, vj] = G[7 - vi, 3 - vj] * U[vi, vj]
+)";
+  const Function f = ParseFunctionOrDie(text);
+  const auto result = ReverseComputeAt(f, BlockNamed(f, "O"), LoopsOf(f, "U")[0]);
+  ASSERT_TRUE(result.ok()) << ReasonOf(result, f);
+  ExpectEquivalent(f, result->function);
+  EXPECT_EQ(ReasonOf(ReverseComputeAt(f, BlockNamed(f, "O"), LoopsOf(f, "G")[0]), f),
+            "U produces what O consumes and is not below i");
+}
+
 TEST(ReverseComputeAt, Refuses) {
   auto reason = [](const std::string& text, const char* block, const char* loops_of, size_t loop) {
     const Function f = ParseFunctionOrDie(text);

@@ -77,10 +77,11 @@ class ReverseInliner {
     const uint32_t id = consumer_.id();
     const std::vector<uint32_t> producers = scope_.Producers(id);
     if (producers.empty()) return Refuse("{block0} has no producer", {id});
-    if (producers.size() > 1) {
-      return Refuse("{block0} has several producers, {block1} and {block2}", {id, producers[0], producers[1]});
+    producer_ = scope_.Find(producers.back());
+    for (const uint32_t other : producers) {
+      if (other == producer_->id() || IsDoneBefore(*scope_.Find(other))) continue;
+      return Refuse("{block0} also reads what {block1} makes in the loops of {block2}", {id, other, producer_->id()});
     }
-    producer_ = scope_.Find(producers[0]);
     if (producer().writes.size() != 1) return Refuse("{block1} does not write one buffer", {id, producer_->id()});
     buffer_ = producer().writes[0].buffer;
     const auto& local = scope_.block()->alloc_buffers;
@@ -92,6 +93,11 @@ class ReverseInliner {
         return Refuse("{block1} also reads {text0}", {id, reader}, {buffer_->name});
     }
     return std::nullopt;
+  }
+
+  // Whether all of the block, which comes before the producer, has run before the producer begins.
+  bool IsDoneBefore(const ScopeChild& block) const {
+    return block.loops.empty() || producer_->loops.empty() || block.loops[0] != producer_->loops[0];
   }
 
   Check CheckProducer() {
