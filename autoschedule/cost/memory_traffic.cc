@@ -173,8 +173,8 @@ class Traffic {
   }
 
   // Bytes of each buffer that a cache takes from the level behind it, and then bytes of each buffer that it gives back.
-  // Cache 0 is L1.
-  std::vector<double> Misses(size_t cache, int cores) const {
+  // Cache 0 is L1. `beside`: bytes that others touch before the program runs again.
+  std::vector<double> Misses(size_t cache, int cores, double beside) const {
     const MemoryLevel& level = target_.levels[cache];
     const double capacity = static_cast<double>(level.bytes) / std::min(level.shared_by, cores);
     std::vector<double> misses(buffers_);
@@ -183,8 +183,7 @@ class Traffic {
       for (const Touched& touched : rows_[l]) sums[l].push_back(touched.direct);
     }
     for (size_t l = rows_.size(); l-- > 0;) {
-      double working_set = 0;
-      for (const Touched& touched : rows_[l]) working_set += touched.buffer < buffers_ / 2 ? touched.body : 0;
+      const double working_set = WorkingSet(l) + (l == 0 ? beside : 0);
       const double kept = KeptPart(working_set, capacity, CpuCostsOf(target_));
       for (size_t i = 0; i < rows_[l].size(); ++i) {
         const Touched& touched = rows_[l][i];
@@ -203,6 +202,13 @@ class Traffic {
       }
     }
     return misses;
+  }
+
+  // Bytes that one iteration touches: of loop `row` - 1, or of what is outside of all loops.
+  double WorkingSet(size_t row) const {
+    double bytes = 0;
+    for (const Touched& touched : rows_[row]) bytes += touched.buffer < buffers_ / 2 ? touched.body : 0;
+    return bytes;
   }
 
  private:
@@ -265,7 +271,7 @@ double FootprintBytes(const ProgramFacts& facts, const AccessFacts& access, int 
 }
 
 MemoryTraffic TrafficOf(const ProgramFacts& facts, const Target& target, const std::vector<double>& iterations,
-                        int cores) {
+                        int cores, double beside) {
   const Traffic traffic(facts, target, iterations);
   const int line = target.Nearest().line_bytes;
   const std::vector<KeptBuffer> kept = KeptBuffers(facts);
@@ -279,7 +285,7 @@ MemoryTraffic TrafficOf(const ProgramFacts& facts, const Target& target, const s
   for (size_t cache = 0; cache < target.levels.size(); ++cache) {
     const bool last = cache + 1 == target.levels.size();
     LevelTraffic level{last ? "memory" : target.levels[cache + 1].name};
-    const std::vector<double> misses = traffic.Misses(cache, cores);
+    const std::vector<double> misses = traffic.Misses(cache, cores, beside);
     const auto half = misses.begin() + static_cast<std::ptrdiff_t>(misses.size() / 2);
     level.read_bytes = std::accumulate(misses.begin(), half, 0.0);
     level.written_bytes = std::accumulate(half, misses.end(), 0.0);
@@ -287,6 +293,10 @@ MemoryTraffic TrafficOf(const ProgramFacts& facts, const Target& target, const s
     result.levels.push_back(std::move(level));
   }
   return result;
+}
+
+double FootprintBytes(const ProgramFacts& facts, const Target& target, const std::vector<double>& iterations) {
+  return Traffic(facts, target, iterations).WorkingSet(0);
 }
 
 }  // namespace tilewright

@@ -33,9 +33,13 @@ struct MemoryTraffic {
 };
 
 // The traffic of one of `cores` cores, which runs iterations[l] of loop l: its part of the parallel ones
-// (CoreIterations). Buffers in registers do not count. Caches are warm: the program ran before, on the same data.
+// (CoreIterations). Buffers in registers do not count. Caches are warm: the program ran before, on the same data, and
+// since then others touched `beside` bytes.
 MemoryTraffic TrafficOf(const ProgramFacts& facts, const Target& target, const std::vector<double>& iterations,
-                        int cores);
+                        int cores, double beside = 0);
+
+// Bytes that a core touches while the program runs once.
+double FootprintBytes(const ProgramFacts& facts, const Target& target, const std::vector<double>& iterations);
 
 // Bytes of the cache lines that an access touches while the loops from depth `outermost` inwards run once.
 double FootprintBytes(const ProgramFacts& facts, const AccessFacts& access, int outermost, int line_bytes,

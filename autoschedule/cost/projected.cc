@@ -89,8 +89,8 @@ void ProjectParallel(const ProgramFacts& facts, const Target& target, Projection
   p->fork_seconds = p->forks * target.cpu_part().fork_join_seconds;
 }
 
-void ProjectTraffic(const ProgramFacts& facts, const Target& target, Projection* p) {
-  const MemoryTraffic traffic = TrafficOf(facts, target, p->iterations, p->cores_used);
+void ProjectTraffic(const ProgramFacts& facts, const Target& target, double beside, Projection* p) {
+  const MemoryTraffic traffic = TrafficOf(facts, target, p->iterations, p->cores_used, beside);
   for (size_t i = 0; i < traffic.levels.size(); ++i) {
     const LevelTraffic& level = traffic.levels[i];
     const double bytes = level.read_bytes + level.written_bytes;
@@ -105,7 +105,7 @@ void ProjectTraffic(const ProgramFacts& facts, const Target& target, Projection*
 
 }  // namespace
 
-Projection Project(const ProgramFacts& facts, const Target& target) {
+Projection ProjectBeside(const ProgramFacts& facts, const Target& target, double beside) {
   if (target.is_gpu()) return ProjectKernels(facts, target);
   Projection p;
   p.iterations = CoreIterations(facts, target.cores);
@@ -113,7 +113,7 @@ Projection Project(const ProgramFacts& facts, const Target& target) {
   std::map<std::string, double> by_limiter;
   ProjectCompute(target, &p, &by_limiter);
   ProjectParallel(facts, target, &p);
-  ProjectTraffic(facts, target, &p);
+  ProjectTraffic(facts, target, beside, &p);
 
   const auto compute = std::max_element(by_limiter.begin(), by_limiter.end(),
                                         [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -131,6 +131,12 @@ Projection Project(const ProgramFacts& facts, const Target& target) {
               p.fork_seconds;
   if (p.fork_seconds > std::max(p.compute_seconds, traffic)) p.limiter = "threads";
   return p;
+}
+
+Projection Project(const ProgramFacts& facts, const Target& target) { return ProjectBeside(facts, target, 0); }
+
+double FootprintBytes(const ProgramFacts& facts, const Target& target) {
+  return FootprintBytes(facts, target, CoreIterations(facts, target.cores));
 }
 
 Projection Project(const Function& function, const Target& target) { return Project(GatherFacts(function), target); }

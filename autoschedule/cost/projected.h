@@ -23,6 +23,12 @@ namespace tilewright {
 Projection Project(const Function& function, const Target& target);
 Projection Project(const ProgramFacts& facts, const Target& target);
 
+// On a CPU, where others touch `beside` bytes before the function runs again: it does not find all of its data in the
+// caches that these bytes go through.
+Projection ProjectBeside(const ProgramFacts& facts, const Target& target, double beside);
+// Bytes that a core of a CPU touches while the function runs once.
+double FootprintBytes(const ProgramFacts& facts, const Target& target);
+
 class ProjectedModel : public CostModel {
  public:
   explicit ProjectedModel(Target target) : target_(std::move(target)) {}

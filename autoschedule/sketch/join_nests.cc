@@ -11,6 +11,7 @@
 
 #include "autoschedule/cost/projected.h"
 #include "autoschedule/program/block_loops.h"
+#include "autoschedule/program/estimates.h"
 #include "base/status_macros.h"
 #include "ir/arith/analyzer.h"
 #include "verify/structure/block_scope.h"
@@ -147,14 +148,16 @@ Outcome<Done> Merge(Schedule& sch, LoopRv earlier, LoopRv later) {
   return kind == ForKind::kParallel ? sch.Parallel(merged) : Outcome<Done>(Done());
 }
 
-// Two nests and those next to the later one: what a long program gains by making the two one is seen there.
+// Two nests and those next to the later one, up to so many blocks: what a long program gains by making the two one is
+// seen there.
 class Neighbourhood {
  public:
-  Neighbourhood(const std::vector<TopNest>& nests, size_t earlier, size_t later) {
+  Neighbourhood(const std::vector<TopNest>& nests, size_t earlier, size_t later,
+                size_t most_blocks = 2 * kMostJoinedBlocks) {
     size_t blocks = nests[earlier].blocks + nests[later].blocks, first = later, last = later;
     const auto takes = [&](size_t nest) {
       if (nest != earlier) blocks += nests[nest].blocks;
-      return blocks <= 2 * kMostJoinedBlocks;
+      return blocks <= most_blocks;
     };
     while (first > 0 && takes(first - 1)) --first;
     while (last + 1 < nests.size() && takes(last + 1)) ++last;
@@ -198,7 +201,7 @@ class NestJoiner {
     if (!Merge(joined, *first, *second).ok()) return std::nullopt;
     const Neighbourhood around(nests, earlier_nest, later_nest);
     const float together = Seconds(joined, around);
-    const bool pays = together <= SecondsApart(around);
+    const bool pays = Pays(together, SecondsApart(around), nests, earlier_nest, later_nest);
     Schedule chosen = std::move(asked);
     Choices taken = choices_;
     const Outcome<Choices::Pick> pick =
@@ -211,6 +214,11 @@ class NestJoiner {
   }
 
  private:
+  // At nearly equal times one start of threads is preferred: what the nests share is near.
+  bool Pays(float together, float apart, const std::vector<TopNest>& nests, size_t earlier, size_t later) const {
+    if (together <= apart || together > apart * (1 + kNearlyEqual)) return together <= apart;
+    return together - apart <= kNearlyEqual * Seconds(sch_, Neighbourhood(nests, earlier, later, 0));
+  }
   std::optional<LoopRv> OutermostLoop(Schedule& sch, const TopNest& nest) const {
     const auto block = std::ranges::find_if(
         blocks_, [&](const BlockRv& each) { return sch.Get(each).As<BlockRef>()->id == nest.block->id; });

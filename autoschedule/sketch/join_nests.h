@@ -8,7 +8,7 @@
 //
 // Products of one input, reductions of its columns, and whatever else has the same outermost loop after each block was
 // scheduled by itself. NAME.nests is the choice, of the first block of the later nest: "apart" or "together", which is
-// preferred where the projected time does not grow.
+// preferred where the projected time hardly grows.
 //
 // A nest grows to kMostJoinedBlocks blocks: by then a start of threads is little beside what they do. Long chains stay
 // lists of short nests. The time to compile these grows as the list does, and nests that are alike share a function.

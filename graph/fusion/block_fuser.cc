@@ -205,17 +205,24 @@ bool BlockFuser::TryMergeSibling(int sibling, int group) {
     NoteApart(group, absl::StrCat(NameOf(sibling), ", which reads the same: ", why));
     return false;
   };
-  const double apart = CostOf(sibling).seconds + CostOf(group).seconds;
   const int nests = CostOf(sibling).nests + CostOf(group).nests;
   const KernelCost& cost = CostOf(*joined);
   if (cost.nests >= nests) return refuse(absl::StrFormat("joined they are %d loop nests", cost.nests));
-  if (cost.seconds > apart) {
-    return refuse(absl::StrFormat("joined %.1f us, apart %.1f us", cost.seconds * 1e6, apart * 1e6));
-  }
+  const double worth = first.heavy() ? kNearlyEqual : 0;
+  if (const std::string loss = LossOf(cost, sibling, group, worth); !loss.empty()) return refuse(loss);
   const std::string& why_not = costs_.WhyNot(cost);
   if (!why_not.empty()) return refuse(absl::StrCat("joined it is not scheduled: ", why_not));
   Joined(edge, group, &cost);
   return true;
+}
+
+std::string BlockFuser::LossOf(const KernelCost& joined, int a, int b, double worth) {
+  const KernelCost &first = CostOf(a), &second = CostOf(b);
+  const double tolerated = worth * std::min(first.seconds, second.seconds);
+  if (joined.seconds <= first.seconds + second.seconds + tolerated) return "";
+  const double apart = costs_.SecondsInTurn(first, second, joined);
+  if (joined.seconds <= apart + tolerated) return "";
+  return absl::StrFormat("joined %.1f us, apart %.1f us", joined.seconds * 1e6, apart * 1e6);
 }
 
 bool BlockFuser::SharesLargest(int a, int b) const {
@@ -338,8 +345,6 @@ bool BlockFuser::TryMerge(const BlockGraph::Edge& edge, int consumer, bool light
   if (products && !chained && !are_apart()) {
     return refuse("each computes products or windows");
   }
-  const double seconds[2] = {CostOf(edge.producer).seconds, CostOf(consumer).seconds};
-  const double apart = seconds[0] + seconds[1];
   const KernelCost& cost = CostOf(*joined);
   // Products that keep loops of their own gain nothing from each other.
   const int nests = CostOf(edge.producer).nests + CostOf(consumer).nests;
@@ -351,12 +356,9 @@ bool BlockFuser::TryMerge(const BlockGraph::Edge& edge, int consumer, bool light
       return graph_.nodes()[static_cast<size_t>(member)].binding.var.same_as(result);
     });
   });
-  // The chain is taken where projections are equal: its scores need no memory of their own.
-  const double worth = chained ? kNearlyEqual : products ? 0 : light || vanishes ? kWorthOfTemporary : -kLeastGain;
-  const double least = apart + worth * std::min(seconds[0], seconds[1]);
-  if (cost.seconds > least) {
-    return refuse(absl::StrFormat("joined %.1f us, apart %.1f us", cost.seconds * 1e6, apart * 1e6));
-  }
+  // Products are joined where projections are equal: what one loop makes for itself needs no memory of its own.
+  const double worth = products ? kNearlyEqual : light || vanishes ? kWorthOfTemporary : -kLeastGain;
+  if (const std::string loss = LossOf(cost, edge.producer, consumer, worth); !loss.empty()) return refuse(loss);
   const std::string& why_not = costs_.WhyNot(cost);
   if (!why_not.empty()) return refuse(absl::StrCat("joined it is not scheduled: ", why_not));
   Joined(edge, consumer, &cost);

@@ -71,6 +71,10 @@ class BlockFuser {
   // over it is as long as either.
   bool TryMergeSibling(int sibling, int group);
 
+  // What is lost where two groups are joined; empty where that pays. `worth`: the part of the shorter one's time that
+  // may be lost.
+  std::string LossOf(const KernelCost& joined, int a, int b, double worth);
+
   bool SharesLargest(int a, int b) const;
 
   std::string NameOf(int group) const;

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "autoschedule/cost/program_facts.h"
 #include "autoschedule/cost/projected.h"
 #include "autoschedule/program/contraction.h"
 #include "autoschedule/program/top_nests.h"
@@ -183,6 +184,18 @@ KernelCost KernelCosts::Compute(const PrimFunc& program) {
   if (!scheduled->left_alone.empty()) cost.why_not = scheduled->left_alone.front().ToString();
   cost.scheduled = function;
   return cost;
+}
+
+double KernelCosts::SecondsInTurn(const KernelCost& a, const KernelCost& b, const KernelCost& joined) const {
+  if (target().is_gpu()) return a.seconds + b.seconds;
+  const double all = FootprintBytes(GatherFacts(joined.scheduled), target());
+  double seconds = 0;
+  for (const KernelCost* cost : {&a, &b}) {
+    const ProgramFacts facts = GatherFacts(cost->scheduled);
+    const double beside = std::max(0.0, all - FootprintBytes(facts, target()));
+    seconds += std::max(cost->seconds, ProjectBeside(facts, target(), beside).seconds + kCallSeconds);
+  }
+  return seconds;
 }
 
 double KernelCosts::Elements(const TensorTypeNode& type) const {

@@ -57,6 +57,9 @@ class KernelCosts {
   // Why the program of a cost that Of gave is not a kernel: blocks of it are not scheduled, or the verifier refutes its
   // schedule. Empty: it is one. Verification takes longer than scheduling, so this is asked of kernels that pay.
   const std::string& WhyNot(const KernelCost& cost);
+  // The time of two kernels one after the other, each of which finds in the caches what the joined one would leave
+  // there: a kernel by itself is taken to find all of its own data.
+  double SecondsInTurn(const KernelCost& a, const KernelCost& b, const KernelCost& joined) const;
   const Target& target() const { return own_.target(); }
   const SizesByName& sizes() const { return sizes_; }
   // How many elements a tensor of known rank has, by likely sizes.
