@@ -4,6 +4,7 @@
 #include <functional>
 #include <numeric>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "autoschedule/movement/auto_copy.h"
@@ -62,9 +63,11 @@ Outcome<std::vector<BlockRv>> StageProducers(Schedule& sch, BlockRv block) {
     const BlockNode& node = *RealizeOf(sch, producer).block;
     TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> consumers, sch.GetConsumers(producer));
     if (consumers.size() != 1 || node.init || !isa<StoreNode>(node.body) || IsScheduled(sch, producer)) continue;
-    const Outcome<BlockRv> stage = ReindexRead(sch, block, node.writes[0].buffer);
-    if (!stage.ok()) continue;
-    TW_RETURN_IF_ERROR(sch.ComputeInline(producer));
+    // What is a result too stays where it is.
+    Schedule attempt = sch;
+    const Outcome<BlockRv> stage = ReindexRead(attempt, block, node.writes[0].buffer);
+    if (!stage.ok() || !attempt.ComputeInline(producer).ok()) continue;
+    sch = std::move(attempt);
     stages.push_back(*stage);
   }
   return stages;
