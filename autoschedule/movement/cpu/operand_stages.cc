@@ -130,6 +130,31 @@ bool StoresAlong(const BlockNode& block, size_t iterator) {
                              [&](const Access& access) { return !access.store || access.strides[iterator] == 1; });
 }
 
+// Vectors along another loop than `along`, in which the operand is contiguous: that along which panels are stored. One
+// beside the other, a cache line of them is transposed in registers by lowering, also where the last ones are left out.
+// Whether there is such a loop; nothing is changed otherwise.
+bool TransposeByLoads(Schedule& sch, BlockRv stage, const std::vector<LoopRv>& loops, LoopRv along,
+                      const Target& target) {
+  const Block block = RealizeOf(sch, stage).block;
+  const int64_t lanes = target.lanes(block->writes[0].buffer->dtype.bits());
+  const int64_t line = target.Nearest().line_bytes / block->writes[0].buffer->dtype.bytes();
+  for (const LoopRv& across : loops) {
+    if (across.index == along.index || ExtentOf(sch, across).value_or(1) % lanes != 0) continue;
+    const auto is_stored = [&](size_t i) {
+      return UsesVar(RealizeOf(sch, stage).bindings[i], LoopOf(sch, across).var) && StoresAlong(*block, i);
+    };
+    if (std::ranges::none_of(std::views::iota(size_t{0}, block->iter_vars.size()), is_stored)) continue;
+    return Attempt(sch, [&](Schedule& attempt) -> Outcome<std::monostate> {
+      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> vectors, attempt.Split(across, {Value(), Value(lanes)}));
+      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> lines, attempt.Split(along, {Value(), Value(line)}));
+      TW_RETURN_IF_ERROR(attempt.Reorder({vectors[0], lines[0], lines[1], vectors[1]}));
+      TW_RETURN_IF_ERROR(attempt.Unroll(lines[1]));
+      return attempt.Vectorize(vectors[1]);
+    });
+  }
+  return false;
+}
+
 // Places that are computed from data have no neighbours in memory: vectors along the panel compute them by lanes, once
 // for all iterators that they do not depend on. Whether the stage has such places; nothing is changed otherwise.
 bool PackComputedPlaces(Schedule& sch, BlockRv stage, const std::vector<LoopRv>& loops) {
@@ -329,6 +354,7 @@ Outcome<std::monostate> PackPanel(Schedule& sch, BlockRv stage, const std::vecto
           InterleaveGroups(sch, stage, loops, loop, target)) {
         return std::monostate();
       }
+      if (TransposeByLoads(sch, stage, loops, loop, target)) return std::monostate();
       if (loop.index == loops.back().index) return sch.Vectorize(loop);
     }
   }
