@@ -69,8 +69,13 @@ bool WorksOnRows(const BlockScope& scope, const BlockNode& block, const std::vec
   auto own_row = [&](const BufferRegion& region) {
     return scope.Writers(region.buffer).empty() || IsOwnRow(region, block, rows.size());
   };
+  // What nobody else touches may be stored in any way: groups of channels, whose rows are several of the result's.
+  auto is_result = [&](const BufferRegion& write) {
+    return scope.Writers(write.buffer).size() == 1 && scope.Readers(write.buffer).empty();
+  };
   return std::all_of(block.reads.begin(), block.reads.end(), own_row) &&
-         std::all_of(block.writes.begin(), block.writes.end(), own_row);
+         std::ranges::all_of(block.writes,
+                             [&](const BufferRegion& write) { return is_result(write) || own_row(write); });
 }
 
 // Whether both read the same rows of a buffer, as several statistics of one input do.
