@@ -21,6 +21,12 @@ bool IsKnownTag(std::string_view tag) {
          tag.size() == tag.find('.') + 2;
 }
 
+// Extents of two index types may be one number.
+bool AreEqual(const Expr& a, const Expr& b) {
+  const auto number = AsInt(a), other = AsInt(b);
+  return number && other ? *number == *other : arith::SameExpr(a, b);
+}
+
 class Checker {
  public:
   explicit Checker(const Target* target) : target_(target) {}
@@ -46,7 +52,7 @@ class Checker {
       CheckAround(bound);
       if (!IsBlockTag(tag) && !IsThreadTag(tag)) continue;
       const auto [other, is_first] = first.emplace(tag, loop);
-      if (!is_first && !arith::SameExpr(other->second->extent, loop->extent)) {
+      if (!is_first && !AreEqual(other->second->extent, loop->extent)) {
         Refuse(loop, "loops " + other->second->var.name() + " and " + loop->var.name() +
                          " of one kernel are bound to " + tag + " with different extents, " +
                          Print(other->second->extent) + " and " + Print(loop->extent));

@@ -125,7 +125,8 @@ class Unifier : public StmtMutator {
     std::vector<const ForNode*> outer_blocks = blocks_around_;
     const auto outer = around_.find(op->thread_tag);
     const std::optional<Around> outer_around = outer == around_.end() ? std::nullopt : std::optional(outer->second);
-    const bool whole = arith::SameExpr(op->extent, loop.extent);
+    const auto extent = AsInt(op->extent), all = AsInt(loop.extent);
+    const bool whole = extent && all ? *extent == *all : arith::SameExpr(op->extent, loop.extent);
     around_[op->thread_tag] = {whole ? True() : loop.var < CastTo(loop.var.dtype(), op->extent), op->extent};
     if (IsThreadTag(op->thread_tag)) thread_vars_.insert(op->var.get());
     if (IsBlockTag(op->thread_tag)) blocks_around_.push_back(op);
