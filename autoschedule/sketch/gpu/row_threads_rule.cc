@@ -74,6 +74,7 @@ class RowThreads {
   Outcome<Done> Apply(std::vector<BlockRv> chain) {
     name_ = RealizeOf(sch_, chain.back()).block->name;
     rows_ = RowCount(sch_, chain);
+    TW_RETURN_IF_ERROR(StoreApart(&chain));
     TW_RETURN_IF_ERROR(ChooseKept(&chain));
     for (const BlockRv& block : chain) TW_RETURN_IF_ERROR(AddStage(block));
     TW_RETURN_IF_ERROR(Place());
@@ -95,6 +96,28 @@ class RowThreads {
     return consumers.ok() && !consumers->empty() && std::ranges::all_of(*consumers, [&](const BlockRv& consumer) {
              return std::ranges::any_of(chain, [&](const BlockRv& member) { return IdOf(member) == IdOf(consumer); });
            });
+  }
+
+  // Elements of rows that are results and are read by later stages: a stage of its own stores them, and the others read
+  // what threads have.
+  Outcome<Done> StoreApart(std::vector<BlockRv>* chain) {
+    for (size_t i = 0; i < chain->size(); ++i) {
+      const BlockRv block = (*chain)[i];
+      const Block node = RealizeOf(sch_, block).block;
+      if (node->init || node->writes.size() != 1 || node->iter_vars.size() <= rows_) continue;
+      const auto is_result = [&](const Param& param) { return param.buffer.same_as(node->writes[0].buffer); };
+      if (std::ranges::none_of(FunctionOf(sch_, block)->params, is_result)) continue;
+      TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> readers, sch_.GetConsumers(block));
+      std::vector<Value> inside;
+      for (const BlockRv& member : *chain) {
+        const auto is_member = [&](const BlockRv& reader) { return IdOf(reader) == IdOf(member); };
+        if (std::ranges::any_of(readers, is_member)) inside.push_back(member);
+      }
+      if (inside.empty()) continue;
+      TW_ASSIGN_OR_RETURN(const BlockRv store, sch_.CacheWrite(block, 0, "local", std::move(inside)));
+      chain->insert(chain->begin() + static_cast<std::ptrdiff_t>(i) + 1, store);
+    }
+    return Done();
   }
 
   // Elements between the stages: computed where they are read, unless they are to be kept. In registers are those whose
