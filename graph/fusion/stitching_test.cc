@@ -41,6 +41,10 @@ class Graph {
     writer_.Floats(Fresh(), shape, std::vector<float>(static_cast<size_t>(size), 0.01f * static_cast<float>(next_)));
     return last_;
   }
+  std::string Shape(const std::vector<int64_t>& dims) {
+    writer_.Int64s(Fresh(), dims);
+    return last_;
+  }
   std::string Scalar(float value) {
     writer_.Floats(Fresh(), {}, {value});
     return last_;
@@ -97,21 +101,19 @@ class Graph {
     }
   }
 
-  // Loops at the top of all calls together, on a CPU with AVX2.
-  int TopLoops() {
+  // Loops at the top of all calls together. On a GPU each is a launch.
+  int TopLoops(const Target& target) {
     OnnxModel::LoadOptions options;
     options.likely = {{"n", {rows_}}};
     options.executor.kernels.use = KernelUse::kExplain;
-    options.executor.kernels.target = *NamedTarget("x86-znver3");
-    options.executor.kernels.target.cores = 2;
+    options.executor.kernels.target = target;
     const std::unique_ptr<OnnxModel> model = Load(options);
     if (model == nullptr) return 0;
     const ExecutablePlan& plan = model->executor().planned()->plan();
     int loops = 0;
     for (const PlanStep& step : plan.steps) {
       const KernelSource& source = plan.programs[static_cast<size_t>(step.program)];
-      const auto kernel =
-          ScheduleKernel(CanonicalProgram(source.program), source.constant, options.executor.kernels.target, "");
+      const auto kernel = ScheduleKernel(CanonicalProgram(source.program), source.constant, target, "");
       EXPECT_TRUE(kernel.ok()) << kernel.status();
       loops += CountTopNests(kernel->module.Find(kKernelMain));
     }
@@ -221,31 +223,64 @@ void BatchNormInTraining(Graph& g) {
   g.Output(g.Of("Mul", {g.Of("Div", {centered, norm}), g.Weights({g.width()})}));
 }
 
+// Rows: the loss of each, and its gradient.
+void CrossEntropy(Graph& g) {
+  const std::string x = g.Input("x"), label = g.Input("t"), shifted = g.Of("Sub", {x, g.Reduce("ReduceMax", x)});
+  const std::string e = g.Of("Exp", {shifted}), sum = g.Reduce("ReduceSum", e);
+  const std::string log_softmax = g.Of("Sub", {shifted, g.Of("Log", {sum})});
+  g.Output(g.Of("Neg", {g.Reduce("ReduceSum", g.Of("Mul", {log_softmax, label}))}));
+  g.Output(g.Of("Sub", {g.Of("Div", {e, sum}), label}));
+}
+// Groups of two channels with a mean each; of one channel where the width is odd.
+void GroupNorm(Graph& g) {
+  const int channels = g.width() % 16 == 0 ? 16 : g.width() % 3 == 0 ? 3 : 1;
+  const std::string groups = g.Of("Reshape", {g.Input("x"), g.Shape({0, channels == 16 ? 8 : channels, -1})});
+  const std::string centered = g.Of("Sub", {groups, g.Reduce("ReduceMean", groups)});
+  const std::string variance = g.Reduce("ReduceMean", g.Of("Mul", {centered, centered}));
+  const std::string norm = g.Of("Sqrt", {g.Of("Add", {variance, g.Scalar(1e-5f)})});
+  const std::string by_channel = g.Of("Reshape", {g.Of("Div", {centered, norm}), g.Shape({0, channels, -1})});
+  g.Output(g.Of("Mul", {by_channel, g.Weights({channels, 1})}));
+}
+// Of a norm's result, with a bias each.
+void GatesOfANorm(Graph& g) {
+  const std::string x = g.Input("x"), mean = g.Reduce("ReduceMean", g.Of("Mul", {x, x}));
+  const std::string norm = g.Of("Div", {x, g.Of("Sqrt", {g.Of("Add", {mean, g.Scalar(1e-5f)})})});
+  const auto product = [&] {
+    return g.Of("Add", {g.Of("MatMul", {norm, g.Weights({g.width(), 48})}), g.Weights({48})});
+  };
+  const std::string value = product(), gate = product();
+  g.Output(g.Of("Mul", {value, g.Of("Sigmoid", {gate})}));
+}
+
 struct Case {
   const char* name;
   void (*make)(Graph&);
   int wanted;              // what a person writes
   int constant, symbolic;  // what there is: these may only shrink
+  int launches;            // of constant rows on an H200, as projected
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
 
 constexpr Case kCases[] = {
-    {"Softmax", Softmax, 1, 1, 1},
-    {"LogSoftmax", LogSoftmax, 1, 1, 1},
-    {"RmsNormOfASum", RmsNormOfASum, 1, 1, 1},
-    {"NormByMoments", NormByMoments, 1, 1, 1},
-    {"Cosine", Cosine, 1, 1, 1},
-    {"FourStatistics", FourStatistics, 1, 1, 1},
-    {"FourFunctions", FourFunctions, 1, 1, 1},
-    {"Adam", Adam, 1, 1, 1},
-    {"NormBackward", NormBackward, 2, 2, 2},
-    {"ThreeProducts", ThreeProducts, 1, 1, 1},
-    {"GatedProducts", GatedProducts, 1, 2, 2},
-    {"GatedBlock", GatedBlock, 2, 3, 3},
-    {"SoftmaxOfAProduct", SoftmaxOfAProduct, 1, 1, 2},
-    {"ThreeColumnStatistics", ThreeColumnStatistics, 1, 1, 1},
-    {"BatchNormInTraining", BatchNormInTraining, 3, 3, 5},
+    {"Softmax", Softmax, 1, 1, 1, 1},
+    {"LogSoftmax", LogSoftmax, 1, 1, 1, 1},
+    {"RmsNormOfASum", RmsNormOfASum, 1, 1, 1, 1},
+    {"NormByMoments", NormByMoments, 1, 1, 1, 1},
+    {"Cosine", Cosine, 1, 1, 1, 1},
+    {"FourStatistics", FourStatistics, 1, 1, 1, 1},
+    {"FourFunctions", FourFunctions, 1, 1, 1, 4},
+    {"Adam", Adam, 1, 1, 1, 3},
+    {"NormBackward", NormBackward, 2, 2, 2, 3},
+    {"ThreeProducts", ThreeProducts, 1, 1, 1, 3},
+    {"GatedProducts", GatedProducts, 1, 1, 1, 2},
+    {"GatedBlock", GatedBlock, 2, 2, 2, 3},
+    {"SoftmaxOfAProduct", SoftmaxOfAProduct, 1, 1, 1, 2},
+    {"ThreeColumnStatistics", ThreeColumnStatistics, 1, 1, 1, 3},
+    {"BatchNormInTraining", BatchNormInTraining, 3, 3, 2, 4},
+    {"CrossEntropy", CrossEntropy, 1, 1, 1, 1},
+    {"GroupNorm", GroupNorm, 1, 1, 1, 1},
+    {"GatesOfANorm", GatesOfANorm, 2, 2, 2, 3},
 };
 
 class Stitching : public testing::TestWithParam<Case> {};
@@ -254,9 +289,17 @@ TEST_P(Stitching, TopLoops) {
   for (const bool symbolic : {false, true}) {
     Graph graph(symbolic, 96, 256);
     GetParam().make(graph);
-    EXPECT_EQ(graph.TopLoops(), symbolic ? GetParam().symbolic : GetParam().constant)
+    Target target = *NamedTarget("x86-znver3");
+    target.cores = 2;
+    EXPECT_EQ(graph.TopLoops(target), symbolic ? GetParam().symbolic : GetParam().constant)
         << (symbolic ? "symbolic" : "constant") << " rows; a person writes " << GetParam().wanted;
   }
+}
+
+TEST_P(Stitching, Launches) {
+  Graph graph(/*symbolic=*/false, 96, 256);
+  GetParam().make(graph);
+  EXPECT_EQ(graph.TopLoops(*NamedTarget("cuda-sm90a")), GetParam().launches);
 }
 
 // Odd sizes leave rests everywhere.
