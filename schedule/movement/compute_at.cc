@@ -71,8 +71,6 @@ class Move {
 
   const ScopeChild& Child(uint32_t id) const { return *scope_.Find(id); }
   const BlockRealizeNode& realize() const { return *Child(block_id_).realize; }
-  // The block's producers but those that are done before the loop begins, where one is below it.
-  std::vector<uint32_t> UnfinishedProducers() const;
   bool IsBelowLoop(const ScopeChild& child) const {
     return std::any_of(child.loops.begin(), child.loops.end(), [&](const ForNode* l) { return l->id == loop_id_; });
   }
@@ -115,20 +113,6 @@ bool PredicateHoldsAtStart(const ScopeChild& child, const std::vector<const ForN
     if (!spatial) reducing.push_back(loop);
   }
   return HoldsAtStart(realize.predicate, child.loops, reducing);
-}
-
-// The block's predicate in terms of its iterators; null when it uses loops that no iterator is.
-Expr OfIterators(const ScopeChild& child) {
-  const BlockRealizeNode& realize = *child.realize;
-  VarMap iterators;
-  for (size_t i = 0; i < realize.bindings.size(); ++i) {
-    const auto* loop_var = dyn_cast<VarNode>(realize.bindings[i]);
-    if (loop_var != nullptr) iterators[Var(loop_var)] = realize.block->iter_vars[i].var;
-  }
-  const Expr condition = Substitute(realize.predicate, iterators);
-  const bool uses_loops = std::any_of(child.loops.begin(), child.loops.end(),
-                                      [&](const ForNode* loop) { return UsesVar(condition, loop->var); });
-  return uses_loops ? Expr() : condition;
 }
 
 // Whether the new loops, one for each iterator in turn, run the block's instances in the order of those that it has.
@@ -205,17 +189,6 @@ Move::Check Move::CheckAllBelowLoop(const std::vector<uint32_t>& others, const c
     if (!IsBelowLoop(Child(other))) return Refusal{name_, outside, {block_id_, other, loop_id_}};
   }
   return std::nullopt;
-}
-
-std::vector<uint32_t> Move::UnfinishedProducers() const {
-  std::vector<uint32_t> producers = scope_.Producers(block_id_);
-  if (std::ranges::none_of(producers, [&](uint32_t id) { return IsBelowLoop(Child(id)); })) return producers;
-  const auto shares_loops = [&](const ScopeChild& child) {
-    return !child.loops.empty() && child.loops[0] == around_[0];
-  };
-  const ScopeChild& first = *std::ranges::find_if(scope_.children(), shares_loops);
-  std::erase_if(producers, [&](uint32_t id) { return &Child(id) < &first; });
-  return producers;
 }
 
 // While a loop runs that carries a producer's reduction, what the producer wrote is not final.
@@ -470,7 +443,10 @@ Move::Check Move::CheckInstances(const BlockRealizeNode& moved, const std::vecto
 Outcome<ComputeAtResult> Move::ReverseComputeAt() {
   if (Check refusal = Locate()) return *refusal;
   if (Check refusal = CheckBlock(true)) return *refusal;
-  const std::vector<uint32_t> producers = UnfinishedProducers();
+  std::vector<uint32_t> producers = scope_.Producers(block_id_);
+  if (std::ranges::any_of(producers, [&](uint32_t id) { return IsBelowLoop(Child(id)); })) {
+    std::erase_if(producers, [&](uint32_t id) { return IsDoneBefore(scope_, Child(id), *around_[0]); });
+  }
   if (Check refusal = CheckAllBelowLoop(producers, "{block0} has no producer",
                                         "{block1} produces what {block0} consumes and is not below {loop2}")) {
     return *refusal;

@@ -79,7 +79,8 @@ class ReverseInliner {
     if (producers.empty()) return Refuse("{block0} has no producer", {id});
     producer_ = scope_.Find(producers.back());
     for (const uint32_t other : producers) {
-      if (other == producer_->id() || IsDoneBefore(*scope_.Find(other))) continue;
+      const bool is_done = producer_->loops.empty() || IsDoneBefore(scope_, *scope_.Find(other), *producer_->loops[0]);
+      if (other == producer_->id() || is_done) continue;
       return Refuse("{block0} also reads what {block1} makes in the loops of {block2}", {id, other, producer_->id()});
     }
     if (producer().writes.size() != 1) return Refuse("{block1} does not write one buffer", {id, producer_->id()});
@@ -93,11 +94,6 @@ class ReverseInliner {
         return Refuse("{block1} also reads {text0}", {id, reader}, {buffer_->name});
     }
     return std::nullopt;
-  }
-
-  // Whether all of the block, which comes before the producer, has run before the producer begins.
-  bool IsDoneBefore(const ScopeChild& block) const {
-    return block.loops.empty() || producer_->loops.empty() || block.loops[0] != producer_->loops[0];
   }
 
   Check CheckProducer() {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/analysis.h"
 #include "ir/arith/iter_map.h"
 #include "ir/arith/region.h"
 #include "ir/substitute.h"
@@ -53,6 +54,27 @@ bool RunsEachInstanceOnce(const BlockRealizeNode& realize, const std::vector<con
 bool TouchesAllOf(const BlockNode& block, const std::vector<Range>& region, const std::vector<Range>& box,
                   arith::Analyzer* analyzer) {
   return CoversAll(region, DomainOf(block), box, analyzer);
+}
+
+bool IsDoneBefore(const BlockScope& scope, const ScopeChild& child, const ForNode& loop) {
+  for (const ScopeChild& other : scope.children()) {
+    if (!other.loops.empty() && other.loops[0] == &loop) return false;
+    if (&other == &child) return true;
+  }
+  return false;
+}
+
+Expr OfIterators(const ScopeChild& child) {
+  const BlockRealizeNode& realize = *child.realize;
+  VarMap iterators;
+  for (size_t i = 0; i < realize.bindings.size(); ++i) {
+    const auto* loop_var = dyn_cast<VarNode>(realize.bindings[i]);
+    if (loop_var != nullptr) iterators[Var(loop_var)] = realize.block->iter_vars[i].var;
+  }
+  const Expr condition = Substitute(realize.predicate, iterators);
+  const bool uses_loops = std::any_of(child.loops.begin(), child.loops.end(),
+                                      [&](const ForNode* loop) { return UsesVar(condition, loop->var); });
+  return uses_loops ? Expr() : condition;
 }
 
 bool HasValuesBefore(const Function& function, const BlockScope& scope, const ScopeChild& child, const Buffer& buffer) {

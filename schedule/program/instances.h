@@ -31,6 +31,12 @@ bool RunsEachInstanceOnce(const BlockRealizeNode& realize, const std::vector<con
 bool TouchesAllOf(const BlockNode& block, const std::vector<Range>& region, const std::vector<Range>& box,
                   arith::Analyzer* analyzer);
 
+// Whether all of a child of the scope has run before the loop, an outermost one of the scope, begins.
+bool IsDoneBefore(const BlockScope& scope, const ScopeChild& child, const ForNode& loop);
+
+// The block's predicate in terms of its iterators; null when it uses loops that no iterator is.
+Expr OfIterators(const ScopeChild& child);
+
 // Whether all elements of the buffer have values before the child of the scope runs: it is a parameter, or one of the
 // blocks before, in the scope, writes all of it.
 bool HasValuesBefore(const Function& function, const BlockScope& scope, const ScopeChild& child, const Buffer& buffer);
