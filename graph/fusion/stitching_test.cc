@@ -241,7 +241,7 @@ void GroupNorm(Graph& g) {
   const std::string by_channel = g.Of("Reshape", {g.Of("Div", {centered, norm}), g.Shape({0, channels, -1})});
   g.Output(g.Of("Mul", {by_channel, g.Weights({channels, 1})}));
 }
-// Of a norm's result, with a bias each.
+// Two products of a norm's result, with a bias each.
 void GatesOfANorm(Graph& g) {
   const std::string x = g.Input("x"), mean = g.Reduce("ReduceMean", g.Of("Mul", {x, x}));
   const std::string norm = g.Of("Div", {x, g.Of("Sqrt", {g.Of("Add", {mean, g.Scalar(1e-5f)})})});

@@ -130,18 +130,21 @@ bool StoresAlong(const BlockNode& block, size_t iterator) {
                              [&](const Access& access) { return !access.store || access.strides[iterator] == 1; });
 }
 
-// Vectors along another loop than `along`, in which the operand is contiguous: that along which panels are stored. One
-// beside the other, a cache line of them is transposed in registers by lowering, also where the last ones are left out.
+// Vectors along another loop than `along`, in which the operand is contiguous: that along which panels are stored and
+// the operand is not contiguous. One beside the other, a cache line of them is transposed in registers by lowering, also
+// where the last ones are left out.
 // Whether there is such a loop; nothing is changed otherwise.
 bool TransposeByLoads(Schedule& sch, BlockRv stage, const std::vector<LoopRv>& loops, LoopRv along,
                       const Target& target) {
   const Block block = RealizeOf(sch, stage).block;
   const int64_t lanes = target.lanes(block->writes[0].buffer->dtype.bits());
   const int64_t line = target.Nearest().line_bytes / block->writes[0].buffer->dtype.bytes();
+  if (ExtentOf(sch, along).value_or(1) % line != 0) return false;
   for (const LoopRv& across : loops) {
     if (across.index == along.index || ExtentOf(sch, across).value_or(1) % lanes != 0) continue;
     const auto is_stored = [&](size_t i) {
-      return UsesVar(RealizeOf(sch, stage).bindings[i], LoopOf(sch, across).var) && StoresAlong(*block, i);
+      return UsesVar(RealizeOf(sch, stage).bindings[i], LoopOf(sch, across).var) && StoresAlong(*block, i) &&
+             !CopiesNeighbours(*block, block->iter_vars[i]);
     };
     if (std::ranges::none_of(std::views::iota(size_t{0}, block->iter_vars.size()), is_stored)) continue;
     return Attempt(sch, [&](Schedule& attempt) -> Outcome<std::monostate> {
