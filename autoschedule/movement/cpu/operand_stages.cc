@@ -131,8 +131,8 @@ bool StoresAlong(const BlockNode& block, size_t iterator) {
 }
 
 // Vectors along another loop than `along`, in which the operand is contiguous: that along which panels are stored and
-// the operand is not contiguous. One beside the other, a cache line of them is transposed in registers by lowering, also
-// where the last ones are left out.
+// the operand is not contiguous. A cache line of them, one beside the other, is transposed in registers by lowering,
+// also where the last ones are left out.
 // Whether there is such a loop; nothing is changed otherwise.
 bool TransposeByLoads(Schedule& sch, BlockRv stage, const std::vector<LoopRv>& loops, LoopRv along,
                       const Target& target) {
