@@ -72,6 +72,21 @@ def main(P: T.Buffer((16,), "int32"), Q: T.Buffer((16,), "int32"), A: T.Buffer((
   EXPECT_THAT(body, HasSubstr("A_1.vload"));
 }
 
+// What a store loads is not certain in the conditions and statements behind it, which have other masks.
+TEST(Vectorize, LoadsOfAStoreBeforeAreNotCertain) {
+  const std::string body = Body(Vectorized(R"(
+@T.prim_func
+def main(P: T.Buffer((16,), "int32"), N: T.Buffer((16,), "int32"), L: T.Buffer((16,), "int32")):
+    for i in T.vectorized(16):
+        if P[i] > 1:
+            L[i] = N[i] + 1
+        if N[i] == 0:
+            L[i] = P[i]
+)"));
+  EXPECT_THAT(body, HasSubstr("predicate=N_1[0:16] == T.Broadcast(0, 16))"));
+  EXPECT_THAT(body, HasSubstr("N_1.vload([T.Ramp(0, 1, 16)], predicate=P_1[0:16] > T.Broadcast(1, 16))"));
+}
+
 // What is the same for all lanes, and known to be there, may be loaded where no lane asks for it.
 TEST(Vectorize, LoadsForAllLanesUnderConditionsOfLanes) {
   const auto program = [](const std::string& place) {

@@ -25,8 +25,8 @@ class Maker {
     width_ = 2 + draw_.Below(6);
     type_ = draw_.Of(kValueTypes);
     counter_ = draw_.Of(kCounterTypes);
-    const int64_t form = draw_.Below(4);
-    const std::string body = form == 0 ? Reduction() : form == 1 ? Queue() : Rows();
+    const int64_t form = draw_.Below(6);
+    const std::string body = form == 0 ? Reduction() : form == 1 ? Queue() : form <= 3 ? Rows() : Guards();
     return {
         absl::StrCat("@T.prim_func\ndef main(", Param("A", rows_, columns_, type_), ", ",
                      Param("B", rows_, columns_, "int32"), ", ", Param("S", rows_, width_, type_), ", N: T.Buffer((",
@@ -193,6 +193,28 @@ class Maker {
                     "\", ", draw_.Below(9) - 4, ")\n            for c in range(", width_,
                     "):\n                S[vi, c] = T.Cast(\"", type_, "\", 0)\n");
     return text + Statements(3, 3, 2 + draw_.Below(3));
+  }
+
+  // Guards one after the other, and inside of one another, that read what those before them store or load.
+  std::string Guards() {
+    row_ = "vi";
+    counter_at_ = "N[vi]";
+    best_at_ = "L[vi]";
+    std::string text =
+        absl::StrCat("    for i in ", draw_.Of(kRowLoops), "(", rows_,
+                     "):\n        with T.block(\"guards\"):\n            vi = T.axis.spatial(", rows_, ", i)\n");
+    if (draw_.Chance(50)) absl::StrAppend(&text, "            N[vi] = ", Number(draw_.Below(4)), "\n");
+    const bool inside = draw_.Chance(30);
+    const std::string outer = Condition();
+    const int indent = inside && Piece() ? 4 : 3;
+    if (indent == 4) absl::StrAppend(&text, "            if ", outer, ":\n");
+    std::string guards;
+    for (int64_t count = 2 + draw_.Below(3); count > 0; --count) {
+      const std::string condition = draw_.Chance(50) ? absl::StrCat(counter_at_, " == ", Number(0)) : Condition();
+      const std::string body = Statements(indent + 1, draw_.Chance(20) ? 1 : 0, 1 + draw_.Below(2));
+      if (Piece()) absl::StrAppend(&guards, Spaces(indent), "if ", condition, ":\n", body);
+    }
+    return text + (guards.empty() ? absl::StrCat(Spaces(indent), "T.evaluate(0)\n") : guards);
   }
 
   // Guards of a reduction that hold several stores.

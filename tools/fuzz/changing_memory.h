@@ -10,9 +10,10 @@
 //                   S[vi, N[vi]] = A[vi, k]
 //                   N[vi] = ...
 //
-// Three forms: rows with a state of their own (counters, a best value, locals), reductions with guards that hold
-// several stores (the least and its place), and queues, whose iterators have their values from memory. Conditions, ends
-// of loops, iterators and indices read the state; any statement may change it. Indices are cut to their range.
+// Four forms: rows with a state of their own (counters, a best value, locals), guards one after the other, reductions
+// with guards that hold several stores (the least and its place), and queues, whose iterators have their values from
+// memory. Conditions, ends of loops, iterators and indices read the state; any statement may change it. Indices are cut
+// to their range.
 #pragma once
 
 #include "tools/fuzz/program_text.h"

@@ -188,6 +188,8 @@ class LaneExpander : public Mutator {
     certain_ = CertainLoads(op->value);
     mask_of_store_ = mask_;
     Expr value = Vector(op->value), index = Mutate(op->indices[0]);
+    certain_ = CertainLoads();
+    mask_of_store_ = Expr();
     // Vectors that do not lie next to each other have no common index.
     if (!ok_ || index.dtype().lanes() != value.dtype().lanes()) return Unsupported(self);
     if (mask_ && IsWholeInRegisters(op->buffer, index)) {
@@ -374,7 +376,7 @@ class LaneExpander : public Mutator {
   arith::Analyzer* analyzer_;
   VarMap lets_;
   Expr mask_;  // null: all lanes
-  // What the store at hand loads whatever its conditions are, and the mask then.
+  // What the store at hand loads whatever its conditions are, and the mask then. Outside of stores nothing is certain.
   CertainLoads certain_;
   Expr mask_of_store_;
   bool ok_ = true;
