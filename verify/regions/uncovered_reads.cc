@@ -381,7 +381,8 @@ class Checker : public Visitor {
   }
   static bool IsWhole(const arith::Region& region, const Buffer& buffer) {
     for (size_t d = 0; d < region.size(); ++d) {
-      if (!IsInt(region[d].min, 0) || !arith::SameExpr(region[d].extent, buffer->shape[d])) return false;
+      const Expr& extent = region[d].extent;
+      if (!IsInt(region[d].min, 0) || !arith::SameExpr(extent, CastTo(extent.dtype(), buffer->shape[d]))) return false;
     }
     return true;
   }

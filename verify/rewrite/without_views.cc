@@ -177,10 +177,9 @@ class Rewriter : public Mutator {
     if (match.buffer->ndim() > region.size()) return false;
     const size_t fixed = region.size() - match.buffer->ndim();
     for (size_t d = 0; d < region.size(); ++d) {
-      if (d < fixed ? !IsInt(region[d].extent, 1)
-                    : !arith::SameExpr(region[d].extent, match.buffer->shape[d - fixed])) {
-        return false;
-      }
+      const Expr& extent = region[d].extent;
+      const auto is_whole = [&](const Expr& size) { return arith::SameExpr(extent, CastTo(extent.dtype(), size)); };
+      if (d < fixed ? !IsInt(extent, 1) : !is_whole(match.buffer->shape[d - fixed])) return false;
     }
     return true;
   }

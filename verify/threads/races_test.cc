@@ -227,6 +227,9 @@ def main(A: T.Buffer((65536, 2, 16), "float32"), B: T.Buffer((65536, 2, 16), "fl
                     P[k, l] = A[vi, k, l]
 )";
   EXPECT_THAT(Races(kCopy), IsEmpty());
+  // The types of the part's sizes may be others than those of the whole.
+  EXPECT_THAT(Races(Replaced(kCopy, "B[vi, 0:2, 0:16], (2, 16)", "B[vi, 0:2, 0:16], (T.int64(2), T.int64(16))")),
+              IsEmpty());
   EXPECT_THAT(Races(Replaced(kCopy, "P[k, l]", "P[k, 0]")),
               ElementsAre(HasSubstr("iterations of the vectorized loop l may touch the same element")));
 }

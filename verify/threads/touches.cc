@@ -68,8 +68,9 @@ BufferRegion InSource(const MatchBuffer& match, const BufferRegion& region) {
   for (Range& range : result.region) {
     if (IsInt(range.extent, 1)) continue;
     while (d < shape.size() && IsInt(shape[d], 1)) ++d;
-    if (d == shape.size() || !arith::SameExpr(shape[d], range.extent)) return match.source;
-    range = {range.min + CastTo(range.min.dtype(), region.region[d].min), region.region[d].extent};
+    const DataType type = range.extent.dtype();
+    if (d == shape.size() || !arith::SameExpr(CastTo(type, shape[d]), range.extent)) return match.source;
+    range = {range.min + CastTo(range.min.dtype(), region.region[d].min), CastTo(type, region.region[d].extent)};
     ++d;
   }
   while (d < shape.size() && IsInt(shape[d], 1)) ++d;
