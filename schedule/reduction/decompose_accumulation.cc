@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
+#include "ir/substitute.h"
 #include "schedule/program/cache_stage.h"
 #include "schedule/program/common_refusals.h"
 #include "schedule/program/loop_tree.h"
@@ -20,16 +21,29 @@ namespace {
 
 constexpr const char* kName = "decompose_accumulation";
 
-// Whether the sum has terms; where it has none, nothing sets it.
-Expr HasTerms(const BlockNode& block) {
+// Whether the sum has terms, by the iterators; where it has none, nothing sets it.
+Expr HasTerms(const BlockRealizeNode& realize) {
+  const BlockNode& block = *realize.block;
   arith::Analyzer analyzer;
+  VarMap iterators;
+  for (size_t i = 0; i < realize.bindings.size(); ++i) {
+    if (const auto* loop = dyn_cast<VarNode>(realize.bindings[i])) iterators[Var(loop)] = block.iter_vars[i].var;
+  }
   Expr has = True();
   for (const IterVar& iter : block.iter_vars) {
     if (iter.kind != IterKind::kReduce) continue;
     const Expr runs = analyzer.Simplify(Const(iter.domain.extent.dtype(), 0) < iter.domain.extent);
     if (!IsTrue(runs)) has = IsTrue(has) ? runs : And(has, runs);
   }
-  return has;
+  return Substitute(has, iterators);
+}
+
+// The reduce iterator or the array that decides whether there are terms; empty where nothing of the sum does.
+std::string DecidedWithin(const Expr& has_terms, const BlockNode& block, const Buffer& target) {
+  for (const IterVar& iter : block.iter_vars) {
+    if (iter.kind == IterKind::kReduce && UsesVar(has_terms, iter.var)) return "iterator " + iter.var.name();
+  }
+  return Reads(has_terms, target) ? "array " + target->name : "";
 }
 
 }  // namespace
@@ -52,6 +66,10 @@ Outcome<DecomposeAccumulationResult> DecomposeAccumulation(const Function& funct
         "{block0} does not store at its spatial iterators, each one index and from 0, and add up along others",
         {block_id}};
   }
+  const Expr has_terms = HasTerms(*realize);
+  if (const std::string by = DecidedWithin(has_terms, block, store.buffer); !by.empty()) {
+    return Refusal{kName, "whether {block0} adds anything to an element depends on {text0}", {block_id}, {}, {by}};
+  }
 
   std::vector<Expr> shape;
   for (const IterVar& iter : *at) shape.push_back(iter.domain.extent);
@@ -63,7 +81,6 @@ Outcome<DecomposeAccumulationResult> DecomposeAccumulation(const Function& funct
   DecomposeAccumulationResult result;
   uint32_t next_id = function->next_id;
   const Expr before = store.buffer.Load(store.indices), added = before + sum.Load(store.indices);
-  const Expr has_terms = HasTerms(block);
   const Stmt addition = MakeBlock({.name = block.name + "_add",
                                    .iters = *at,
                                    .target = store.buffer,

@@ -19,7 +19,7 @@
 // Conditions: the block has no init; it stores once, what was there plus something that does not read the array, at
 // different spatial iterators that count from 0; the rest of its iterators are reduce ones, of which there is one; the
 // block's loops are its iterators, one each, hold nothing else, are serial and carry no annotations, and it has no
-// predicate.
+// predicate. Whether an element has terms at all depends on its place alone.
 //
 // Ids: all survive; those of the second block (returned) and its loops are born.
 #pragma once

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/script/parse_or_die.h"
+#include "ir/well_formed.h"
 #include "schedule/recorder/schedule.h"
 #include "schedule/testing/equivalence.h"
 
@@ -31,6 +32,34 @@ def main(X: T.Buffer((5, 8), "float32"), Y: T.Buffer((5, 6), "float32"), A: T.Bu
   // The sum is a reduction now.
   EXPECT_TRUE(sch.Rfactor(sch.GetLoops(*sch.GetBlock("A"))->at(0), 0).ok());
   testing::ExpectEquivalent(before.Main(), sch.module().Main());
+}
+
+// Elements without terms keep their values.
+TEST(DecomposeAccumulation, SumsOfTriangles) {
+  constexpr char kTriangle[] = R"(
+@T.prim_func
+def main(X: T.Buffer((10, 10), "int32"), A: T.Buffer((10,), "int32")):
+    for i in range(10):
+        for k in range(i // 3):
+            with T.block("A"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                A[vi] = A[vi] + X[vi, vk]
+)";
+  Schedule sch{Module(ParseOrDie(kTriangle))};
+  const Module before = sch.module();
+  ASSERT_TRUE(sch.Apply("decompose_accumulation", {*sch.GetBlock("A")}).ok());
+  EXPECT_TRUE(FindViolations(sch.module().Main()).empty());
+  testing::ExpectEquivalent(before.Main(), sch.module().Main());
+  EXPECT_EQ(Refused(R"(
+@T.prim_func
+def main(X: T.Buffer((10, 10), "int32"), A: T.Buffer((10,), "int32")):
+    for i, k in T.grid(10, 10):
+        for l in range(k // 3):
+            with T.block("A"):
+                vi, vk, vl = T.axis.remap("SRR", [i, k, l])
+                A[vi] = A[vi] + X[vk, vl]
+)"),
+            "decompose_accumulation: whether block A adds anything to an element depends on iterator vk");
 }
 
 TEST(DecomposeAccumulation, Refuses) {
