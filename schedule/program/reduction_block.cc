@@ -7,6 +7,8 @@
 
 #include "base/status_macros.h"
 #include "ir/analysis.h"
+#include "ir/arith/analyzer.h"
+#include "ir/arith/region.h"
 #include "ir/regions.h"
 #include "ir/substitute.h"
 #include "schedule/program/conjuncts.h"
@@ -73,9 +75,14 @@ std::optional<Refusal> WhyNotOnce(const char* primitive, const BlockRealizeNode&
 }  // namespace
 
 std::vector<BufferRegion> ReadsOfUpdate(const BlockNode& block) {
+  arith::Analyzer analyzer;
+  for (const IterVar& iter : block.iter_vars) analyzer.Bind(iter.var, iter.domain);
   std::vector<BufferRegion> reads;
   for (const BufferRegion& write : block.writes) {
-    if (!Mentions(block.reads, write.buffer)) reads.push_back(write);
+    const bool declared = std::ranges::any_of(block.reads, [&](const BufferRegion& read) {
+      return read.buffer.same_as(write.buffer) && arith::Covers(read.region, write.region, {}, &analyzer);
+    });
+    if (!declared) reads.push_back(write);
   }
   reads.insert(reads.end(), block.reads.begin(), block.reads.end());
   return reads;

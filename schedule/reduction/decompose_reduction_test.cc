@@ -118,6 +118,38 @@ def main(A: T.Buffer((13, 17), "float32"), C: T.Buffer((13,), "float32")):
             "accepted");
 }
 
+// An init goes without reads of what it sets; the update does not, whatever else it reads of that buffer.
+TEST(DecomposeReduction, UpdatesDeclareTheirAccumulatorBesideOtherRows) {
+  const Function before = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(X: T.Buffer((4, 8), "float32")):
+          for j, k in T.grid(8, 8):
+              with T.block("x"):
+                  vj, vk = T.axis.remap("SR", [j, k])
+                  with T.init():
+                      X[1, vj] = T.float32(0)
+                  X[1, vj] = X[1, vj] + X[0, vj] * X[2, vk])");
+  Outcome<DecomposeReductionResult> result =
+      DecomposeReduction(before, BlockNamed(before, "x"), LoopsOf(before, "x")[1]);
+  ASSERT_TRUE(result.ok());
+  ExpectEquivalent(before, result->function);
+  ExpectProgram(result->function, R"(
+      @T.prim_func
+      def main(X: T.Buffer((4, 8), "float32")):
+          for j in range(8):
+              with T.block("x_init"):
+                  vj = T.axis.spatial(8, j)
+                  T.reads()
+                  T.writes(X[1, vj])
+                  X[1, vj] = T.float32(0)
+              for k in range(8):
+                  with T.block("x_update"):
+                      vj, vk = T.axis.remap("SR", [j, k])
+                      T.reads(X[1, vj], X[0, vj], X[2, vk])
+                      T.writes(X[1, vj])
+                      X[1, vj] = X[1, vj] + X[0, vj] * X[2, vk])");
+}
+
 TEST(DecomposeReduction, Refuses) {
   const Function f = testing::Matmul(4, 8, 16);
   const uint32_t block = BlockNamed(f, "C");
