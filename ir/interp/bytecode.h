@@ -13,6 +13,7 @@
 #include "ir/buffer.h"
 #include "ir/data_type.h"
 #include "ir/interp/interp.h"
+#include "ir/interp/math_functions.h"
 
 namespace tilewright::interp::internal {
 
@@ -59,9 +60,6 @@ struct Instruction {
   int32_t dst = 0, a = 0, b = 0, c = 0;
   int32_t imm = 0;
 };
-
-using Math1Function = double (*)(double);
-using Math2Function = double (*)(double, double);
 
 // A load or store in the program's text, for messages.
 struct Access {

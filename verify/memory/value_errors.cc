@@ -15,16 +15,12 @@
 #include "ir/builtin.h"
 #include "ir/functor.h"
 #include "ir/script/printer.h"
+#include "verify/memory/real_interval.h"
 
 namespace tilewright {
 namespace {
 
 using arith::Bounds;
-
-// The reals that a value lies between.
-struct Interval {
-  double min, max;
-};
 
 class Checker : public Visitor {
  public:
@@ -324,56 +320,57 @@ class Checker : public Visitor {
   }
 
   // `exact`: with the conditions around.
-  std::optional<Interval> Real(const Expr& e, bool exact) {
-    if (const auto* number = dyn_cast<FloatImmNode>(e)) return Interval{number->value, number->value};
+  std::optional<RealInterval> Real(const Expr& e, bool exact) {
+    const std::optional<RealInterval> value = RealOf(e, exact);
+    return value && e.dtype().is_float() ? AsOfType(e.dtype(), *value) : value;
+  }
+  std::optional<RealInterval> RealOf(const Expr& e, bool exact) {
+    if (const auto* number = dyn_cast<FloatImmNode>(e)) return RealInterval::Point(number->value);
     if (const auto* cast_node = dyn_cast<CastNode>(e)) {
       if (cast_node->value.dtype().is_float()) return Real(cast_node->value, exact);
       const auto integer = exact ? Exact(cast_node->value) : Quick(cast_node->value);
       if (!integer || !integer->IsFinite()) return std::nullopt;
-      return Interval{static_cast<double>(integer->min), static_cast<double>(integer->max)};
+      return RealInterval{static_cast<double>(integer->min), static_cast<double>(integer->max), false, true};
     }
-    if (const auto* call = dyn_cast<CallNode>(e); call != nullptr && call->op == "exp") {
-      const auto power = Real(call->args[0], exact);
-      return power ? std::optional(Interval{std::exp(power->min), std::exp(power->max)}) : std::nullopt;
+    if (const auto* select = dyn_cast<SelectNode>(e)) {
+      return RealOfChoice(select->condition, select->true_value, select->false_value, exact);
+    }
+    if (const auto* call = dyn_cast<CallNode>(e)) {
+      if (call->op == kIfThenElse) return RealOfChoice(call->args[0], call->args[1], call->args[2], exact);
+      std::vector<RealInterval> args;
+      for (const Expr& arg : call->args) {
+        const auto value = arg.dtype().is_float() ? Real(arg, exact) : std::nullopt;
+        if (!value) return std::nullopt;
+        args.push_back(*value);
+      }
+      return RealOfCall(call->op, args);
     }
     const auto* op = dyn_cast<BinaryNode>(e);
-    if (op == nullptr) return std::nullopt;
-    const auto a = Real(op->a, exact), b = Real(op->b, exact);
-    if (!a || !b) return std::nullopt;
-    const auto hull = [](std::initializer_list<double> ends) { return Interval{std::min(ends), std::max(ends)}; };
-    switch (op->op) {
-      case BinaryOp::kAdd:
-        return Interval{a->min + b->min, a->max + b->max};
-      case BinaryOp::kSub:
-        return Interval{a->min - b->max, a->max - b->min};
-      case BinaryOp::kMul:
-        return hull({a->min * b->min, a->min * b->max, a->max * b->min, a->max * b->max});
-      case BinaryOp::kDiv:
-        if (b->min <= 0 && b->max >= 0) return std::nullopt;
-        return hull({a->min / b->min, a->min / b->max, a->max / b->min, a->max / b->max});
-      case BinaryOp::kMin:
-        return Interval{std::min(a->min, b->min), std::min(a->max, b->max)};
-      case BinaryOp::kMax:
-        return Interval{std::max(a->min, b->min), std::max(a->max, b->max)};
-      default:
-        return std::nullopt;
-    }
+    if (op == nullptr || IsComparison(op->op)) return std::nullopt;
+    const auto a = Real(op->a, exact), b = a ? Real(op->b, exact) : std::nullopt;
+    return b ? RealOfBinary(op->op, *a, *b) : std::nullopt;
+  }
+  std::optional<RealInterval> RealOfChoice(const Expr& condition, const Expr& if_true, const Expr& if_false,
+                                           bool exact) {
+    std::optional<RealInterval> a, b;
+    Within({{Var(), {}, condition}}, [&] { a = Real(if_true, exact); });
+    Within({{Var(), {}, Not(condition)}}, [&] { b = Real(if_false, exact); });
+    return a && b ? std::optional(Union(*a, *b)) : std::nullopt;
   }
   void CheckConversion(DataType type, const Expr& e) {
-    auto value = Real(e, false);
-    if (!value) return;
-    if (std::isnan(value->min) || std::isnan(value->max)) {
-      if (isa<FloatImmNode>(e)) Refuse("NaN is converted to " + type.ToString());
-      return;
-    }
     const double end = std::ldexp(1.0, type.bits() - (type.is_int() ? 1 : 0));
     const double least = type.is_int() ? -end : 0;
     // Towards zero; what lies a rounding beyond the end is left to the program.
-    const auto fits = [&] { return value->min > least - 1 && value->max < end; };
-    if (fits()) return;
+    const auto fits = [&](const RealInterval& value) {
+      return !value.may_be_nan && value.min > least - 1 && value.max < end;
+    };
+    auto value = Real(e, false);
+    if (!value || fits(*value)) return;
     value = Real(e, true);
-    if (!value || fits()) return;
-    Refuse(Print(e) + " is converted to " + type.ToString() + ", in which it does not fit");
+    if (!value || fits(*value)) return;
+    const std::string converted = " is converted to " + type.ToString();
+    if (value->may_be_nan) return Refuse((value->IsEmpty() ? "NaN" : Print(e) + ", which may be NaN,") + converted);
+    Refuse(Print(e) + converted + ", in which it does not fit");
   }
   void Refuse(const std::string& what) {
     const bool in_block = block_ != nullptr;

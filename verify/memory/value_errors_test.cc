@@ -101,5 +101,51 @@ TEST(ValueErrors, Conversions) {
   EXPECT_THAT(Findings("B[vi] = T.Cast(\"int32\", T.float32(\"nan\"))").size(), 1u);
 }
 
+// Functions at the ends of what they are defined for.
+TEST(ValueErrors, InfiniteValuesAndNan) {
+  const auto findings = [](const std::string& value) {
+    return Findings("B[vi] = T.Cast(\"int32\", " + value + ")").size();
+  };
+  const std::string v = "T.Cast(\"float32\", vi)";
+  const std::string less = "(" + v + " - T.float32(4))", one = "(" + v + " + T.float32(1))";
+  for (const char* name : {"log", "log2", "log10", "rsqrt"}) {
+    EXPECT_EQ(findings(std::string("T.") + name + "(" + v + ")"), 1u) << name;
+    EXPECT_EQ(findings(std::string("T.") + name + "(" + one + ")"), 0u) << name;
+  }
+  for (const char* name : {"sqrt", "log1p", "asin", "acos", "atanh", "acosh"}) {
+    EXPECT_EQ(findings(std::string("T.") + name + "(" + less + ")"), 1u) << name;
+  }
+  for (const char* name : {"asin", "acos"}) {
+    EXPECT_EQ(findings(std::string("T.") + name + "(" + v + " / T.float32(15))"), 0u) << name;
+  }
+  EXPECT_EQ(findings("T.atanh(" + v + " / T.float32(15))"), 1u);
+  EXPECT_EQ(findings("T.float32(1) / " + v), 1u);
+  EXPECT_EQ(findings("T.float32(1) / " + less), 1u);
+  EXPECT_EQ(findings("T.float32(1) / (" + v + " - T.float32(0.5))"), 0u);
+  EXPECT_EQ(findings(v + " / " + v), 1u);
+  EXPECT_EQ(findings(less + " / " + one), 0u);
+  EXPECT_EQ(findings("T.fmod(" + v + ", " + v + ")"), 1u);
+  EXPECT_EQ(findings("T.pow(" + less + ", T.float32(0.5))"), 1u);
+  EXPECT_EQ(findings("T.pow(" + less + ", T.float32(-1))"), 1u);
+  EXPECT_EQ(findings("T.pow(" + less + ", T.float32(3))"), 0u);
+  // The greatest float16 is 65504.
+  EXPECT_EQ(findings("T.Cast(\"float16\", " + v + " * T.float32(5000))"), 1u);
+  EXPECT_EQ(findings("T.Cast(\"float16\", " + v + " * T.float32(4000))"), 0u);
+}
+
+TEST(ValueErrors, GuardedFunctions) {
+  const std::string v = "T.Cast(\"float32\", vi)", log = "T.log(" + v + ")";
+  const auto findings = [](const std::string& value) {
+    return Findings("B[vi] = T.Cast(\"int32\", " + value + ")").size();
+  };
+  EXPECT_EQ(findings("T.if_then_else(vi > 0, " + log + ", T.float32(0))"), 0u);
+  EXPECT_EQ(findings("T.if_then_else(vi > 3, T.float32(0), " + log + ")"), 1u);
+  EXPECT_EQ(findings("T.max(" + log + ", T.float32(-9))"), 0u);
+  // The second operand is taken where the first is NaN.
+  EXPECT_EQ(findings("T.max(T.sqrt(" + v + " - T.float32(4)), T.float32(-9))"), 0u);
+  EXPECT_EQ(findings("T.max(T.float32(-9), T.sqrt(" + v + " - T.float32(4)))"), 1u);
+  EXPECT_THAT(Findings("if vi > 0:\n                B[vi] = T.Cast(\"int32\", " + log + ")"), IsEmpty());
+}
+
 }  // namespace
 }  // namespace tilewright
