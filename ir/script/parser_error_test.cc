@@ -201,6 +201,11 @@ TEST(ParserError, LoopsAndBlocks) {
             "4:16 T.axis.remap has 2 kinds and 1 loop variables for 2 iterators");
   EXPECT_EQ(BodyError("with T.block(\"b\"):\n    v = T.axis.remap(\"S\", [n])"),
             "4:32 expected a loop variable; write T.axis.spatial(extent, value) instead");
+  constexpr char kNoValueYet[] = " 'v' is an iterator of this block, which has no value yet: write what it is bound to";
+  const std::string axis = "with T.block(\"b\"):\n    v = T.axis.opaque(4, n)\n    ";
+  EXPECT_EQ(BodyError(axis + "w = T.axis.opaque(4, T.max(v, n))"), std::string("5:30") + kNoValueYet);
+  EXPECT_EQ(BodyError(axis + "w = T.axis.opaque(v, n)"), std::string("5:27") + kNoValueYet);
+  EXPECT_EQ(BodyError(axis + "T.where(v < 3)"), std::string("5:19") + kNoValueYet);
   EXPECT_EQ(BodyError("with T.block(\"b\"):\n    T.reads(A[0])\n    T.reads(A[1])"),
             "5:9 this block has T.reads already");
   EXPECT_EQ(BodyError("with T.block(\"b\"):\n    T.reads(B[0])"), "4:17 buffer 'B' has 2 dimensions, the region has 1");

@@ -163,7 +163,7 @@ bool FunctionReader::ReadDirective(const PyExpr& call, const std::string& name, 
     Arguments args;
     if (!Bind(call, {"predicate"}, &args) || !Require(call, args, "predicate")) return true;
     Expr predicate = ReadCondition(*args["predicate"]);
-    if (!predicate) return true;
+    if (!predicate || !IsOutside(predicate, scope->block, args["predicate"]->offset)) return true;
     scope->predicate = scope->predicate ? And(scope->predicate, predicate) : predicate;
     *ok = true;
   } else if (attr) {
@@ -219,9 +219,23 @@ bool FunctionReader::ReadAxis(const PyExpr& call, const std::string& name, const
     }
     if (!ConvertImmediate(e, dtype, dom.offset)) return false;
   }
+  for (const Expr& e : {start, stop}) {
+    if (!IsOutside(e, blocks_.back()->block, dom.offset)) return false;
+  }
+  if (!IsOutside(binding, blocks_.back()->block, args["binding"]->offset)) return false;
   Range domain{start, IntervalExtent(start, stop)};
   if (IsOneValue(domain, binding)) domain.extent = Const(dtype, 1);
   return AddIterVar(target, std::move(domain), *kind, std::move(binding), dtype, call.offset);
+}
+
+// Domains, bindings and conditions have their values before the block has iterators.
+bool FunctionReader::IsOutside(const Expr& e, const BlockNode::Fields& block, uint32_t offset) {
+  for (const IterVar& iter : block.iter_vars) {
+    if (!UsesVar(e, iter.var)) continue;
+    return Fail(offset, absl::StrCat("'", iter.var.name(), "' is an iterator of this block, which has no value yet: ",
+                                     "write what it is bound to"));
+  }
+  return true;
 }
 
 bool FunctionReader::AddIterVar(const PyExpr& target, Range domain, IterKind kind, Expr binding, DataType dtype,

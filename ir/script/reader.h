@@ -187,6 +187,7 @@ class FunctionReader {
   bool ReadDirective(const PyExpr& call, const std::string& name, bool* ok);
   bool ReadAxis(const PyExpr& call, const std::string& name, const PyExpr& target);
   bool ReadRemap(const PyExpr& call, const PyExpr& target);
+  bool IsOutside(const Expr& e, const BlockNode::Fields& block, uint32_t offset);
   bool AddIterVar(const PyExpr& target, Range domain, IterKind kind, Expr binding, DataType dtype, uint32_t offset);
   bool ReadRegions(const PyExpr& call, std::vector<BufferRegion>* out);
   bool ReadRegion(const PyExpr& e, BufferRegion* out);
