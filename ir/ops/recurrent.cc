@@ -232,8 +232,12 @@ class Layer {
         const Expr runs = Runs(step, b);
         const Expr time = how_.reverse[static_cast<size_t>(d)] ? Chosen(runs, TimeOf(d, step, b), step) : Expr(step);
         f_.Store(y, CastTo(given_, Chosen(runs, next(b, j), Const(type_, 0))), {time, Expr(d), b, j});
-        // The row's last step is read from memory.
-        if (in_.lengths) block.Writes({BufferRegion::Full(y)});
+        // The time is read from memory where the row's last step comes first.
+        if (in_.lengths && how_.reverse[static_cast<size_t>(d)]) {
+          BufferRegion written = BufferRegion::Point(y, {Expr(0), Expr(d), b, j});
+          written.region[0] = BufferRegion::Full(y).region[0];
+          block.Writes({std::move(written)});
+        }
       });
     });
     Fill("keep_h", h, hidden_, [&](Var b, Var j) { return Chosen(Runs(step, b), next(b, j), h(b, j)); });

@@ -21,4 +21,9 @@ std::optional<std::vector<BufferRegion>> TouchedReads(const BlockNode& block) {
   return DetectRegions(block).reads;
 }
 
+std::optional<std::vector<BufferRegion>> TouchedWrites(const BlockNode& block) {
+  if (CallsOutside(block.init) || CallsOutside(block.body)) return std::nullopt;
+  return DetectRegions(block).writes;
+}
+
 }  // namespace tilewright

@@ -1,4 +1,4 @@
-// What a block reads by its body, which may be less than its signature declares.
+// What a block reads, or writes, by its body, which may be less than its signature declares.
 //
 //   with T.block("C"):
 //       vi = T.axis.spatial(n, i)
@@ -22,5 +22,6 @@ bool CallsOutside(const Stmt& s);
 // Nothing where only the signature says what is read, because the block calls a function outside. Reads of what a block
 // with an init writes are left out (ir/regions.h).
 std::optional<std::vector<BufferRegion>> TouchedReads(const BlockNode& block);
+std::optional<std::vector<BufferRegion>> TouchedWrites(const BlockNode& block);
 
 }  // namespace tilewright

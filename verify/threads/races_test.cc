@@ -304,6 +304,29 @@ def main(A: T.Buffer((n,), "float32"), C: T.Buffer((n,), "float32"), n: T.int32)
   EXPECT_THAT(Races(Replaced(wide, "= C[vi] +", "= C[0] +")), Not(IsEmpty()));
 }
 
+// A signature names all elements, of which the body touches those of its row.
+TEST(Races, DeclaredWiderThanTouched) {
+  const std::string wide = R"(
+@T.prim_func
+def main(A: T.Buffer((4, 64), "float32"), Y: T.Buffer((9, 4, 64), "float32"), at: T.Buffer((4,), "int32")):
+    for t in range(8):
+        for i in T.vectorized(4):
+            for j in range(64):
+                with T.block("step"):
+                    vt = T.axis.opaque(8, t)
+                    vi, vj = T.axis.remap("OO", [i, j])
+                    T.reads(A[vi, vj], Y[0:9, 0:4, 0:64], at[0:4])
+                    T.writes(Y[0:9, 0:4, 0:64])
+                    Y[vt + 1, vi, vj] = A[vi, vj] + Y[vt, vi, vj]
+)";
+  EXPECT_THAT(Races(wide), IsEmpty());
+  EXPECT_THAT(Races(Replaced(wide, "Y[vt + 1, vi, vj] =", "Y[vt + 1, vi // 2, vj] =")), Not(IsEmpty()));
+  EXPECT_THAT(Races(Replaced(wide, "Y[vt, vi, vj]\n", "Y[vt + 1, (vi + 1) % 4, vj]\n")), Not(IsEmpty()));
+  // What memory decides is as wide as declared, and the other dimensions are not.
+  EXPECT_THAT(Races(Replaced(wide, "Y[vt + 1, vi, vj] =", "Y[at[vi], vi, vj] =")), IsEmpty());
+  EXPECT_THAT(Races(Replaced(wide, "Y[vt + 1, vi, vj] =", "Y[vt, at[vi], vj] =")), Not(IsEmpty()));
+}
+
 // What a step reads the step before wrote, in the other one of two rows.
 TEST(Races, StepsThatReadTheOneBefore) {
   const std::string steps = R"(

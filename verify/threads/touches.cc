@@ -77,6 +77,25 @@ BufferRegion InSource(const MatchBuffer& match, const BufferRegion& region) {
   return d == shape.size() ? result : match.source;
 }
 
+// Whether the range is known to be shorter, and does not depend on memory.
+bool IsShorter(const Range& range, const Range& declared) {
+  if (Loads(range.min)) return false;
+  const auto extent = AsInt(range.extent), than = AsInt(declared.extent);
+  return extent && (than ? *extent < *than : *extent == 1);
+}
+
+// The declared region, in each dimension no wider than the only one that the body touches of the buffer.
+BufferRegion Tighter(const BufferRegion& declared, const std::vector<BufferRegion>& touched) {
+  const auto is_same = [&](const BufferRegion& region) { return region.buffer.same_as(declared.buffer); };
+  if (std::ranges::count_if(touched, is_same) != 1) return declared;
+  BufferRegion result = declared;
+  const std::vector<Range>& by_body = std::ranges::find_if(touched, is_same)->region;
+  for (size_t d = 0; d < by_body.size(); ++d) {
+    if (IsShorter(by_body[d], declared.region[d])) result.region[d] = by_body[d];
+  }
+  return result;
+}
+
 class Collector : public Visitor {
  public:
   using Visitor::Visit;
@@ -174,7 +193,7 @@ class Collector : public Visitor {
     }
     if (IsAtomic(*op->block)) {
       AddReads(*op->block);
-      for (const BufferRegion& write : op->block->writes) Add(write, true);
+      AddWrites(*op->block);
       if (memory_.any()) memory_.Change(op->block->body);
     } else {
       // What a matched part touches counts for the buffer it is a part of.
@@ -242,9 +261,25 @@ class Collector : public Visitor {
 
   // By the signature; by the body where somebody declared more than that touches.
   void AddReads(const BlockNode& block) {
+    if (block.annotations.contains(kExplicitReads)) {
+      if (const auto touched = TouchedReads(block)) {
+        for (const BufferRegion& read : *touched) Add(read, false);
+        return;
+      }
+    }
+    AddDeclared(block, block.reads, TouchedReads, false);
+  }
+  void AddWrites(const BlockNode& block) { AddDeclared(block, block.writes, TouchedWrites, true); }
+  template <class TouchedOf>
+  void AddDeclared(const BlockNode& block, const std::vector<BufferRegion>& regions, TouchedOf of, bool write) {
+    const auto is_wide = [](const BufferRegion& region) {
+      return std::ranges::any_of(region.region, [](const Range& range) { return !IsInt(range.extent, 1); });
+    };
     std::optional<std::vector<BufferRegion>> touched;
-    if (block.annotations.contains(kExplicitReads)) touched = TouchedReads(block);
-    for (const BufferRegion& read : touched ? *touched : block.reads) Add(read, false);
+    if (std::ranges::any_of(regions, is_wide)) touched = of(block);
+    for (const BufferRegion& declared : regions) {
+      Add(touched && is_wide(declared) ? Tighter(declared, *touched) : declared, write);
+    }
   }
 
   void Add(BufferRegion region, bool write) {
