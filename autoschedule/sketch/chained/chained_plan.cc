@@ -298,12 +298,12 @@ class Planner {
   std::vector<std::set<int>> compared_;  // of each block
 };
 
-// Whether some reduction stores at an index of several iterators: without one there are no parts to join.
+// Whether some block stores at an index of several iterators: without one there are no parts to join.
 bool HasIndexOfParts(const BlockScope& scope) {
   return std::ranges::any_of(scope.children(), [](const ScopeChild& child) {
     const BlockNode& block = *child.realize->block;
     const auto* store = dyn_cast<StoreNode>(block.body);
-    return block.init && store != nullptr &&
+    return store != nullptr &&
            !std::ranges::all_of(store->indices, [](const Expr& index) { return isa<VarNode>(index); });
   });
 }
@@ -409,7 +409,7 @@ bool JoinParts(Schedule& sch, BlockRv product, std::span<const BlockRv> blocks) 
         node->reads, [&](const BufferRegion& read) { return made.contains(read.buffer->data.get()); });
     if (block.index != product.index && !reads) continue;
     for (const BufferRegion& write : node->writes) made.insert(write.buffer->data.get());
-    if (node->init) joined |= JoinPartsOf(sch, block);
+    joined |= JoinPartsOf(sch, block);
   }
   return joined;
 }

@@ -188,6 +188,8 @@ inline std::vector<ChainedVariant> VariantsOfManyQueries() {
       {.name = "causal, large number", .score = "T.if_then_else(vj <= vi, " + Scaled() + ", T.float32(-1.0e+9))"},
       {.name = "window", .score = Masked("vj <= vi and vi - vj < 16"), .start = kInfinity},
       {.name = "masked rows", .score = Masked("vi % 3 != 0"), .start = kInfinity},
+      {.name = "causal by blocks", .score = Masked("vj // 16 <= vi // 16"), .start = kInfinity},
+      {.name = "key blocks", .score = Scaled() + " + B[vj // 8]", .bias = "B: T.Buffer((32,), \"float32\"), "},
       {.name = "bias", .score = Scaled() + " + B[vi, vj]", .bias = "B: T.Buffer((128, 256), \"float32\"), "},
       {.name = "mask of keys", .score = Scaled() + " + B[vj]", .bias = "B: T.Buffer((256,), \"float32\"), "},
       {.name = "ALiBi", .score = Scaled() + " + T.Cast(\"float32\", vj - vi) * T.float32(0.0625)"},
