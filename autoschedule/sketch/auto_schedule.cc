@@ -30,12 +30,13 @@ constexpr double kWeights[] = {16, 8, 1, 1};
 class FunctionRules {
  public:
   FunctionRules(AutoScheduled& result, std::string function, const Target& target, IntrinRegistry* intrins,
-                Choices& choices)
+                Choices& choices, bool verified = false)
       : result_(result),
         sch_(result.schedule),
         function_(std::move(function)),
         target_(target),
         list_(SketchesFor(target)),
+        verified_(verified || list_.verified),
         intrins_(intrins),
         choices_(choices) {}
 
@@ -50,7 +51,7 @@ class FunctionRules {
       if (list_.divide == nullptr) break;
       if (const std::optional<BlockRv> part = list_.divide(sch_, block, target_)) blocks_.push_back(*part);
     }
-    if (list_.verified) FindGiven();
+    if (verified_) FindGiven();
     // There is nothing to gain where nothing is computed.
     std::erase_if(blocks_, [&](const BlockRv& block) {
       return std::ranges::any_of(RealizeOf(sch_, block).block->iter_vars,
@@ -59,8 +60,8 @@ class FunctionRules {
     ScheduleBlocks();
     if (target_.is_gpu()) return;
     ScheduleInside(*blocks);
-    JoinNests(sch_, function_, target_, choices_);
-    ChooseThreadsBySize(sch_, function_, target_, choices_);
+    KeepIfVerified([&] { JoinNests(sch_, function_, target_, choices_); });
+    KeepIfVerified([&] { ChooseThreadsBySize(sch_, function_, target_, choices_); });
   }
 
  private:
@@ -109,9 +110,11 @@ class FunctionRules {
       const Outcome<std::vector<BlockRv>> inside = sch_.GetChildBlocks(holder);
       if (!inside.ok() || inside->empty()) continue;
       const Target& target = ThreadsInsidePay(holder, *inside, one_core) ? target_ : one_core;
-      FunctionRules rules(result_, function_, target, intrins_, choices_);
+      FunctionRules rules(result_, function_, target, intrins_, choices_, verified_);
       rules.opened_ = holder;
       rules.blocks_ = *inside;
+      rules.program_ = program_;
+      rules.given_ = given_;
       rules.ScheduleBlocks();
       rules.ScheduleInside(*inside);
     }
@@ -133,7 +136,7 @@ class FunctionRules {
   double SecondsWithJudged(bool preferred) const {
     AutoScheduled result = result_;
     Choices choices = Choices::Preferred();
-    FunctionRules rules(result, function_, target_, intrins_, choices);
+    FunctionRules rules(result, function_, target_, intrins_, choices, verified_);
     rules.opened_ = opened_;
     rules.blocks_ = blocks_;
     rules.program_ = program_;
@@ -207,7 +210,7 @@ class FunctionRules {
       choices = taken;
       done = structure.otherwise(attempt, choices);
     }
-    if (done.ok() && list_.verified) done = Verified(attempt.module().Find(function_));
+    if (done.ok() && verified_) done = Verified(attempt.module().Find(function_));
     if (done.ok()) {
       sch_ = std::move(attempt);
       choices_ = std::move(choices);
@@ -255,6 +258,18 @@ class FunctionRules {
     return std::monostate();
   }
 
+  // Undoes a step over several blocks, where steps are verified and this one is refuted.
+  template <class Step>
+  void KeepIfVerified(const Step& step) {
+    if (!verified_) return step();
+    const Schedule begun = sch_;
+    const Choices taken = choices_;
+    step();
+    if (Verified(Current()).ok()) return;
+    sch_ = begun;
+    choices_ = taken;
+  }
+
   void LeaveAlone(RuleRefusal why) { result_.left_alone.push_back(std::move(why)); }
 
   AutoScheduled& result_;
@@ -262,6 +277,7 @@ class FunctionRules {
   const std::string function_;
   const Target& target_;
   const SketchList list_;
+  const bool verified_;  // each step, and undone where it is refuted
   IntrinRegistry* const intrins_;
   Choices& choices_;
   std::optional<BlockRv> opened_;            // the root block where there is none
@@ -270,6 +286,24 @@ class FunctionRules {
   std::optional<std::vector<Fault>> given_;  // of that, when somebody asked
   mutable std::optional<bool> judged_pays_;  // when somebody asked
 };
+
+AutoScheduled ByRules(const Module& module, const Target& target, IntrinRegistry* intrins, Choices& choices,
+                      SharedSteps* shared, bool verified) {
+  Phase phase("rules");
+  AutoScheduled result{Schedule(module, {.intrins = intrins, .shared = shared}), {}, {}, {}};
+  for (const Function& function : module.functions()) {
+    if (!isa<BlockRealizeNode>(function->body)) continue;
+    // A step of a schedule costs what it changes.
+    const KeepBlockScopes scopes;
+    const KeepMentions mentions;
+    FunctionRules(result, function->name, target, intrins, choices, verified).Run();
+  }
+  result.schedule.EndSharing();
+  if (shared == nullptr) result.schedule.RemoveUnusedQueries();
+  phase.End();
+  if (phase.reported()) phase.Nodes(CountNodes(module), CountNodes(result.schedule.module()));
+  return result;
+}
 
 }  // namespace
 
@@ -280,20 +314,12 @@ AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinReg
 
 AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinRegistry* intrins, Choices& choices,
                            SharedSteps* shared) {
-  Phase phase("rules");
-  AutoScheduled result{Schedule(module, {.intrins = intrins, .shared = shared}), {}, {}, {}};
-  for (const Function& function : module.functions()) {
-    if (!isa<BlockRealizeNode>(function->body)) continue;
-    // A step of a schedule costs what it changes.
-    const KeepBlockScopes scopes;
-    const KeepMentions mentions;
-    FunctionRules(result, function->name, target, intrins, choices).Run();
-  }
-  result.schedule.EndSharing();
-  if (shared == nullptr) result.schedule.RemoveUnusedQueries();
-  phase.End();
-  if (phase.reported()) phase.Nodes(CountNodes(module), CountNodes(result.schedule.module()));
-  return result;
+  return ByRules(module, target, intrins, choices, shared, /*verified=*/false);
+}
+
+AutoScheduled AutoScheduleVerified(const Module& module, const Target& target, IntrinRegistry* intrins) {
+  Choices preferred = Choices::Preferred();
+  return ByRules(module, target, intrins, preferred, nullptr, /*verified=*/true);
 }
 
 }  // namespace tilewright

@@ -47,5 +47,8 @@ AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinReg
                            SharedSteps* shared = nullptr);
 // With the preferred choices.
 AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinRegistry* intrins);
+// The same where each step that the verifier refutes is undone: for a program whose schedule is refuted as a whole, so
+// that one block does not leave all others unscheduled. Verifying each step takes its time.
+AutoScheduled AutoScheduleVerified(const Module& module, const Target& target, IntrinRegistry* intrins);
 
 }  // namespace tilewright

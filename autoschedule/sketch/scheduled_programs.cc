@@ -35,22 +35,29 @@ std::shared_ptr<const AutoScheduled> ScheduledPrograms::Of(const Function& funct
   const uint64_t hash = StructuralHash(function);
   std::shared_ptr<const Entry> entry = Find(hash, function);
   if (entry == nullptr) {
-    entry = std::make_shared<const Entry>(function, target_);
+    entry = std::make_shared<const Entry>(function, target_, /*verified=*/false);
     const std::lock_guard<std::mutex> lock(mutex_);
     entries_.emplace(hash, entry);
   }
   return {entry, &entry->scheduled};
 }
 
-bool ScheduledPrograms::IsRefuted(const Function& function) {
+std::shared_ptr<const AutoScheduled> ScheduledPrograms::VerifiedOf(const Function& function) const {
+  const auto entry = std::make_shared<const Entry>(function, target_, /*verified=*/true);
+  return {entry, &entry->scheduled};
+}
+
+std::string ScheduledPrograms::RefutationOf(const Function& function) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (const auto known = verified_.find(function.get()); known != verified_.end()) return known->second.refuted;
+    if (const auto known = verified_.find(function.get()); known != verified_.end()) return known->second.refutation;
   }
-  const bool refuted = VerifyProgram(function, &target_).verdict() == Verdict::kRefuted;
+  const VerifyResult result = VerifyProgram(function, &target_);
+  const auto refuted = std::ranges::find(result.diagnostics, Verdict::kRefuted, &Diagnostic::verdict);
+  std::string refutation;
+  if (refuted != result.diagnostics.end()) refutation = std::string(refuted->check) + ": " + refuted->reason;
   const std::lock_guard<std::mutex> lock(mutex_);
-  verified_.emplace(function.get(), Verified{function, refuted});
-  return refuted;
+  return verified_.emplace(function.get(), Verified{function, std::move(refutation)}).first->second.refutation;
 }
 
 }  // namespace tilewright

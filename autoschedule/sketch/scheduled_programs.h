@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 
 #include "autoschedule/sketch/auto_schedule.h"
@@ -27,14 +28,20 @@ class ScheduledPrograms {
 
   // AutoSchedule of a module of this function, with the preferred choices.
   std::shared_ptr<const AutoScheduled> Of(const Function& function);
+  // AutoScheduleVerified of it, which is not remembered.
+  std::shared_ptr<const AutoScheduled> VerifiedOf(const Function& function) const;
   // Whether the verifier refutes the function. Asked of the same node again, it is not verified again.
-  bool IsRefuted(const Function& function);
+  bool IsRefuted(const Function& function) { return !RefutationOf(function).empty(); }
+  // The same with what is refuted first; empty where nothing is.
+  std::string RefutationOf(const Function& function);
   const Target& target() const { return target_; }
 
  private:
   struct Entry {
-    explicit Entry(const Function& from, const Target& target)
-        : function(from), scheduled(AutoSchedule(Module(from), target, &intrins)) {}
+    Entry(const Function& from, const Target& target, bool verified)
+        : function(from),
+          scheduled(verified ? AutoScheduleVerified(Module(from), target, &intrins)
+                             : AutoSchedule(Module(from), target, &intrins)) {}
     IntrinRegistry intrins = IntrinRegistry::Builtin();
     Function function;
     AutoScheduled scheduled;
@@ -47,7 +54,7 @@ class ScheduledPrograms {
   std::unordered_multimap<uint64_t, std::shared_ptr<const Entry>> entries_;
   struct Verified {
     Function function;  // keeps the node
-    bool refuted;
+    std::string refutation;
   };
   std::unordered_map<const FunctionNode*, Verified> verified_;
 };

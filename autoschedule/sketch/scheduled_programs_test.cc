@@ -6,7 +6,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "ir/script/parse_or_die.h"
+#include "ir/structural.h"
 
 namespace tilewright {
 namespace {
@@ -43,7 +45,45 @@ def main(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
 )");
   for (int i = 0; i < 2; ++i) {
     EXPECT_TRUE(programs.IsRefuted(wrong));
+    EXPECT_TRUE(programs.RefutationOf(wrong).starts_with("access bounds: block C reads A[v + 1]"))
+        << programs.RefutationOf(wrong);
     EXPECT_FALSE(programs.IsRefuted(programs.Of(Doubled("A", "n"))->schedule.module().functions()[0]));
+  }
+}
+
+// Steps that nothing refutes are those of the rules, and a fault of the program itself keeps no other nest from them.
+TEST(ScheduledPrograms, VerifiedStepsAreThoseOfTheRules) {
+  const std::string text = R"(
+@T.prim_func
+def main(X: T.Buffer((16, 4, 64), "float32"), Y: T.Buffer((16, 4, 64), "float32"), Z: T.Buffer((4, 64), "float32")):
+    S = T.alloc_buffer((4, 64), "float32")
+    for i, j in T.grid(4, 64):
+        with T.block("init"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            S[vi, vj] = T.float32(0)
+    for t in range(16):
+        with T.block("step"):
+            v = T.axis.opaque(16, t)
+            for i, j in T.grid(4, 64):
+                with T.block("next"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    S[vi, vj] = T.tanh(X[v, vi, vj] + S[vi, vj])
+            for i, j in T.grid(4, 64):
+                with T.block("store"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    Y[v, vi, vj] = S[vi, vj]
+    for i, j in T.grid(4, 64):
+        with T.block("last"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            Z[vi, vj] = S[vi, vj + INDEX]
+)";
+  for (const int index : {0, 1}) {
+    ScheduledPrograms programs(HostTarget());
+    const Function program = ParseFunctionOrDie(absl::StrReplaceAll(text, {{"INDEX", absl::StrCat(index)}}));
+    EXPECT_EQ(programs.IsRefuted(program), index > 0);
+    const auto scheduled = programs.Of(program), verified = programs.VerifiedOf(program);
+    EXPECT_TRUE(StructuralEqual(scheduled->schedule.module().Main(), verified->schedule.module().Main()));
+    EXPECT_FALSE(StructuralEqual(program, verified->schedule.module().Main()));
   }
 }
 

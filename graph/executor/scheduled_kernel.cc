@@ -5,6 +5,7 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <string>
 
 #include "autoschedule/database/apply_best.h"
 #include "autoschedule/sketch/scheduled_programs.h"
@@ -90,19 +91,33 @@ class Kernels {
 
   std::optional<ScheduledKernel> Of(const Module& module) {
     std::optional<ScheduledKernel> kernel = KernelOf(module, program_, constant_);
-    if (!kernel || IsValid(kernel->module)) return kernel;
-    if (!program_is_valid_) program_is_valid_ = IsValid(AsWritten(program_).module);
-    return *program_is_valid_ ? std::nullopt : std::move(kernel);
+    if (!kernel) {
+      why_not_ = "the rules' functions cannot be called: one that packs constants needs more than these";
+      return kernel;
+    }
+    const std::string refuted = RefutationOf(kernel->module);
+    if (refuted.empty()) return kernel;
+    if (!program_is_valid_) program_is_valid_ = RefutationOf(AsWritten(program_).module).empty();
+    if (!*program_is_valid_) return kernel;
+    why_not_ = "what the rules make of it is not proven: " + refuted;
+    return std::nullopt;
   }
+  // Why the last module is not a kernel.
+  const std::string& why_not() const { return why_not_; }
 
  private:
-  bool IsValid(const Module& module) const {
-    return std::ranges::none_of(module.functions(), [&](const PrimFunc& f) { return programs_.IsRefuted(f); });
+  // Of the first function that is refuted; empty where none is.
+  std::string RefutationOf(const Module& module) const {
+    for (const PrimFunc& function : module.functions()) {
+      if (std::string refuted = programs_.RefutationOf(function); !refuted.empty()) return refuted;
+    }
+    return "";
   }
   const PrimFunc& program_;
   const std::vector<bool>& constant_;
   ScheduledPrograms& programs_;
   std::optional<bool> program_is_valid_;  // once it is asked for
+  std::string why_not_;
 };
 
 ScheduledKernel WithPace(ScheduledKernel kernel, const PrimFunc& canonical, const Target& target,
@@ -162,7 +177,14 @@ absl::StatusOr<ScheduledKernel> ScheduleKernel(const PrimFunc& canonical, const 
       return WithPace(*std::move(kernel), canonical, target, plain->left_alone);
     }
   }
-  return AsWritten(canonical, target, "what the rules make of it is not proven to be the same, or cannot be called");
+  const std::string why_not = kernels.why_not();
+  const std::shared_ptr<const AutoScheduled> verified = programs.VerifiedOf(canonical);
+  if (auto kernel = kernels.Of(verified->schedule.module())) {
+    ScheduledKernel result = WithPace(*std::move(kernel), canonical, target, verified->left_alone);
+    result.refused.push_back(why_not);
+    return result;
+  }
+  return AsWritten(canonical, target, why_not);
 }
 
 }  // namespace tilewright::graph

@@ -30,8 +30,9 @@ struct ScheduledKernel {
 ScheduledKernel AsWritten(const PrimFunc& canonical);
 // The same where it had to be; `why_not` says why.
 ScheduledKernel AsWritten(const PrimFunc& canonical, const Target& target, std::string why_not);
-// By the database's best record, or by rules. AsWritten where neither gives a module that can be called, or both give
-// one that the verifier refutes and the program as it is written is not. `scheduled`, which may be null: what the rules
+// By the database's best record, or by rules; by those steps of rules that are not refuted, where the verifier refutes
+// what they all make. AsWritten where none gives a module that can be called and is not refuted, unless the program as
+// it is written is refuted, too. `scheduled`, which may be null: what the rules
 // made of programs before, for this target.
 absl::StatusOr<ScheduledKernel> ScheduleKernel(const PrimFunc& canonical, const std::vector<bool>& constant,
                                                const Target& target, const std::string& database,
