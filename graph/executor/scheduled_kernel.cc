@@ -106,7 +106,7 @@ class Kernels {
   const std::string& why_not() const { return why_not_; }
 
  private:
-  // Of the first function that is refuted; empty where none is.
+  // What is refuted first; empty where nothing is.
   std::string RefutationOf(const Module& module) const {
     for (const PrimFunc& function : module.functions()) {
       if (std::string refuted = programs_.RefutationOf(function); !refuted.empty()) return refuted;
