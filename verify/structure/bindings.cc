@@ -17,6 +17,7 @@
 #include "ir/substitute.h"
 #include "verify/structure/block_checker.h"
 #include "verify/structure/instances.h"
+#include "verify/structure/shift_loops.h"
 
 namespace tilewright {
 namespace {
@@ -205,10 +206,11 @@ class Checker : public BlockChecker {
     auto map = arith::DetectIterMap(independent, loops_, predicate, arith::IterMapLevel::kNone, &analyzer_, &error);
     if (!map) {
       // Iterations that are told apart without the predicate are told apart under it too.
-      const auto of_all =
-          arith::DetectIterMap(independent, WithoutGaps(independent), Expr(), arith::IterMapLevel::kNone, &analyzer_);
+      const auto of_all = arith::DetectIterMap(independent, WithoutGaps(independent, loops_), Expr(),
+                                               arith::IterMapLevel::kNone, &analyzer_);
       if (of_all && of_all->injective) map = of_all;
     }
+    if (!map) map = OfShiftedLoops(independent, iterators);
     if (map) {
       if (map->injective) {
         repeating.erase(realize.block.get());
@@ -225,6 +227,18 @@ class Checker : public BlockChecker {
                          Print(as_bound[error.index]) + ": " + std::string(error.Reason());
     if (error.expr) reason += ": " + Print(error.expr);
     Refuse(realize, std::move(reason));
+  }
+
+  // Null unless instances are told apart, whether or not the predicate holds.
+  std::optional<arith::IterMap> OfShiftedLoops(const std::vector<Expr>& bindings,
+                                               const std::vector<const IterVar*>& iterators) {
+    std::vector<bool> may_shift;
+    for (const IterVar* iter : iterators) may_shift.push_back(iter->kind == IterKind::kSpatial);
+    const ShiftedLoops shifted = ShiftLoops(loops_, bindings, may_shift, &analyzer_);
+    if (!shifted.any) return std::nullopt;
+    auto map = arith::DetectIterMap(shifted.bindings, WithoutGaps(shifted.bindings, shifted.loops), Expr(),
+                                    arith::IterMapLevel::kNone, &analyzer_);
+    return map && map->injective ? map : std::nullopt;
   }
 
   // Bindings that count down, 5 - f // 8, count up from the other end of their domain.
@@ -305,15 +319,15 @@ class Checker : public BlockChecker {
 
   // The loops, longer where a binding has gaps: k0 * 4 + k1 with k1 in [0, 2), after the loop over k1 was partitioned.
   // Those that begin at a value of others begin at 0.
-  arith::Domain WithoutGaps(const std::vector<Expr>& bindings) {
-    arith::Domain longer = loops_;
+  arith::Domain WithoutGaps(const std::vector<Expr>& bindings, const arith::Domain& loops) {
+    arith::Domain longer = loops;
     for (auto& [loop, range] : longer) {
       const Expr zero = Const(range.min.dtype(), 0);
       if (AsInt(range.min) || !analyzer_.CanProveLessEqual(zero, range.min)) continue;
       range = {zero, analyzer_.Simplify(range.min + range.extent)};
     }
     std::vector<Var> vars;
-    for (const auto& [loop, range] : loops_) vars.push_back(loop);
+    for (const auto& [loop, range] : loops) vars.push_back(loop);
     for (const Expr& binding : bindings) {
       const auto linear = arith::DetectLinear(binding, vars, &analyzer_);
       if (!linear) continue;

@@ -236,5 +236,19 @@ TEST(Bindings, SumsOfOpaqueIterators) {
   EXPECT_EQ(verdict("i, f in T.grid(3, 16)", "i * 4", "f % 4"), Verdict::kRefuted);
 }
 
+// Instances of bands and windows, whose loops begin at values of others, are told apart where one iterator is the
+// outer loop. A reduction would not run its first term.
+TEST(Bindings, LoopsThatBindingsShift) {
+  const auto verdict = [](const std::string& loops, const std::string& vi, const std::string& vj,
+                          const std::string& kind = "spatial") {
+    return Bound(loops, "vi = T.axis.spatial(999, " + vi + ")\nvj = T.axis." + kind + "(2999, " + vj + ")", "True",
+                 "C[vi] = C[vi] + A[vj]");
+  };
+  EXPECT_EQ(verdict("i, j in T.grid(999, 3)", "i", "i + j"), Verdict::kProven);
+  EXPECT_EQ(verdict("i, j in T.grid(999, 3)", "i", "i * 2 + j"), Verdict::kProven);
+  EXPECT_EQ(verdict("i, j in T.grid(999, 3)", "i", "i * 2 + j", "reduce"), Verdict::kRefuted);
+  EXPECT_EQ(verdict("i, j in T.grid(999, 3)", "i // 2", "i + j"), Verdict::kRefuted);
+}
+
 }  // namespace
 }  // namespace tilewright
