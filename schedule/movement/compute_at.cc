@@ -98,23 +98,6 @@ class Move {
   OrderedInstances ordered_;  // of the block
 };
 
-// Whether the block's predicate leaves out instances of its reduction alone: where the loops that feed only the
-// reduction are at their start, and the init runs, it holds for all others. Then all that the block writes is written.
-// `below`: the loops that may be at their start.
-bool PredicateHoldsAtStart(const ScopeChild& child, const std::vector<const ForNode*>& below) {
-  const BlockRealizeNode& realize = *child.realize;
-  if (!realize.block->init) return false;
-  std::vector<const ForNode*> reducing;
-  for (const ForNode* loop : below) {
-    bool spatial = false;
-    for (size_t i = 0; i < realize.bindings.size(); ++i) {
-      spatial |= realize.block->iter_vars[i].kind != IterKind::kReduce && UsesVar(realize.bindings[i], loop->var);
-    }
-    if (!spatial) reducing.push_back(loop);
-  }
-  return HoldsAtStart(realize.predicate, child.loops, reducing);
-}
-
 // Whether the new loops, one for each iterator in turn, run the block's instances in the order of those that it has.
 bool RunInOrderOfIterators(const ScopeChild& child, const OrderedInstances& ordered) {
   if (ordered.by_elements) return false;
@@ -171,7 +154,7 @@ Move::Check Move::CheckBlock(bool leaves_out) {
     return PredicateOnlyGuardsDomains(*child.realize, &analyzer_);
   };
   if (!only_guards_domains()) {
-    const bool may_move = (leaves_out && !not_complete) || PredicateHoldsAtStart(child, child.loops);
+    const bool may_move = (leaves_out && !not_complete) || PredicateHoldsAtStart(*child.realize, child.loops, child.loops);
     if (may_move) condition_ = OfIterators(child);
     if (!condition_) {
       return Refusal{name_,
@@ -459,7 +442,7 @@ Outcome<ComputeAtResult> Move::ReverseComputeAt() {
     for (uint32_t id : producers) {
       const ScopeChild& producer = Child(id);
       if (!PredicateOnlyGuardsDomains(*producer.realize, &analyzer_) &&
-          !PredicateHoldsAtStart(producer, LoopsBelowTarget(producer))) {
+          !PredicateHoldsAtStart(*producer.realize, producer.loops, LoopsBelowTarget(producer))) {
         return Refusal{name_,
                        "the predicate {expr0} of the producer {block1} says more than that its iterators are inside of "
                        "their domains",

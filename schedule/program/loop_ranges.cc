@@ -1,5 +1,6 @@
 #include "schedule/program/loop_ranges.h"
 
+#include "ir/analysis.h"
 #include "ir/substitute.h"
 
 namespace tilewright {
@@ -21,6 +22,20 @@ bool HoldsAtStart(const Expr& condition, const std::vector<const ForNode*>& loop
   for (const ForNode* loop : at_start) start[loop->var] = loop->min;
   BindLoops(analyzer, loops);
   return IsTrue(analyzer.Simplify(Substitute(condition, start)));
+}
+
+bool PredicateHoldsAtStart(const BlockRealizeNode& realize, const std::vector<const ForNode*>& loops,
+                           const std::vector<const ForNode*>& below) {
+  if (!realize.block->init) return false;
+  std::vector<const ForNode*> reducing;
+  for (const ForNode* loop : below) {
+    bool spatial = false;
+    for (size_t i = 0; i < realize.bindings.size(); ++i) {
+      spatial |= realize.block->iter_vars[i].kind != IterKind::kReduce && UsesVar(realize.bindings[i], loop->var);
+    }
+    if (!spatial) reducing.push_back(loop);
+  }
+  return HoldsAtStart(realize.predicate, loops, reducing);
 }
 
 arith::Domain DomainOf(const std::vector<const ForNode*>& loops) {

@@ -381,12 +381,11 @@ class Checker : public Visitor {
   }
   static bool IsWhole(const arith::Region& region, const Buffer& buffer) {
     for (size_t d = 0; d < region.size(); ++d) {
-      const Expr& extent = region[d].extent;
-      if (!IsInt(region[d].min, 0) || !arith::SameExpr(extent, CastTo(extent.dtype(), buffer->shape[d]))) return false;
+      const Expr size = CastTo(region[d].extent.dtype(), buffer->shape[d]);
+      if (!IsInt(region[d].min, 0) || !arith::SameExpr(region[d].extent, size)) return false;
     }
     return true;
   }
-
   bool WritesSurely(const ScopeChild& writer, const Buffer& buffer) {
     const BlockNode& block = *writer.realize->block;
     for (const BufferRegion& write : block.writes) {

@@ -179,7 +179,6 @@ class LaneExpander : public Mutator {
     if (!ok_) return self;
     return Call(Widened(op->dtype()), op->op, std::move(args));
   }
-
   Stmt MutateStore(const StoreNode* op, const Stmt& self) override {
     // All lanes would write one element.
     const bool one_element = !Depends(op->indices[0]);
