@@ -8,8 +8,7 @@
 namespace tilewright {
 namespace {
 
-// The value at which the loop begins by the binding; null where the binding does not add the loop to a value of the loops
-// around it.
+// The value that the binding adds to the loop, of loops around it; null for other bindings.
 Expr BeginOf(const arith::Domain& loops, size_t loop, const Expr& binding, arith::Analyzer* analyzer) {
   const auto linear = arith::DetectLinear(binding, {loops[loop].first}, analyzer);
   if (!linear || !IsInt(linear->coefficients[0], 1)) return {};
