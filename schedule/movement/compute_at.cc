@@ -154,7 +154,8 @@ Move::Check Move::CheckBlock(bool leaves_out) {
     return PredicateOnlyGuardsDomains(*child.realize, &analyzer_);
   };
   if (!only_guards_domains()) {
-    const bool may_move = (leaves_out && !not_complete) || PredicateHoldsAtStart(*child.realize, child.loops, child.loops);
+    const bool may_move =
+        (leaves_out && !not_complete) || PredicateHoldsAtStart(*child.realize, child.loops, child.loops);
     if (may_move) condition_ = OfIterators(child);
     if (!condition_) {
       return Refusal{name_,
