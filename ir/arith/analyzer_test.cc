@@ -396,6 +396,22 @@ TEST(Analyzer, ManyLengths) {
 
 // A chain of logic is simplified part by part: as nested pairs, each of which walks twice over what stands before it,
 // 24 parts are 2^24 walks.
+// The second part leaves its type where the first one decides.
+TEST(Analyzer, PartsThatGuardOverflowsStay) {
+  const Var i("i"), j("j");
+  Analyzer analyzer;
+  analyzer.Bind(i, Range{-100, 200});
+  analyzer.Bind(j, Range{0, 22});
+  const auto stays = [&](const Expr& guarded) {
+    const Expr simplified = analyzer.Simplify(Or(Expr(2) <= j, guarded));
+    const auto* op = dyn_cast<BinaryNode>(simplified);
+    return op != nullptr && op->op == BinaryOp::kOr;
+  };
+  EXPECT_FALSE(stays(i < j * 100));
+  EXPECT_TRUE(stays(i < j * 2147483647));
+  EXPECT_TRUE(stays(j * 2147483647 - 2 < j * 100 - i));
+}
+
 TEST(Analyzer, LongChainsOfLogic) {
   Analyzer analyzer;
   const Var v("v");

@@ -9,6 +9,7 @@
 
 #include "ir/arith/context.h"
 #include "ir/arith/same_expr.h"
+#include "ir/functor.h"
 
 namespace tilewright::arith {
 namespace {
@@ -39,6 +40,31 @@ std::vector<Part> PartsOf(const BinaryNode* op, const Expr& self) {
 
 bool HaveEffect(const std::vector<Part>& parts) {
   return std::ranges::any_of(parts, [](const Part& part) { return HasEffect(part.value); });
+}
+
+// Whether a number that the expression computes leaves its type at some values that its variables are known to have:
+// other parts may decide where it does.
+bool LeavesType(const Context& context, const Expr& e) {
+  bool found = false;
+  PreOrder(e, [&](const Expr& part) {
+    const auto* op = dyn_cast<BinaryNode>(part);
+    const bool computes = op != nullptr && part.dtype().is_int() && part.dtype().is_scalar() &&
+                          (op->op == BinaryOp::kAdd || op->op == BinaryOp::kSub || op->op == BinaryOp::kMul);
+    if (found || !computes) return !found;
+    const Bounds a = context.BoundsOf(op->a), b = context.BoundsOf(op->b);
+    // The greatest number of 64 bits looks like an infinite bound.
+    if (!(a.IsFinite() || AsInt(op->a)) || !(b.IsFinite() || AsInt(op->b))) return true;
+    const int bits = part.dtype().bits();
+    const __int128 most = (static_cast<__int128>(1) << (bits - 1)) - 1;
+    for (const __int128 x : {a.min, a.max}) {
+      for (const __int128 y : {b.min, b.max}) {
+        const __int128 value = op->op == BinaryOp::kAdd ? x + y : op->op == BinaryOp::kSub ? x - y : x * y;
+        found |= value > most || value < -most - 1;
+      }
+    }
+    return !found;
+  });
+  return found;
 }
 
 }  // namespace
@@ -73,7 +99,11 @@ Expr Context::SimplifyLogic(const BinaryNode* op, const Expr& self) {
   } else if (!std::exchange(leaves_out_implied_, true)) {
     std::vector<size_t> implied;
     Expr decided;
-    for (size_t i = kept.size() - 1; i-- > 0;) {
+    // Those before a part that leaves its type guard it.
+    const auto leaves = [&](const Part& part) { return LeavesType(*this, part.value); };
+    const auto guarded = std::ranges::find_if(kept.rbegin(), kept.rend(), leaves);
+    const size_t first = guarded == kept.rend() ? 0 : static_cast<size_t>(kept.rend() - guarded) - 1;
+    for (size_t i = kept.size() - 1; i-- > first;) {
       Assume(kept[i + 1].value, is_and);
       if (HasEffect(kept[i].value) || !IsTotal(kept[i].value)) continue;
       const Expr again = Simplify(kept[i].value);
