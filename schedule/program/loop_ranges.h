@@ -20,8 +20,8 @@ void BindLoop(arith::Analyzer& analyzer, const Var& var, const Expr& min, const 
 bool HoldsAtStart(const Expr& condition, const std::vector<const ForNode*>& loops,
                   const std::vector<const ForNode*>& at_start);
 
-// Whether the predicate of a block in `loops` leaves out instances of its reduction alone: where the loops that feed only
-// the reduction are at their start, and the init runs, it holds for all others. Then all that the block writes is
+// Whether the predicate of a block in `loops` leaves out instances of its reduction alone: where the loops that feed
+// only the reduction are at their start, and the init runs, it holds for all others. Then all that the block writes is
 // written. `below`: the loops that may be at their start.
 bool PredicateHoldsAtStart(const BlockRealizeNode& realize, const std::vector<const ForNode*>& loops,
                            const std::vector<const ForNode*>& below);
