@@ -45,8 +45,8 @@ TileRating RateVectorTile(const VectorInstruction& instruction, const TiledOutpu
   const TileCosts& costs = operands.costs;
   const auto [outer_rows, rows, columns] = output;
   const auto [row_tiles, tile_rows, vectors] = tile;
-  // Columns that no second tile of rows uses come from where all of them are.
-  const int64_t side_by_side = rows > tile_rows ? vectors : CeilDiv(columns, instruction.lanes);
+  // Columns that one row alone uses come from where all of them are, whatever the tile.
+  const int64_t side_by_side = rows > instruction.rows ? vectors : CeilDiv(columns, instruction.lanes);
   const int64_t panel = side_by_side * operands.panel_bytes;
   const double column_load = panel <= operands.near_bytes[0]   ? 1
                              : panel <= operands.near_bytes[1] ? costs.l2_vector

@@ -29,8 +29,8 @@ TEST(TileTime, PanelsFromAfarTakeLoads) {
             RateVectorTile(kFma, {1, 512, 512}, {0, 6, 2}, kNear).loads);
 }
 
-// Nothing reads a tile's columns again where there is one tile of rows: a narrow one brings them no nearer.
-TEST(TileTime, ColumnsOfOneTileOfRowsComeFromWhereAllAre) {
+// Nothing reads columns again where there is one row: a narrow tile brings them no nearer.
+TEST(TileTime, ColumnsOfOneRowComeFromWhereAllAre) {
   TileOperands operands = kNear;
   operands.panel_bytes = operands.near_bytes[0] / 2;
   EXPECT_GT(Efficiency({1, 1, 512}, {0, 1, 4}, operands), Efficiency({1, 1, 512}, {0, 1, 2}, operands));
