@@ -12,8 +12,11 @@
 #include "autoschedule/database/apply_best.h"
 #include "autoschedule/database/canonical_names.h"
 #include "autoschedule/database/database.h"
+#include "base/files.h"
 #include "base/nearest_names.h"
+#include "codegen/abi/c_header.h"
 #include "intrin/registry.h"
+#include "ir/script/parser.h"
 #include "ir/structural.h"
 #include "schedule/script/trace_text.h"
 #include "target/target.h"
@@ -42,6 +45,7 @@ std::string KindOfTimes(Caches caches) {
 struct Group {
   int64_t records = 0;
   std::map<std::string, int64_t> failures;  // by reason
+  std::optional<TuningRecord> first;        // any
   std::optional<TuningRecord> best;         // where one was measured
 };
 using Groups = std::map<std::tuple<uint64_t, std::string, int, Caches>, Group>;
@@ -57,24 +61,35 @@ absl::StatusOr<Groups> GroupRecords(const Database& database) {
   for (const TuningRecord& record : *records) {
     Group& group = group_of(record);
     ++group.records;
+    if (!group.first) group.first = record;
     if (record.failed()) ++group.failures[record.failure];
   }
   for (const TuningRecord& record : *best) group_of(record).best = record;
   return groups;
 }
 
+// "; (a0: float32[512, 512], a1: float32[512])": by these a person knows the program again, since records have no
+// names of functions.
+std::string ParametersOf(const std::optional<TuningRecord>& record) {
+  if (!record) return "";
+  const script::ParseResult parsed = script::Parse(record->program, "record");
+  if (!parsed.diagnostics.empty() || parsed.module.functions().empty()) return "";
+  return "; " + ParameterList(parsed.module.functions()[0], /*variables=*/true);
+}
+
 int List(const CommandArguments& args, const Database& database) {
   const auto groups = GroupRecords(database);
   if (!groups.ok()) return Refuse(args, groups.status());
-  args.out() << "workload         threads records    best ms target; failures\n";
+  args.out() << "workload         threads records    best ms target; parameters; failures\n";
   for (const auto& [key, group] : *groups) {
     const auto& [workload, target, threads, caches] = key;
     std::string failures;
     for (const auto& [reason, count] : group.failures) {
       absl::StrAppend(&failures, failures.empty() ? "; " : ", ", count, " ", reason);
     }
-    args.out() << absl::StrFormat("%s %7d %7d %10s %s%s%s\n", HashText(workload), threads, group.records,
-                                  group.best ? Milliseconds(*group.best) : "-", target, KindOfTimes(caches), failures);
+    args.out() << absl::StrFormat("%s %7d %7d %10s %s%s%s%s\n", HashText(workload), threads, group.records,
+                                  group.best ? Milliseconds(*group.best) : "-", target, KindOfTimes(caches),
+                                  ParametersOf(group.first), failures);
   }
   return kDone;
 }
@@ -136,21 +151,64 @@ int Export(const CommandArguments& args, const Database& database) {
   return WriteText(args, *path, *lines) ? kDone : kRefused;
 }
 
+// What is merged: where it is from, and its records.
+struct Source {
+  std::string path;
+  std::vector<TuningRecord> records;
+};
+
+// Lines of `export` or of `tune --records`.
+absl::StatusOr<Source> ReadLines(const std::string& path, std::string_view text) {
+  Source source{.path = path};
+  for (int64_t number = 1; !text.empty(); ++number) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.find_first_not_of(" \t\r") == line.npos) continue;
+    auto record = RecordFromJson(line);
+    if (!record.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ":", number, ":1: error: neither a database nor a line of `db export`: ",
+                       std::string(record.status().message())));
+    }
+    source.records.push_back(*std::move(record));
+  }
+  if (source.records.empty()) return absl::InvalidArgumentError(path + ": there are no records in this file");
+  return source;
+}
+
+absl::StatusOr<Source> ReadRecords(const CommandArguments& args, const std::string& path) {
+  const absl::StatusOr<std::string> text = path == "-" ? args.Input() : ReadFile(path);
+  if (!text.ok()) return absl::NotFoundError(path + ": there is no such file");
+  if (!text->starts_with("SQLite format 3")) return ReadLines(path, *text);
+  const auto other = Database::Open(path, Database::Mode::kExisting);
+  if (!other.ok()) return other.status();
+  auto records = other->All();
+  NameDamaged(args, *other);
+  if (!records.ok()) return records.status();
+  return Source{path, *std::move(records)};
+}
+
 // Times of another processor say nothing of this one.
-int Merge(const CommandArguments& args, Database& database) {
-  if (args.operands().size() < 2) return UsageError(args, "db", "merge needs the database to take records from");
+int Merge(const CommandArguments& args, const std::string& path) {
+  if (args.operands().size() < 2) {
+    return UsageError(args, "db", "merge needs the database, or the lines of export, to take records from");
+  }
   const auto target = NamedTarget(args.Get("--target").value_or("host"));
   if (!target.ok()) return Refuse(args, target.status());
-  const auto other = Database::Open(args.operands()[1], Database::Mode::kExisting);
-  if (!other.ok()) return Refuse(args, other.status());
+  // First what is read: where it cannot be, no file is made.
+  const absl::StatusOr<Source> source = ReadRecords(args, args.operands()[1]);
+  if (!source.ok()) return Refuse(args, source.status());
+  auto database = Database::Open(path);
+  if (!database.ok()) return Refuse(args, database.status());
   const std::set<std::string> keys = {TargetKey(*target), TargetKey(*target, /*emulated=*/true)};
   std::map<std::string, int64_t> refused;  // by target
-  const auto added = database.Merge(*other, keys, &refused);
-  NameDamaged(args, *other);
+  const auto added = database->Merge(source->records, keys, &refused);
+  NameDamaged(args, *database);
   if (!added.ok()) return Refuse(args, added.status());
   args.out() << "added " << *added << " records\n";
   for (const auto& [key, count] : refused) {
-    args.err() << other->path() << ": " << count << (count == 1 ? " record is" : " records are")
+    args.err() << source->path << ": " << count << (count == 1 ? " record is" : " records are")
                << " of another target, " << key << ", not of " << TargetKey(*target)
                << "; --target=NAME takes those of another machine\n";
   }
@@ -181,13 +239,12 @@ int RunDb(const CommandArguments& args) {
   }
   const std::optional<std::string> path = args.Get("--db");
   if (!path) return UsageError(args, "db", "--db=PATH is missing");
-  // merge may collect into a new file.
-  auto database = Database::Open(*path, action == "merge" ? Database::Mode::kCreate : Database::Mode::kExisting);
+  if (action == "merge") return Merge(args, *path);  // may collect into a new file
+  auto database = Database::Open(*path, Database::Mode::kExisting);
   if (!database.ok()) return Refuse(args, database.status());
   const int done = action == "list"     ? List(args, *database)
                    : action == "best"   ? Best(args, *database)
                    : action == "export" ? Export(args, *database)
-                   : action == "merge"  ? Merge(args, *database)
                                         : Prune(args, *database);
   NameDamaged(args, *database);
   return done;
@@ -202,12 +259,12 @@ Command DbCommand() {
       .summary = "looks into and maintains a tuning database",
       .details =
           "ACTION is one of\n"
-          "  list          every tuned program: records, best time, failures by reason\n"
+          "  list          every tuned program: records, best time, parameters, failures by reason\n"
           "  best [FILE]   the best schedule of each, by canonical names, or of the program in FILE, by its own, as "
           "text\n"
           "  export        every record as a line of JSON\n"
-          "  merge FILE    adds the records of another database that are not there yet; those of another target than\n"
-          "                this machine or --target are refused and named\n"
+          "  merge FILE    adds the records of another database, or the lines of export, that are not there yet; those\n"
+          "                of another target than this machine or --target are refused and named\n"
           "  prune         deletes failures and all but the best records of each program",
       .run = RunDb};
 }

@@ -73,7 +73,8 @@ int RunSchedule(const CommandArguments& args) {
 
   Schedule schedule(*module, {.intrins = &intrins});
   StepPrinter steps(*module, args.out());
-  ScheduleScriptOptions options;
+  PassedOver passed_over(args);
+  ScheduleScriptOptions options{.passed_over = passed_over.Callback()};
   if (args.Has("--each-step")) {
     options.after_call = [&](std::string_view call, int line, const Schedule& now) { steps.Show(call, line, now); };
   }
@@ -86,6 +87,7 @@ int RunSchedule(const CommandArguments& args) {
     }
     return kRefused;
   }
+  passed_over.Warn(*script);
   if (const std::optional<std::string> path = args.Get("--trace")) {
     const Trace& trace = schedule.trace();
     if (!WriteText(args, *path, path->ends_with(".json") ? ToJson(trace) + "\n" : ToText(trace))) return kRefused;

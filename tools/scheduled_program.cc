@@ -1,5 +1,6 @@
 #include "tools/scheduled_program.h"
 
+#include <iterator>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -64,6 +65,22 @@ std::optional<std::string> ReadSchedule(const CommandArguments& args, const std:
   return std::nullopt;
 }
 
+std::function<void(int line, std::string_view why)> PassedOver::Callback() {
+  return [this](int line, std::string_view why) { lines_.emplace(line, why); };
+}
+
+void PassedOver::Warn(const std::string& path) const {
+  if (lines_.empty()) return;
+  const auto& [first, why] = *lines_.begin();
+  args_.err() << path << ":" << first << ": warning: passed over as other Python: " << why;
+  const char* separator = lines_.size() == 2 ? "; so is line " : "; so are lines ";
+  for (auto line = std::next(lines_.begin()); line != lines_.end(); ++line) {
+    args_.err() << separator << line->first;
+    separator = ", ";
+  }
+  args_.err() << "\n";
+}
+
 std::optional<ScheduledProgram> ScheduleProgram(const CommandArguments& args, const Module& module,
                                                 const Target& target, IntrinRegistry* intrins) {
   if (!LoadIntrinsics(args, intrins)) return std::nullopt;
@@ -75,10 +92,12 @@ std::optional<ScheduledProgram> ScheduleProgram(const CommandArguments& args, co
   const std::optional<std::string> text = ReadSchedule(args, *script);
   if (!text) return std::nullopt;
   Schedule schedule(module, {.intrins = intrins});
-  if (auto error = ApplyScheduleScript(*text, *script, &schedule, {})) {
+  PassedOver passed_over(args);
+  if (auto error = ApplyScheduleScript(*text, *script, &schedule, {.passed_over = passed_over.Callback()})) {
     args.err() << error->diagnostic.ToString() << "\n";
     return std::nullopt;
   }
+  passed_over.Warn(*script);
   return ScheduledProgram{std::move(schedule), "script"};
 }
 

@@ -1,8 +1,11 @@
 // The schedule that a command line asks for: --script, --db, or the rules of autoschedule/ where neither is given.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "intrin/registry.h"
@@ -19,6 +22,20 @@ bool LoadIntrinsics(const CommandArguments& args, IntrinRegistry* intrins);
 // The schedule in a file as text, also where the file holds a trace as JSON, ours or the peer's. Nothing when it is
 // refused; the reason is on standard error.
 std::optional<std::string> ReadSchedule(const CommandArguments& args, const std::string& path);
+
+// Collects the lines of a schedule that are passed over as other Python, and names them on standard error.
+class PassedOver {
+ public:
+  explicit PassedOver(const CommandArguments& args) : args_(args) {}
+  // A callback that lives no longer than this.
+  std::function<void(int line, std::string_view why)> Callback();
+  // "s.py:2: warning: passed over as other Python: there is no primitive foo; so are lines 3 and 7".
+  void Warn(const std::string& path) const;
+
+ private:
+  const CommandArguments& args_;
+  std::map<int, std::string> lines_;
+};
 
 struct ScheduledProgram {
   Schedule schedule;

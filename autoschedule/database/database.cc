@@ -1,6 +1,7 @@
 #include "autoschedule/database/database.h"
 
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -152,6 +153,10 @@ absl::StatusOr<Database> Database::Open(const std::string& path, Mode mode) {
   if (path.empty()) return absl::InvalidArgumentError("a database has a path");
   if (mode == Mode::kExisting && access(path.c_str(), F_OK) != 0) {
     return absl::NotFoundError(absl::StrCat(path, ": there is no such file"));
+  }
+  struct stat file = {};
+  if (mode == Mode::kExisting && stat(path.c_str(), &file) == 0 && S_ISREG(file.st_mode) && file.st_size == 0) {
+    return absl::NotFoundError(absl::StrCat(path, ": this file is empty, not a database"));
   }
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (mode == Mode::kCreate ? SQLITE_OPEN_CREATE : 0);
   sqlite3* connection = nullptr;
@@ -386,6 +391,11 @@ absl::Status Database::VisitFeatures(
 absl::StatusOr<int64_t> Database::Merge(const Database& other, const std::set<std::string>& targets,
                                         std::map<std::string, int64_t>* refused) {
   TW_ASSIGN_OR_RETURN(const auto records, other.All());
+  return Merge(records, targets, refused);
+}
+
+absl::StatusOr<int64_t> Database::Merge(const std::vector<TuningRecord>& records, const std::set<std::string>& targets,
+                                        std::map<std::string, int64_t>* refused) {
   int64_t added = 0;
   absl::Status status = Transaction([&]() -> absl::Status {
     for (const TuningRecord& record : records) {

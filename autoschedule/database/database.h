@@ -46,7 +46,7 @@ class Database {
  public:
   enum class Mode {
     kCreate,    // makes the file where there is none
-    kExisting,  // a missing file is an error (NotFound)
+    kExisting,  // a missing file is an error (NotFound), and so is an empty one
   };
   static absl::StatusOr<Database> Open(const std::string& path, Mode mode = Mode::kCreate);
 
@@ -71,6 +71,9 @@ class Database {
   absl::StatusOr<int64_t> Merge(const Database& other) { return Merge(other, {}, nullptr); }
   // Those of these targets only; `refused` receives how many there are of each other target. Null: any target.
   absl::StatusOr<int64_t> Merge(const Database& other, const std::set<std::string>& targets,
+                                std::map<std::string, int64_t>* refused);
+  // The same of records from elsewhere, Export's lines for example.
+  absl::StatusOr<int64_t> Merge(const std::vector<TuningRecord>& records, const std::set<std::string>& targets,
                                 std::map<std::string, int64_t>* refused);
   // Keeps the `keep` best records of each task, and no failures; returns how many were deleted.
   absl::StatusOr<int64_t> Prune(int64_t keep);

@@ -28,36 +28,46 @@ std::string WorkspaceFunction(const std::string& name, absl::Span<const Var> ext
 
 }  // namespace
 
+std::string ParameterList(const Function& function, bool variables) {
+  std::string text = "(";
+  const char* separator = "";
+  for (const Param& param : function->params) {
+    absl::StrAppend(&text, separator, param.buffer ? param.buffer->name : param.var.name(), ": ",
+                    (param.buffer ? param.buffer->dtype : param.var.dtype()).ToString());
+    separator = ", ";
+    if (!param.buffer) continue;
+    absl::StrAppend(&text, "[");
+    for (size_t d = 0; d < param.buffer->ndim(); ++d) {
+      const Expr& shape = param.buffer->shape[d];
+      const std::optional<int64_t> extent = AsInt(shape);
+      absl::StrAppend(&text, d > 0 ? ", " : "",
+                      extent      ? absl::StrCat(*extent)
+                      : variables ? PrintExtent(shape)
+                                  : "*");
+    }
+    absl::StrAppend(&text, "]");
+  }
+  return text + ")";
+}
+
 std::string EmitHeader(const Module& module, absl::Span<const Var> extents) {
-  std::string text = R"(// Made by tilewright; how the functions are called: codegen/abi/function_abi.h.
+  // The one header of an installation, or the one of the tree that it is made from.
+  std::string text = R"(// Made by tilewright; how the functions are called: tilewright_abi.h of an installation, or
+// codegen/abi/function_abi.h of the sources.
 #pragma once
 
+#if __has_include("tilewright_abi.h")
+#include "tilewright_abi.h"
+#else
 #include "codegen/abi/function_abi.h"
+#endif
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 )";
   for (const Function& function : module.functions()) {
-    absl::StrAppend(&text, "\n// (");
-    const char* separator = "";
-    for (const Param& param : function->params) {
-      absl::StrAppend(&text, separator, param.buffer ? param.buffer->name : param.var.name(), ": ",
-                      (param.buffer ? param.buffer->dtype : param.var.dtype()).ToString());
-      if (param.buffer) {
-        absl::StrAppend(&text, "[");
-        for (size_t d = 0; d < param.buffer->ndim(); ++d) {
-          const std::optional<int64_t> extent = AsInt(param.buffer->shape[d]);
-          absl::StrAppend(&text, d > 0 ? ", " : "",
-                          extent            ? absl::StrCat(*extent)
-                          : extents.empty() ? "*"
-                                            : PrintExtent(param.buffer->shape[d]));
-        }
-        absl::StrAppend(&text, "]");
-      }
-      separator = ", ";
-    }
-    absl::StrAppend(&text, ")\nint ", CSymbol(function->name),
+    absl::StrAppend(&text, "\n// ", ParameterList(function, !extents.empty()), "\nint ", CSymbol(function->name),
                     "(const TwCall* call, TwTensor* const* args, int32_t num_args);\n");
     absl::StrAppend(&text, WorkspaceFunction(function->name, extents));
   }

@@ -33,6 +33,8 @@ namespace tilewright {
 struct ScheduleScriptOptions {
   // Called after each call that was applied, with its text and the line it is on.
   std::function<void(std::string_view call, int line, const Schedule& schedule)> after_call;
+  // Called for each statement that was passed over, with its line and why it could not be run.
+  std::function<void(int line, std::string_view why)> passed_over;
 };
 
 struct ScheduleScriptError {

@@ -58,6 +58,10 @@ bool ScriptRunner::RunStmt(const PyStmt& stmt) {
 
 void ScriptRunner::PassOver(const PyStmt& stmt) {
   why_other_[stmt.offset] = error_->diagnostic.message;
+  if (options_.passed_over) {
+    const int line = script::MakeDiagnostic(text_, file_, stmt.offset, "").line;
+    options_.passed_over(line, error_->diagnostic.message);
+  }
   error_.reset();
   if (stmt.kind == PyStmt::Kind::kReturn) returned_ = MakeSpecial(Special::kOther, stmt.offset);
   ForgetTargets(stmt);

@@ -73,6 +73,11 @@ TEXT
       grep -Ev '^#pragma once|^#include "codegen/abi/' "codegen/abi/${header}.h"
     done
   } >"${prefix}/include/tilewright_abi.h"
+  # Those that it is made from stand for it, so that a program may include either.
+  for header in tensor_abi parallel_hook function_abi; do
+    printf '%s\n' "// A part of the one header of the C interface." "#pragma once" "" '#include "../../../tilewright_abi.h"' \
+      >"${prefix}/include/tilewright/codegen/abi/${header}.h"
+  done
 }
 
 # The library holds what the program links, without its command line: objects and system libraries stand in the
