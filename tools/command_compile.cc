@@ -75,6 +75,7 @@ int RunCompile(const CommandArguments& args) {
   }
   const std::optional<Module> module = ReadProgram(args, args.operands()[0]);
   if (!module) return kRefused;
+  WarnOfLoopsWithoutBlocks(args, *module);
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   const std::optional<ScheduledProgram> scheduled = ScheduleProgram(args, *module, *target, &intrins);
   if (!scheduled) return kRefused;

@@ -167,9 +167,9 @@ absl::StatusOr<Source> ReadLines(const std::string& path, std::string_view text)
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
     auto record = RecordFromJson(line);
     if (!record.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(path, ":", number, ":1: error: neither a database nor a line of `db export`: ",
-                       std::string(record.status().message())));
+      return absl::InvalidArgumentError(absl::StrCat(
+          path, ":", number,
+          ":1: error: neither a database nor a line of `db export`: ", std::string(record.status().message())));
     }
     source.records.push_back(*std::move(record));
   }
@@ -263,7 +263,8 @@ Command DbCommand() {
           "  best [FILE]   the best schedule of each, by canonical names, or of the program in FILE, by its own, as "
           "text\n"
           "  export        every record as a line of JSON\n"
-          "  merge FILE    adds the records of another database, or the lines of export, that are not there yet; those\n"
+          "  merge FILE    adds the records of another database, or the lines of export, that are not there yet; "
+          "those\n"
           "                of another target than this machine or --target are refused and named\n"
           "  prune         deletes failures and all but the best records of each program",
       .run = RunDb};

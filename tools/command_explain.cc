@@ -27,27 +27,31 @@ int RunExplain(const CommandArguments& args) {
   WarnOfLoopsWithoutBlocks(args, *module);
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   Module scheduled = *module;
-  ExplainedProgram explained{.title = args.operands()[0]};
+  const bool json = args.Has("--json");
+  std::string schedule;
+  ExplainedFile explained{.title = args.operands()[0]};
   if (!args.Has("--as-is")) {
     const std::optional<ScheduledProgram> by_schedule = ScheduleProgram(args, *module, *target, &intrins);
     if (!by_schedule) return kRefused;
     scheduled = by_schedule->schedule.module();
-    explained.schedule = ToText(by_schedule->schedule.trace());
+    schedule = ToText(by_schedule->schedule.trace());
     for (const std::string& refused : by_schedule->refused) {
       explained.remarks.push_back("the preferred sketch refuses a block, and another one schedules it: " + refused);
-      args.out() << explained.remarks.back() << "\n";
+      if (!json) args.out() << explained.remarks.back() << "\n";
     }
   }
   bool first = true;
   for (const Function& function : scheduled.functions()) {
+    explained.parts.push_back(Explain(function, *target));
+    if (json) continue;
     if (!first) args.out() << "\n";
     first = false;
-    explained.functions.push_back(Explain(function, *target));
-    PrintExplanation(explained.functions.back(), args.out());
+    PrintExplanation(explained.parts.back(), args.out());
   }
+  if (json) args.out() << ExplanationJson(scheduled, *target);
   const auto path = args.Get("--html");
   if (!path) return kDone;
-  explained.program = Print(scheduled);
+  explained.texts = {{"Schedule", schedule}, {"Program", Print(scheduled)}};
   return WriteText(args, *path, ExplanationPage(explained)) ? kDone : kRefused;
 }
 

@@ -97,7 +97,7 @@ std::optional<Run> Prepare(const CommandArguments& args, int* status) {
   const auto name = args.Get("--func");
   run.function = name ? source->Find(*name) : source->Main();
   if (!run.function) {
-    *status = Refuse(args, "which function? --func says");
+    *status = Refuse(args, WhichFunction(*source));
     return std::nullopt;
   }
   if (const auto unused = UnusedArguments(args, run.function)) {

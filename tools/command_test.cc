@@ -71,7 +71,7 @@ TEST(Command, ShowRefuses) {
   EXPECT_EQ(result.out, "");
   EXPECT_EQ(result.err, "<stdin>:3:7: error: 'j' is not defined\n    A[j] = 1.0\n      ^\n");
   EXPECT_EQ(RunTool({"show", "/nowhere/at/all.py"}).status, kRefused);
-  EXPECT_EQ(RunTool({"show", "/nowhere/at/all.py"}).err, "/nowhere/at/all.py: error: cannot read this file\n");
+  EXPECT_EQ(RunTool({"show", "/nowhere/at/all.py"}).err, "/nowhere/at/all.py: error: there is no such file\n");
 }
 
 TEST(Command, EqualComparesUpToNames) {

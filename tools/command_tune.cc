@@ -216,6 +216,10 @@ int RunTune(const CommandArguments& args) {
     args.out() << ListCandidates(module, *target, &intrins);
     return kDone;
   }
+  if (!module.Main()) {
+    args.err() << args.operands()[0] << ": error: " << WhichFunction(module) << "\n";
+    return kRefused;
+  }
   auto refuse = [&](const absl::Status& status) {
     args.err() << args.operands()[0] << ": error: " << std::string(status.message()) << "\n";
     return kRefused;

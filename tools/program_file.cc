@@ -1,17 +1,29 @@
 #include "tools/program_file.h"
 
 #include <ostream>
+#include <string>
+#include <vector>
 
+#include "absl/strings/str_join.h"
 #include "base/files.h"
 #include "base/nearest_names.h"
 #include "ir/script/parser.h"
 
 namespace tilewright {
+namespace {
+
+std::vector<std::string> NamesOfFunctions(const Module& module) {
+  std::vector<std::string> names;
+  for (const Function& function : module.functions()) names.push_back(function->name);
+  return names;
+}
+
+}  // namespace
 
 bool WriteText(const CommandArguments& args, const std::string& path, std::string_view text) {
-  if (WriteFile(path, text).ok()) return true;
-  args.err() << path << ": cannot be written\n";
-  return false;
+  const absl::Status written = WriteFile(path, text);
+  if (!written.ok()) args.err() << std::string(written.message()) << "\n";
+  return written.ok();
 }
 
 std::optional<Module> ReadProgram(const CommandArguments& args, const std::string& path) {
@@ -39,9 +51,12 @@ std::optional<Module> ReadProgram(const CommandArguments& args, const std::strin
 std::optional<std::string> UnknownFunction(const CommandArguments& args, const Module& module) {
   const auto name = args.Get("--func");
   if (!name || module.Find(*name)) return std::nullopt;
-  std::vector<std::string> names;
-  for (const Function& function : module.functions()) names.push_back(function->name);
+  const std::vector<std::string> names = NamesOfFunctions(module);
   return "--func=" + *name + ": there is no such function" + DidYouMean(*name, names);
+}
+
+std::string WhichFunction(const Module& module) {
+  return "which function? --func says: " + absl::StrJoin(NamesOfFunctions(module), ", ");
 }
 
 }  // namespace tilewright

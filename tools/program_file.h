@@ -19,5 +19,7 @@ std::optional<Module> ReadProgram(const CommandArguments& args, const std::strin
 
 // What is wrong with --func, which has to name a function of the module; nothing where it does, or is not given.
 std::optional<std::string> UnknownFunction(const CommandArguments& args, const Module& module);
+// What is said where --func has to choose: "which function? --func says: f, g".
+std::string WhichFunction(const Module& module);
 
 }  // namespace tilewright

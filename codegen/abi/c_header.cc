@@ -40,10 +40,7 @@ std::string ParameterList(const Function& function, bool variables) {
     for (size_t d = 0; d < param.buffer->ndim(); ++d) {
       const Expr& shape = param.buffer->shape[d];
       const std::optional<int64_t> extent = AsInt(shape);
-      absl::StrAppend(&text, d > 0 ? ", " : "",
-                      extent      ? absl::StrCat(*extent)
-                      : variables ? PrintExtent(shape)
-                                  : "*");
+      absl::StrAppend(&text, d > 0 ? ", " : "", extent ? absl::StrCat(*extent) : variables ? PrintExtent(shape) : "*");
     }
     absl::StrAppend(&text, "]");
   }

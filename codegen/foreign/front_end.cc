@@ -44,6 +44,29 @@ constexpr const char* kFlags[] = {"-x",
                                   "-fno-caret-diagnostics",
                                   "-w"};
 
+// Headers of CUDA's that say nothing new here.
+constexpr const char* kEmptyHeaders[] = {"cuda_profiler_api.h", "device_atomic_functions.h", "driver_types.h",
+                                         "math_functions.h",    "sm_60_atomic_functions.h",  "vector_functions.h"};
+// Those that are outside, so that an installation of CUDA is not read in their place.
+constexpr const char* kOutsideHeaders[] = {"cooperative_groups/memcpy_async.h",
+                                           "cooperative_groups/scan.h",
+                                           "cublasLt.h",
+                                           "cublas_v2.h",
+                                           "cuda_fp4.h",
+                                           "cuda_fp6.h",
+                                           "cuda_fp8.h",
+                                           "cudnn.h",
+                                           "cufft.h",
+                                           "curand.h",
+                                           "curand_kernel.h",
+                                           "cusolverDn.h",
+                                           "cusparse.h",
+                                           "nvrtc.h",
+                                           "nvToolsExt.h",
+                                           "nvml.h",
+                                           "texture_types.h"};
+constexpr char kOutside[] = "outside of what emulate takes (docs/emulate.md)";
+
 // A template becomes a kernel where the host's part names it, which this does.
 std::string Instantiation(const std::string& path, const std::string& kernel) {
   return absl::StrCat("#include \"", path, "\"\nnamespace { __attribute__((unused)) const void* TilewrightKernel() {\n",
@@ -57,6 +80,10 @@ std::string Diagnostics(const std::string& output, const std::string& folder) {
     if (line.empty() || line.find("generated when compiling") != std::string::npos) continue;
     if (line.starts_with("In file included from") && line.find(folder) != std::string::npos) continue;
     lines.emplace_back(line);
+    if (line.ends_with("file not found")) {
+      absl::StrAppend(&lines.back(),
+                      ", and none of the headers of docs/emulate.md; \"include\" of the launch names folders");
+    }
   }
   return absl::StrReplaceAll(absl::StrJoin(lines, "\n"), {{folder + "/", ""}});
 }
@@ -96,6 +123,12 @@ absl::StatusOr<std::unique_ptr<llvm::Module>> ReadCuda(const std::string& path, 
   bool written = !folder.path().empty() && folder.Write("instantiation.cu", Instantiation(absolute, options.kernel));
   for (const Header& header : Headers()) {
     written = written && folder.Write(absl::StrCat(kHeaderFolder, "/", std::string(header.name)), header.text);
+  }
+  for (const char* name : kEmptyHeaders) {
+    written = written && folder.Write(absl::StrCat(kHeaderFolder, "/", name), "#include \"cuda_runtime.h\"\n");
+  }
+  for (const char* name : kOutsideHeaders) {
+    written = written && folder.Write(absl::StrCat(kHeaderFolder, "/", name), absl::StrCat("#error ", kOutside, "\n"));
   }
   if (!written) return absl::InternalError(absl::StrCat("cannot write into ", folder.path().string()));
   if (const absl::Status status = Compile(path, options, folder); !status.ok()) return status;

@@ -4,7 +4,7 @@ set -euo pipefail
 echo '#include "codegen/foreign/header_text.h"'
 echo 'namespace tilewright::foreign { namespace { constexpr Header kHeaders[] = {'
 for file in "$@"; do
-  printf '{"%s", R"TILEWRIGHT(' "$(basename "${file}")"
+  printf '{"%s", R"TILEWRIGHT(' "${file#*/include/}"
   cat "${file}"
   echo ')TILEWRIGHT"},'
 done

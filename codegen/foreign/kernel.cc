@@ -16,6 +16,8 @@
 #include "codegen/foreign/runtime.h"
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/IR/DiagnosticHandler.h"
+#include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/TargetSelect.h"
 
@@ -49,6 +51,13 @@ absl::StatusOr<std::unique_ptr<llvm::orc::LLJIT>> MakeJit() {
     return ToStatus(std::move(error));
   return std::move(*jit);
 }
+
+// A loop that is not unrolled as the text asks is as right as one that is.
+struct OnlyErrors : llvm::DiagnosticHandler {
+  bool handleDiagnostics(const llvm::DiagnosticInfo& diagnostic) override {
+    return diagnostic.getSeverity() != llvm::DS_Error;
+  }
+};
 
 // What is launched now.
 const PreparedKernel* launched = nullptr;
@@ -170,6 +179,7 @@ absl::StatusOr<std::unique_ptr<ForeignKernel>> ForeignKernel::Load(const std::st
                                                                    const ForeignSource& source) {
   TW_ASSIGN_OR_RETURN(auto jit, MakeJit());
   auto context = std::make_unique<llvm::LLVMContext>();
+  context->setDiagnosticHandler(std::make_unique<OnlyErrors>());
   TW_ASSIGN_OR_RETURN(std::unique_ptr<llvm::Module> module, ReadCuda(path, source, *context));
   module->setDataLayout(jit->getDataLayout());
   module->setTargetTriple(jit->getTargetTriple().str());

@@ -166,7 +166,6 @@ float HalfToFloat(int bf16, unsigned bits) {
 }
 unsigned FloatToHalf(int bf16, float value) { return bf16 != 0 ? emu::ToBf16(value) : emu::ToF16(value); }
 
-unsigned Activemask() { return emu::Ballot(0xffffffffu, true); }
 uint64_t Time() {
   static uint64_t time = 0;
   return time += 16;
@@ -206,7 +205,7 @@ const std::vector<RuntimeFunction>& RuntimeFunctions() {
       Entry("__tw_shuffle", &ShuffleOf),
       Entry("__tw_reduce", &ReduceOf),
       Entry("__tw_ballot", &BallotOf),
-      Entry("__tw_activemask", &Activemask),
+      Entry("__tw_activemask", &emulator::ActiveLanes),
       Entry("__tw_syncthreads_vote", &BarrierReduceOf),
       Entry("__tw_syncwarp", &SyncWarpOf),
       Entry("__tw_fence", &FenceOf),

@@ -34,7 +34,7 @@ absl::StatusOr<NDArray> RandomInput(const onnx::ValueInfoProto& input, const std
       const std::string name = DimensionName(input, static_cast<int>(shape.size()));
       const auto bound = dims.find(name);
       if (bound == dims.end()) {
-        return absl::InvalidArgumentError(absl::StrCat("dimension ", name, " needs a number: ", name, "=NUMBER"));
+        return absl::InvalidArgumentError(absl::StrCat("dimension ", name, " needs a number: --dim ", name, "=NUMBER"));
       }
       extent = bound->second;
     }

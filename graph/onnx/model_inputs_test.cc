@@ -36,8 +36,8 @@ TEST(RandomInput, Refuses) {
   const auto message = [](const onnx::ValueInfoProto& value, const std::map<std::string, int64_t>& dims) {
     return std::string(RandomInput(value, dims, 1).status().message());
   };
-  EXPECT_EQ(message(Value(TensorProto::FLOAT, {"n"}), {}), "dimension n needs a number: n=NUMBER");
-  EXPECT_EQ(message(Value(TensorProto::FLOAT, {3, ""}), {}), "dimension x_1 needs a number: x_1=NUMBER");
+  EXPECT_EQ(message(Value(TensorProto::FLOAT, {"n"}), {}), "dimension n needs a number: --dim n=NUMBER");
+  EXPECT_EQ(message(Value(TensorProto::FLOAT, {3, ""}), {}), "dimension x_1 needs a number: --dim x_1=NUMBER");
   EXPECT_EQ(message(Value(TensorProto::FLOAT, {"n"}), {{"n", -1}}), "an extent of -1 is negative, or too large to run");
   EXPECT_EQ(message(Value(TensorProto::FLOAT, {"n", 1024}), {{"n", int64_t{1} << 40}}),
             "an extent of 1099511627776 is negative, or too large to run");

@@ -1,11 +1,18 @@
 #include "tools/command_line/command.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <istream>
 #include <iterator>
 #include <ostream>
 
 #include "base/nearest_names.h"
+#include "tools/command_line/flag_table.h"
 #include "tools/command_line/help.h"
 #include "tools/command_line/man_page.h"
 #include "tools/command_line/parse.h"
@@ -15,9 +22,10 @@ namespace {
 
 // What is said of a command that there is not.
 int UnknownCommand(const std::string& name, const std::vector<Command>& commands, std::ostream& err) {
-  std::vector<std::string> names = {"help", "completion"};
+  std::vector<std::string> names = {"help", "completion", "--version", "--help"};
   for (const Command& command : commands) names.emplace_back(command.name);
-  const std::string nearest = DidYouMean(name, names);
+  std::string nearest = DidYouMean(name, names);
+  if (name == "version" || name == "-v" || name == "-V") nearest = "; did you mean --version?";
   err << "tilewright: unknown command '" << name << "'" << nearest << (nearest.empty() ? "; see" : " See")
       << " tilewright --help\n";
   return kUsage;
@@ -44,7 +52,8 @@ std::optional<int> RunGeneral(const std::vector<std::string>& args, const std::v
   } else if (first == "completion") {
     const std::vector<std::string> shells = Shells();
     if (args.size() < 2 || std::ranges::find(shells, args[1]) == shells.end()) {
-      err << "tilewright completion: SHELL is bash, zsh or fish" << (args.size() < 2 ? "" : ", not " + args[1]) << "\n";
+      err << "tilewright completion: SHELL is bash, zsh or fish"
+          << (args.size() < 2 ? "" : ", not " + args[1] + DidYouMean(args[1], shells)) << "\n";
       return kUsage;
     }
     out << Completion(args[1], commands);
@@ -58,6 +67,29 @@ std::optional<int> RunGeneral(const std::vector<std::string>& args, const std::v
     return UnknownCommand(args[1], commands, err);
   }
   return kDone;
+}
+
+// Whether a file can be written; it is left as it is, or not there. Of folders, pipes and devices nothing is said.
+bool MayBeWritten(const std::string& path) {
+  struct stat file = {};
+  const bool known = stat(path.c_str(), &file) == 0;
+  if (known && !S_ISREG(file.st_mode)) return true;
+  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor < 0) return false;
+  close(descriptor);
+  if (!known) unlink(path.c_str());
+  return true;
+}
+
+// Of the files that flags name, before work that may take long.
+bool CanWriteResults(const CommandArguments& args) {
+  for (const FlagRow& row : FlagsOf(args.command())) {
+    const std::optional<std::string> path = row.form == ValueForm::kOut ? args.Get(row.flag) : std::nullopt;
+    if (!path || MayBeWritten(*path)) continue;
+    args.err() << *path << " cannot be written: " << std::strerror(errno) << "\n";
+    return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -106,6 +138,7 @@ int RunCommandLine(const std::vector<std::string>& args, const std::vector<Comma
   if (command == nullptr) return UnknownCommand(args[0], commands, err);
   CommandArguments parsed(in, out, err);
   if (const std::optional<int> status = CommandLineParser(*command, &parsed).Parse(args)) return *status;
+  if (!CanWriteResults(parsed)) return kRefused;
   const int status = command->run(parsed);
   if (out.flush() || status != kDone) return status;
   err << "tilewright " << command->name << ": error: standard output cannot be written\n";

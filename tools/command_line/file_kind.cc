@@ -65,6 +65,8 @@ constexpr Beginning kBeginnings[] = {
      "an executable or a library"},
     {"!<arch>\n"sv, "an archive of objects"},
     {"SQLite format 3"sv, "a database, which --db takes"},
+    {"\x89PNG"sv, "a picture"},
+    {"\xff\xd8\xff"sv, "a picture"},
     {"%PDF-"sv, "a PDF document"},
     {"\x80\x02"sv, "a pickled Python object"},
     {"\x80\x04"sv, "a pickled Python object"},
@@ -110,6 +112,7 @@ std::string NamesOf(Kinds kinds) {
 
 FileKind KindOf(std::string_view path, std::string_view text) {
   if (IsModelPath(path)) return FileKind::kModel;
+  if (path == "-" && BeginsAsModel(text)) return FileKind::kModel;
   if (path.ends_with(".cu") || path.ends_with(".cuh")) return FileKind::kCuda;
   const Counts counts = CountIn(text);
   if (counts.graphs > 0) return FileKind::kGraph;

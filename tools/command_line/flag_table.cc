@@ -187,13 +187,14 @@ constexpr FlagRow kRows[] = {
     {"explain", "--db", "PATH", kFile, kPrograms | kModels, kDbHelp, Excludes("--as-is")},
     {"explain", "--as-is", "", kSwitch, kPrograms, kAsIsHelp},
     {"explain", "--intrin", "FILE", kFile, kPrograms, kIntrinHelp, Repeated(Excludes("--as-is"))},
-    {"explain", "--html", "PATH", kOut, kPrograms,
-     "writes the same as a page there, with the schedule and the program"},
+    {"explain", "--html", "PATH", kOut, kPrograms | kModels,
+     "writes the same as a page there, with the schedule and the program, or with a model's calls and why kernels were "
+     "joined"},
     {"explain", "--plan", "", kSwitch, kModels, "each call with its limiter, and why kernels were joined or not"},
     {"explain", "--passes", "", kSwitch, kModels,
      "where the processor time of a load without kept kernels goes, by phase and by kernel, with nodes and peak "
      "memory"},
-    {"explain", "--json", "", kSwitch, kModels, "prints all of it as JSON"},
+    {"explain", "--json", "", kSwitch, kPrograms | kModels, "prints all of it as JSON"},
     {"explain", "--programs", "DIR", kFolder, kModels,
      "writes the program of each kernel to DIR/kN.py, as this tool takes it"},
     {"explain", "--dim", "NAME=N,...", kDimSizes, kModels, kModelSizesHelp, Repeated()},

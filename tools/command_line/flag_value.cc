@@ -19,6 +19,13 @@ bool IsWhole(const std::string& value, int64_t least, int64_t most = INT64_MAX) 
   return absl::SimpleAtoi(value, &number) && number >= least && number <= most;
 }
 
+std::optional<std::string> WrongWhole(const FlagRow& row, int64_t least, const std::string& be,
+                                      const std::string& value) {
+  if (IsWhole(value, least)) return std::nullopt;
+  const bool digits = value.find_first_not_of("0123456789") == value.npos;
+  return Must(row, digits && value != "0" ? "a number below 2^63" : be, value);
+}
+
 std::optional<std::string> WrongTarget(const FlagRow& row, const std::string& value) {
   // What is wrong with a file is for the command to report.
   if (value.ends_with(".json") || NamedTarget(value).ok()) return std::nullopt;
@@ -59,9 +66,9 @@ std::optional<std::string> WrongValue(const FlagRow& row, const std::string& val
       return Must(row, "a positive number", value);
     }
     case ValueForm::kCount:
-      return IsWhole(value, 1) ? std::nullopt : Must(row, "a whole number above 0", value);
+      return WrongWhole(row, 1, "a whole number above 0", value);
     case ValueForm::kNatural:
-      return IsWhole(value, 0) ? std::nullopt : Must(row, "a whole number from 0 on", value);
+      return WrongWhole(row, 0, "a whole number from 0 on", value);
     case ValueForm::kLevel:
       return IsWhole(value, 0, 3) ? std::nullopt : Must(row, "a number from 0 to 3", value);
     case ValueForm::kTarget:

@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "base/nearest_names.h"
 #include "codegen/remote/launcher.h"
 #include "graph/device/device.h"
@@ -22,6 +23,7 @@
 #include "target/target.h"
 #include "tools/arrays/run_arguments.h"
 #include "tools/command_line/flag_value.h"
+#include "tools/command_line/input_text.h"
 
 namespace tilewright {
 namespace {
@@ -96,7 +98,8 @@ std::optional<std::string> UnusedPass(const graph::PassContext& context) {
 }  // namespace
 
 int RefuseOnnx(const CommandArguments& args, absl::string_view message) {
-  args.err() << args.operands()[0] << ": error: " << std::string(message) << "\n";
+  const std::string& path = args.operands()[0];
+  args.err() << (path == "-" ? "<stdin>" : path) << ": error: " << std::string(message) << "\n";
   return kRefused;
 }
 
@@ -154,8 +157,16 @@ std::optional<std::string> UnusedByModel(const CommandArguments& args, const onn
   return inputs ? UnusedArrays(*inputs, arrays, "input of the model") : std::nullopt;
 }
 
+absl::StatusOr<std::unique_ptr<graph::ModelFile>> ReadModel(const CommandArguments& args) {
+  const std::string& path = args.operands()[0];
+  if (path != "-") return graph::ModelFile::Open(path);
+  const auto bytes = std::make_shared<std::string>(*ReadText(args, path));
+  const auto span = absl::MakeConstSpan(reinterpret_cast<const std::byte*>(bytes->data()), bytes->size());
+  return graph::ModelFile::FromBytes(bytes, span, ".");
+}
+
 std::unique_ptr<graph::ModelFile> OpenModel(const CommandArguments& args, int* status) {
-  auto file = graph::ModelFile::Open(args.operands()[0]);
+  auto file = ReadModel(args);
   if (!file.ok()) {
     *status = RefuseOnnx(args, file.status().message());
     return nullptr;

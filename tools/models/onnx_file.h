@@ -23,6 +23,8 @@ int RefuseOnnx(const CommandArguments& args, absl::string_view message);
 // The part of --dim, --disable and --inputs that this model does not use: a name that is not a symbolic dimension of an
 // input, a pass that runs, an input or an output. Nothing where all is used.
 std::optional<std::string> UnusedByModel(const CommandArguments& args, const onnx::GraphProto& graph);
+// The model of the first operand, a file or standard input.
+absl::StatusOr<std::unique_ptr<graph::ModelFile>> ReadModel(const CommandArguments& args);
 // The model of the first operand, whose use of flags was checked. Null where it is refused, which is reported, with the
 // exit status in `status`.
 std::unique_ptr<graph::ModelFile> OpenModel(const CommandArguments& args, int* status);

@@ -6,10 +6,14 @@
 #include <memory>
 #include <ostream>
 #include <sstream>
+#include <string>
+#include <tuple>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "autoschedule/cost/projected.h"
 #include "autoschedule/program/top_nests.h"
 #include "base/files.h"
@@ -25,6 +29,7 @@
 #include "schedule/layout/hoist_prepack.h"
 #include "target/target.h"
 #include "tools/models/onnx_file.h"
+#include "tools/programs/explanation.h"
 #include "tools/timings/load_report.h"
 
 namespace tilewright {
@@ -219,12 +224,70 @@ nlohmann::json ToJson(const graph::Executor& executor, const PlannedFunction& pl
   return json;
 }
 
+std::string Plural(int64_t count, const char* noun) { return absl::StrCat(count, " ", noun, count == 1 ? "" : "s"); }
+
+// The same as the text, in sections: the whole, what limits it, its kernels, its calls.
+Explanation ExplanationOf(const PlannedFunction& planned, const std::vector<KernelFacts>& facts, const Target& target,
+                          const std::string& title) {
+  const PlanSummary summary = Summarize(facts);
+  const graph::ExecutablePlan& plan = planned.plan();
+  const auto part = [&](std::string name, double seconds, const std::string& remark) {
+    const double share = summary.seconds > 0 ? seconds / summary.seconds : 0;
+    return ExplanationSection::Row{
+        std::move(name), absl::StrFormat("%-9s %5.1f%%  %s", Quantity(seconds, "s"), 100 * share, remark), share};
+  };
+  ExplanationSection whole{title + " on " + target.name, {}}, limits{"Limiters", {}}, kernels{"Kernels", {}},
+      calls{"Calls in their order", {}};
+  whole.rows = {{"projected", Quantity(summary.seconds, "s")},
+                {"calls", absl::StrCat(Plural(static_cast<int64_t>(plan.steps.size()), "call"), " of ",
+                                       Plural(static_cast<int64_t>(facts.size()), "kernel"))},
+                {target.is_gpu() ? "launches" : "loop nests", absl::StrCat(summary.nests)},
+                {"constants", Bytes(planned.constants().bytes())}};
+  for (const auto& [limiter, seconds] : summary.by_limiter) limits.rows.push_back(part(limiter, seconds, ""));
+  std::vector<std::string> names(facts.size());
+  for (const graph::PlanStep& step : plan.steps) names[static_cast<size_t>(step.program)] = step.name;
+  for (size_t i = 0; i < facts.size(); ++i) {
+    kernels.rows.push_back(part(
+        absl::StrCat("k", i, " ", names[i]), facts[i].calls * facts[i].seconds,
+        absl::StrCat(Plural(facts[i].calls, "call"), ", ", facts[i].limiter, facts[i].by_record ? ", a record" : "")));
+  }
+  std::ranges::sort(kernels.rows,
+                    [](const auto& a, const auto& b) { return std::tie(b.share, a.name) < std::tie(a.share, b.name); });
+  for (const graph::PlanStep& step : plan.steps) {
+    const KernelFacts& kernel = facts[static_cast<size_t>(step.program)];
+    std::vector<std::string> results;
+    for (size_t i = step.num_inputs; i < step.tensors.size(); ++i) {
+      results.push_back(ShapeOf(plan.tensors[static_cast<size_t>(step.tensors[i])]));
+    }
+    calls.rows.push_back(
+        part(step.name, kernel.seconds, absl::StrCat("k", step.program, "  ", absl::StrJoin(results, ", "))));
+  }
+  return {{whole, limits, kernels, calls}};
+}
+
+// Writes the page of --html, if there is one to write.
+int WritePage(const CommandArguments& args, const graph::Executor& executor, std::vector<Explanation> parts,
+              const std::string& joins) {
+  const auto path = args.Get("--html");
+  if (!path) return kDone;
+  ExplainedFile file{
+      .title = args.operands()[0], .parts = std::move(parts), .texts = {{"Why kernels were joined", joins}}};
+  std::ostringstream slow;
+  PrintSlowKernels(executor, slow);
+  for (const absl::string_view line : absl::StrSplit(slow.str(), '\n', absl::SkipEmpty())) {
+    file.remarks.emplace_back(line);
+  }
+  const absl::Status written = WriteFile(*path, ExplanationPage(file));
+  return written.ok() ? kDone : RefuseOnnx(args, written.message());
+}
+
 // A model whose order of calls depends on data: parts with plans, and what the host runs between them.
 int ExplainSteps(const CommandArguments& args, const graph::Executor& executor, const Target& target) {
   if (args.Has("--programs")) return RefuseOnnx(args, kNoPlan);
   nlohmann::json json = {
       {"target", target.name}, {"engine", "model"}, {"threads", target.cores}, {"steps", nlohmann::json::array()}};
   std::ostringstream text;
+  std::vector<Explanation> explained;
   int parts = 0;
   for (const graph::ExecutorStep& step : executor.steps()) {
     if (step.part == nullptr) {
@@ -237,8 +300,10 @@ int ExplainSteps(const CommandArguments& args, const graph::Executor& executor, 
     text << "part " << step.part->plan().name << ": ";
     PrintSummary(*step.part, Summarize(facts), facts.size(), target, text);
     if (args.Has("--plan")) PrintPlan(text, *step.part, facts);
+    explained.push_back(ExplanationOf(*step.part, facts, target, "Part " + step.part->plan().name));
     ++parts;
   }
+  if (const int status = WritePage(args, executor, std::move(explained), ""); status != kDone) return status;
   if (args.Has("--json")) {
     args.out() << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
     return kDone;
@@ -319,6 +384,10 @@ int ExplainOnnx(const CommandArguments& args) {
     if (!written.ok()) return RefuseOnnx(args, written.message());
   }
   const std::vector<KernelFacts> facts = FactsOf(*planned, *target, args.Get("--db").value_or(""));
+  const std::string joins = report.kernels.empty() ? "" : ToString(report);
+  const std::string name = std::filesystem::path(args.operands()[0]).filename().string();
+  status = WritePage(args, model->executor(), {ExplanationOf(*planned, facts, *target, name)}, joins);
+  if (status != kDone) return status;
   if (json) {
     nlohmann::json result = ToJson(model->executor(), *planned, facts, *target);
     if (passes) result["load"] = timings->ToJson();
@@ -334,7 +403,7 @@ int ExplainOnnx(const CommandArguments& args) {
   if (args.Has("--plan")) {
     PrintPlan(args.out(), *planned, facts);
     PrintRefused(args.out(), facts);
-    if (!report.kernels.empty()) args.out() << "\n" << ToString(report);
+    if (!joins.empty()) args.out() << "\n" << joins;
   }
   return kDone;
 }

@@ -61,7 +61,7 @@ absl::StatusOr<std::vector<std::map<std::string, int64_t>>> DimsToTune(const Com
 // The model's plan for some sizes; nothing of it is compiled.
 absl::StatusOr<std::unique_ptr<OnnxModel>> PlanFor(const CommandArguments& args,
                                                    const std::map<std::string, int64_t>& dims, const Target& target) {
-  TW_ASSIGN_OR_RETURN(auto file, graph::ModelFile::Open(args.operands()[0]));
+  TW_ASSIGN_OR_RETURN(auto file, ReadModel(args));
   graph::ExecutorOptions executor;
   executor.kernels.target = target;
   executor.kernels.use = graph::KernelUse::kExplain;

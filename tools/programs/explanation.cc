@@ -9,17 +9,18 @@
 #include "autoschedule/cost/projected.h"
 #include "autoschedule/cost/speed_of_light.h"
 #include "autoschedule/tune/html.h"
+#include "nlohmann/json.hpp"
 
 namespace tilewright {
-namespace {
 
-// "1.35 ms"; three digits.
 std::string Quantity(double value, const char* unit) {
   static constexpr const char* kPrefixes[] = {"n", "u", "m", "", "k", "M", "G", "T"};
   if (value == 0) return absl::StrCat("0 ", unit);
   const int thousands = std::clamp(static_cast<int>(std::floor(std::log10(value) / 3)), -3, 4);
   return absl::StrFormat("%.3g %s%s", value / std::pow(1000.0, thousands), kPrefixes[thousands + 3], unit);
 }
+
+namespace {
 
 // The sections of a function.
 class Table {
@@ -142,18 +143,53 @@ void PrintExplanation(const Explanation& explanation, std::ostream& out) {
   }
 }
 
-std::string ExplanationPage(const ExplainedProgram& program) {
-  std::string html = PageBegin("Explanation of " + program.title, kStyle);
+std::string ExplanationPage(const ExplainedFile& file) {
+  std::string html = PageBegin("Explanation of " + file.title, kStyle);
   absl::StrAppend(&html, "<p>Projected by the cost models; nothing was run.</p>\n");
-  for (const std::string& remark : program.remarks) absl::StrAppend(&html, "<p>", EscapeHtml(remark), "</p>\n");
-  for (const Explanation& explanation : program.functions) {
+  for (const std::string& remark : file.remarks) absl::StrAppend(&html, "<p>", EscapeHtml(remark), "</p>\n");
+  for (const Explanation& explanation : file.parts) {
     for (const ExplanationSection& section : explanation.sections) html += SectionTable(section);
   }
-  if (!program.schedule.empty()) {
-    absl::StrAppend(&html, "<h2>Schedule</h2>\n<pre>", EscapeHtml(program.schedule), "</pre>\n");
+  for (const auto& [heading, text] : file.texts) {
+    if (text.empty()) continue;
+    absl::StrAppend(&html, "<h2>", EscapeHtml(heading), "</h2>\n<pre>", EscapeHtml(text), "</pre>\n");
   }
-  absl::StrAppend(&html, "<h2>Program</h2>\n<pre>", EscapeHtml(program.program), "</pre>\n</body></html>\n");
-  return html;
+  return html + "</body></html>\n";
+}
+
+std::string ExplanationJson(const Module& module, const Target& target) {
+  nlohmann::json functions = nlohmann::json::array();
+  for (const Function& function : module.functions()) {
+    const ProgramFacts facts = GatherFacts(function);
+    const Projection p = Project(facts, target);
+    const SpeedOfLight limit = SpeedOfLightOf(facts, target);
+    nlohmann::json levels = nlohmann::json::array();
+    for (const Projection::Level& level : p.levels) {
+      levels.push_back({{"from", level.from},
+                        {"seconds", level.seconds},
+                        {"read_bytes", level.read_bytes},
+                        {"written_bytes", level.written_bytes}});
+    }
+    functions.push_back({{"name", function->name},
+                         {"projected_seconds", p.seconds},
+                         {"limiter", p.limiter},
+                         {"throughput_seconds", p.throughput_seconds},
+                         {"latency_seconds", p.latency_seconds},
+                         {target.is_gpu() ? "launch_seconds" : "fork_seconds", p.fork_seconds},
+                         {"levels", std::move(levels)},
+                         {"cores_used", p.cores_used},
+                         {"balance", p.balance},
+                         {"speed_of_light",
+                          {{"seconds", limit.seconds},
+                           {"arithmetic_seconds", limit.arithmetic_seconds},
+                           {"multiply_adds", limit.multiply_adds},
+                           {"traffic_seconds", limit.traffic_seconds},
+                           {"bytes", limit.bytes},
+                           {"from", limit.from}}}});
+  }
+  const nlohmann::json json = {
+      {"target", target.name}, {"engine", "model"}, {"threads", target.cores}, {"functions", std::move(functions)}};
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace tilewright

@@ -1,8 +1,8 @@
-// What the time of a program goes to, by the cost models: as text and as a page.
+// What the time of a program or a model goes to, by the cost models: as text, as a page and as JSON.
 //
 //   Explanation explanation = Explain(function, target);
 //   PrintExplanation(explanation, std::cout);
-//   file << ExplanationPage({.title = "matmul.py", .functions = {explanation}, .program = Print(module)});
+//   file << ExplanationPage({.title = "matmul.py", .parts = {explanation}, .texts = {{"Program", Print(module)}}});
 #pragma once
 
 #include <iosfwd>
@@ -31,16 +31,23 @@ struct Explanation {
 Explanation Explain(const Function& function, const Target& target);
 
 void PrintExplanation(const Explanation& explanation, std::ostream& out);
+// "1.35 ms"; three digits.
+std::string Quantity(double value, const char* unit);
 
-struct ExplainedProgram {
-  std::string title;                 // its file
+struct ExplainedFile {
+  std::string title;                 // its name
   std::vector<std::string> remarks;  // what rules refuse, and the like
-  std::vector<Explanation> functions;
-  std::string schedule;  // that was applied; empty: none
-  std::string program;   // after it
+  std::vector<Explanation> parts;    // of functions, or of a model's plan
+  struct Text {
+    std::string heading, text;
+  };
+  std::vector<Text> texts;  // at the end: the schedule, the program; those that are empty are left out
 };
 
 // Nothing is loaded from elsewhere, and there are no scripts.
-std::string ExplanationPage(const ExplainedProgram& program);
+std::string ExplanationPage(const ExplainedFile& file);
+
+// The same numbers for programs that read them, functions as they stand.
+std::string ExplanationJson(const Module& module, const Target& target);
 
 }  // namespace tilewright

@@ -32,9 +32,8 @@ TEST(Explanation, SaysTheSameAsTextAndAsAPage) {
   EXPECT_THAT(text.str(), HasSubstr("main on x86-znver4 (znver4, 2 cores)\n  projected "));
   const std::string page = ExplanationPage({.title = "a<b>.py",
                                             .remarks = {"r < s"},
-                                            .functions = {explanation},
-                                            .schedule = "sch.x()",
-                                            .program = "A < B"});
+                                            .parts = {explanation},
+                                            .texts = {{"Schedule", "sch.x()"}, {"Program", "A < B"}}});
   for (const ExplanationSection& section : explanation.sections) {
     EXPECT_THAT(page, HasSubstr("<h2>" + section.title + "</h2>"));
     for (const auto& row : section.rows) EXPECT_THAT(page, HasSubstr(row.value));
@@ -51,7 +50,7 @@ TEST(Explanation, SaysTheSameAsTextAndAsAPage) {
 }
 
 TEST(Explanation, ProgramsWithoutASchedule) {
-  EXPECT_THAT(ExplanationPage({.title = "a.py"}), Not(HasSubstr("<h2>Schedule</h2>")));
+  EXPECT_THAT(ExplanationPage({.title = "a.py", .texts = {{"Schedule", ""}}}), Not(HasSubstr("<h2>Schedule</h2>")));
 }
 
 }  // namespace

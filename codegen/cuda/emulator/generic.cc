@@ -166,6 +166,8 @@ void ReportHere(FaultKind kind, const char* doing, std::string message) {
   machine.Report(kind, "", std::move(message));
 }
 
+uint32_t ActiveLanes() { return Machine::Current().ActiveLanes(); }
+
 void EndKernel() { Machine::Current().Abort(); }
 
 }  // namespace tilewright::emulator

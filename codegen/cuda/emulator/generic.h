@@ -58,6 +58,8 @@ void TouchSum(tw::emu::AccumulatorState& state);
 void TurnOfLoop();
 // Others run: the thread has read what it may be waiting for.
 void LetOthersRun();
+// The lanes of the warp that are here together, as __activemask has it.
+uint32_t ActiveLanes();
 // A fault of the instruction that runs, `doing`.
 void ReportHere(FaultKind kind, const char* doing, std::string message);
 [[noreturn]] void EndKernel();

@@ -35,6 +35,9 @@ Dim IndexIn(const Dim& extent, uint64_t linear) {
 // Room for library functions that a kernel's thread calls.
 constexpr size_t kStackReserve = 64 << 10;
 
+// Turns that lanes have to come to the place of others; one that spins until these go on never would.
+constexpr int kTurnsForOthers = 4096;
+
 }  // namespace
 
 Machine::Machine(const LaunchOptions& options, GlobalMemory& memory, const std::function<void()>& kernel)
@@ -117,6 +120,7 @@ void Machine::MakeThreads(Block& block, size_t first_stack) {
     thread->warp = &block.warps[static_cast<size_t>(i / kWarp)];
     thread->warp->lanes |= 1u << thread->lane;
     ++thread->warp->alive;
+    thread->warp->threads.push_back(thread.get());
     thread->warpgroup = &block.warpgroups[static_cast<size_t>(i / kWarpgroup)];
     thread->view = {ToIndex(IndexIn(options_.block, static_cast<uint64_t>(i))), ToIndex(block.index),
                     ToIndex(options_.block), ToIndex(options_.grid)};
@@ -214,6 +218,11 @@ Thread* Machine::Next() {
 }
 
 void Machine::Wait() {
+  running_->waits = true;
+  RunNext();
+}
+
+void Machine::RunNext() {
   Thread& self = *running_;
   Thread* next = Next();
   if (next == nullptr) Deadlock();
@@ -228,13 +237,37 @@ void Machine::Wait() {
 void Machine::Yield() {
   MakeReady(running_);
   const char* doing = running_->doing;
-  Wait();
+  RunNext();
   running_->doing = doing;
 }
 
 void Machine::MakeReady(std::vector<Thread*>& threads) {
-  ready_.insert(ready_.end(), threads.begin(), threads.end());
+  for (Thread* thread : threads) MakeReady(thread);
   threads.clear();
+}
+
+uint32_t Machine::ActiveLanes() {
+  Begin("activemask");
+  Thread& self = *running_;
+  self.asks_active = true;
+  for (int turn = 0; self.asks_active; ++turn) {
+    const bool others_run = std::ranges::any_of(self.warp->threads, [](const Thread* thread) {
+      return !thread->ended && !thread->waits && !thread->asks_active;
+    });
+    if (others_run && turn < kTurnsForOthers) {
+      Yield();
+      continue;
+    }
+    const auto here = [&](const Thread* thread) { return thread->asks_active && thread->place == self.place; };
+    uint32_t mask = 0;
+    for (const Thread* thread : self.warp->threads) mask |= here(thread) ? 1u << thread->lane : 0;
+    for (Thread* thread : self.warp->threads) {
+      if ((mask >> thread->lane & 1) == 0) continue;
+      thread->active = mask;
+      thread->asks_active = false;
+    }
+  }
+  return self.active;
 }
 
 void Machine::Abort() {

@@ -78,8 +78,13 @@ class Machine {
   // Others run; this thread goes on when it is made ready, or at its turn.
   void Wait();
   void Yield();
-  void MakeReady(Thread* thread) { ready_.push_back(thread); }
+  void MakeReady(Thread* thread) {
+    thread->waits = false;
+    ready_.push_back(thread);
+  }
   void MakeReady(std::vector<Thread*>& threads);
+  // The lanes of the warp that have come to this line when none of its others can go on.
+  uint32_t ActiveLanes();
   bool Chance(uint32_t one_in) { return options_.seed != 0 && random_() % one_in == 0; }
 
   // Lanes in `mask` meet; the last one does work(meeting). `instruction` tells instructions apart.
@@ -129,6 +134,7 @@ class Machine {
   void MakeThreads(Block& block, size_t first_stack);
   bool CheckOptions();
   Thread* Next();
+  void RunNext();
   void Deadlock();
   [[noreturn]] void OverBudget();
   // What a finding is about: where `array` is null, shared memory of the block with this number.

@@ -47,6 +47,7 @@ struct Meeting {
 struct Warp {
   uint32_t lanes = 0;  // that exist
   int alive = 0;
+  std::vector<Thread*> threads;
   std::vector<std::unique_ptr<Meeting>> meetings, unused;  // by mask
   BankConflicts banks;
 };
@@ -183,6 +184,9 @@ struct Thread {
   Warp* warp = nullptr;
   Warpgroup* warpgroup = nullptr;
   bool ended = false;
+  bool waits = false;        // until others make it ready
+  bool asks_active = false;  // which lanes are here with it; `active` is the answer
+  uint32_t active = 0;
 
   const char* doing = "";  // what it waits at, for reports
   uint32_t operand = 0, operand2 = 0;

@@ -71,3 +71,21 @@ template <class T>
 cudaError_t cudaFuncSetAttribute(T* kernel, cudaFuncAttribute attribute, int value) {
   return cudaFuncSetAttribute((const void*)kernel, attribute, value);
 }
+extern "C" cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream);
+extern "C" cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream);
+extern "C" cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
+extern "C" cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
+extern "C" const char* cudaGetErrorName(cudaError_t error);
+extern "C" cudaError_t cudaDeviceReset();
+extern "C" cudaError_t cudaGetDeviceCount(int* count);
+extern "C" cudaError_t cudaProfilerStart();
+extern "C" cudaError_t cudaProfilerStop();
+template <class T>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, T kernel, int threads, size_t shared);
+struct cudaDeviceProp {
+  char name[256];
+  size_t totalGlobalMem, sharedMemPerBlock, sharedMemPerBlockOptin, sharedMemPerMultiprocessor;
+  int regsPerBlock, warpSize, maxThreadsPerBlock, major, minor, multiProcessorCount, clockRate, memoryClockRate;
+  int memoryBusWidth, l2CacheSize, maxThreadsPerMultiProcessor, maxGridSize[3], maxThreadsDim[3];
+};
+extern "C" cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);

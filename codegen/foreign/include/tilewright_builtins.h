@@ -146,3 +146,10 @@ TW_CUDA void __tw_syncwarp_default(unsigned mask = 0xffffffffu) { __tw_syncwarp(
 #include "tilewright_atomics.h"
 #include "tilewright_math.h"
 #include "tilewright_warp.h"
+
+extern "C" __device__ void* memcpy(void* to, const void* from, unsigned long bytes);
+extern "C" __device__ void* memset(void* to, int value, unsigned long bytes);
+extern "C" __device__ void* memmove(void* to, const void* from, unsigned long bytes);
+// nvcc's first header brings these.
+#include <stdlib.h>
+#include <string.h>

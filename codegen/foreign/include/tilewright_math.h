@@ -67,6 +67,18 @@ extern "C" __device__ float fmaf(float, float, float);
 extern "C" __device__ double fma(double, double, double);
 TW_CUDA float fma(float x, float y, float z) { return fmaf(x, y, z); }
 
+// sin and cos of pi * x, and the normal distribution, by functions of doubles.
+TW_CUDA double sinpi(double x) { return sin(3.14159265358979323846 * fmod(x, 2.0)); }
+TW_CUDA double cospi(double x) { return cos(3.14159265358979323846 * fmod(x, 2.0)); }
+TW_CUDA double normcdf(double x) { return 0.5 * erfc(-x * 0.70710678118654752440); }
+TW_CUDA float sinpif(float x) { return (float)sinpi((double)x); }
+TW_CUDA float cospif(float x) { return (float)cospi((double)x); }
+TW_CUDA float normcdff(float x) { return (float)normcdf((double)x); }
+TW_CUDA double rcbrt(double x) { return 1.0 / cbrt(x); }
+TW_CUDA float rcbrtf(float x) { return 1.0f / cbrtf(x); }
+TW_CUDA double rhypot(double x, double y) { return 1.0 / hypot(x, y); }
+TW_CUDA float rhypotf(float x, float y) { return 1.0f / hypotf(x, y); }
+
 TW_CUDA float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 TW_CUDA double rsqrt(double x) { return 1.0 / sqrt(x); }
 TW_CUDA float rsqrt(float x) { return rsqrtf(x); }

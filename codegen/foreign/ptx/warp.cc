@@ -57,7 +57,7 @@ void Vote(const Instruction& instruction, Frame& frame) {
 }
 
 void Activemask(const Instruction& instruction, Frame& frame) {
-  frame.Write(instruction.operands[0], emu::Ballot(0xffffffffu, true));
+  frame.Write(instruction.operands[0], emulator::ActiveLanes());
 }
 
 void Elect(const Instruction& instruction, Frame& frame) {
