@@ -1,5 +1,5 @@
 #!/bin/bash
-# Looks at the pages of `tune` and `explain` in a browser: nothing is wider than the window, and no text of a plot is cut off.
+# Looks at the pages of `tune` and `explain`, of programs and models, in a browser: nothing is wider than the window, and no text of a plot is cut off.
 #
 #   tools/check_pages.sh [PICTURES]     with a folder, pictures of the pages are written there
 set -euo pipefail
@@ -18,10 +18,11 @@ cp examples/first_look/matmul.py "${work}/"
 
 (cd "${work}" && "${program}" tune matmul.py --seconds=10 --trials=12 --html=tune.html >/dev/null 2>&1 &&
   "${program}" explain matmul.py --html=explain.html >/dev/null)
+"${program}" explain graph/fuzz/fuzz_corpus/convolution.onnx --dim=n=4 --html="${work}/model.html" >/dev/null
 
 readonly browser=(chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir="${work}/profile")
 failed=0
-for page in tune explain; do
+for page in tune explain model; do
   # The page itself has no scripts; a copy measures it.
   cp "${work}/${page}.html" "${work}/measured.html"
   cat >>"${work}/measured.html" <<'HTML'

@@ -73,9 +73,9 @@ TEST(Db, Lists) {
   const std::string path = MakeDatabase("lists", {Record(4, 0.002), Record(8, 0.001), failed});
   const Result result = RunTool({"db", "list", "--db=" + path});
   EXPECT_EQ(result.status, kDone) << result.err;
-  EXPECT_THAT(result.out, StartsWith("workload         threads records    best ms target; failures\n"));
+  EXPECT_THAT(result.out, StartsWith("workload         threads records    best ms target; parameters; failures\n"));
   EXPECT_THAT(result.out, HasSubstr("       3     1.0000 "));
-  EXPECT_THAT(result.out, HasSubstr("; 1 crash\n"));
+  EXPECT_THAT(result.out, HasSubstr("; (A: float32[64], B: float32[64]); 1 crash\n"));
 }
 
 TEST(Db, PrintsTheBest) {
@@ -107,6 +107,32 @@ TEST(Db, ExportsMergesAndPrunes) {
   EXPECT_EQ(text.str(), lines);
   EXPECT_EQ(RunTool({"db", "prune", "--keep=1", "--db=" + a}).out, "deleted 1 records\n");
   EXPECT_THAT(RunTool({"db", "best", "--db=" + a}).out, HasSubstr("factors=[None, 8]"));
+}
+
+// What export wrote is merged as a database is, from a file or a pipe; what cannot be read makes no database.
+TEST(Db, MergesLinesOfExport) {
+  const std::string a = MakeDatabase("lines", {Record(4, 0.002), Record(8, 0.001)}), b = FreshPath("merged");
+  const std::string lines = testing::TempDir() + "/lines.jsonl";
+  ASSERT_EQ(RunTool({"db", "export", "--db=" + a, "-o", lines}).status, kDone);
+  EXPECT_EQ(RunTool({"db", "merge", lines, "--db=" + b}).out, "added 2 records\n");
+  EXPECT_EQ(RunTool({"db", "merge", lines, "--db=" + b}).out, "added 0 records\n");
+  EXPECT_EQ(RunTool({"db", "export", "--db=" + b}).out, RunTool({"db", "export", "--db=" + a}).out);
+  const std::string text = RunTool({"db", "export", "--db=" + a}).out, c = FreshPath("piped");
+  EXPECT_EQ(RunTool({"db", "merge", "-", "--db=" + c}, text).out, "added 2 records\n");
+
+  const std::string none = FreshPath("none"), wrong = testing::TempDir() + "/wrong.jsonl";
+  std::ofstream(wrong) << text << "{}\n";
+  EXPECT_EQ(RunTool({"db", "merge", "/nowhere/x.db", "--db=" + none}).err, "/nowhere/x.db: there is no such file\n");
+  EXPECT_THAT(RunTool({"db", "merge", wrong, "--db=" + none}).err,
+              StartsWith(wrong + ":3:1: error: neither a database nor a line of `db export`: "));
+  EXPECT_NE(access(none.c_str(), F_OK), 0);
+}
+
+TEST(Db, AnEmptyFileStaysEmpty) {
+  const std::string path = FreshPath("empty");
+  std::ofstream(path).flush();
+  EXPECT_EQ(RunTool({"db", "list", "--db=" + path}).err, path + ": this file is empty, not a database\n");
+  EXPECT_EQ(std::ifstream(path, std::ios::ate).tellg(), 0);
 }
 
 // Times of another processor say nothing of this one.

@@ -1,9 +1,15 @@
+#include <optional>
 #include <ostream>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "autoschedule/program/sizes.h"
 #include "intrin/registry.h"
 #include "ir/script/printer.h"
 #include "schedule/script/trace_text.h"
+#include "tools/arrays/run_arguments.h"
+#include "tools/command_line/flag_value.h"
 #include "tools/commands.h"
 #include "tools/models/onnx_file.h"
 #include "tools/models/onnx_plan.h"
@@ -15,6 +21,20 @@
 namespace tilewright {
 namespace {
 
+// Gives the functions the sizes of --dim; says which of them none has.
+std::optional<std::string> TakeSizes(const CommandArguments& args, Module& module) {
+  SizesByName sizes;
+  for (const std::string& text : args.GetAll("--dim")) sizes.insert(*ReadDim(text));
+  if (sizes.empty()) return std::nullopt;
+  std::optional<std::string> unused = "--dim: there is no function";
+  for (const Function& function : std::vector<Function>(module.functions().begin(), module.functions().end())) {
+    const std::optional<std::string> here = UnusedArguments(args, function);
+    unused = here && unused ? here : std::nullopt;
+    module.Set(WithLikelySizes(function, sizes));
+  }
+  return unused;
+}
+
 int RunExplain(const CommandArguments& args) {
   if (args.kind() == FileKind::kModel) return ExplainOnnx(args);
   const auto target = NamedTarget(args.Get("--target").value_or("host"));
@@ -22,8 +42,9 @@ int RunExplain(const CommandArguments& args) {
     args.err() << std::string(target.status().message()) << "\n";
     return kRefused;
   }
-  const std::optional<Module> module = ReadProgram(args, args.operands()[0]);
+  std::optional<Module> module = ReadProgram(args, args.operands()[0]);
   if (!module) return kRefused;
+  if (const auto unused = TakeSizes(args, *module)) return UsageError(args, "explain", *unused);
   WarnOfLoopsWithoutBlocks(args, *module);
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   Module scheduled = *module;

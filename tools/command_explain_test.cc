@@ -63,6 +63,34 @@ TEST(Explain, WritesAPage) {
   EXPECT_THAT(page.str(), HasSubstr("sch.tensorize("));
 }
 
+TEST(Explain, PrintsJson) {
+  const Result result = RunTool({"explain", "-", "--target=x86-znver4", "--json"}, kMatmul);
+  EXPECT_EQ(result.status, kDone) << result.err;
+  for (const char* part : {"\"target\": \"x86-znver4\"", "\"threads\": 2", "\"name\": \"main\"",
+                           "\"limiter\": \"arithmetic\"", "\"multiply_adds\": 134217728.0", "\"from\": \"L2\""}) {
+    EXPECT_THAT(result.out, HasSubstr(part));
+  }
+}
+
+TEST(Explain, TakesSizes) {
+  const std::string copy = R"(
+@T.prim_func
+def main(a: T.handle, b: T.handle):
+    n = T.int64()
+    A = T.match_buffer(a, (n,), "float32")
+    B = T.match_buffer(b, (n,), "float32")
+    for i in range(n):
+        with T.block("B"):
+            vi = T.axis.spatial(n, i)
+            B[vi] = A[vi]
+)";
+  const auto moved = [&](const std::string& dim) { return RunTool({"explain", "-", "--as-is", "--dim=" + dim}, copy); };
+  EXPECT_THAT(moved("n=1000000").out, HasSubstr("8 MB from "));
+  EXPECT_THAT(moved("n=1000").out, HasSubstr("8 kB from "));
+  EXPECT_EQ(moved("m=1").status, kUsage);
+  EXPECT_THAT(moved("N=1").err, HasSubstr("did you mean n?"));
+}
+
 TEST(Explain, KernelsOfAGpu) {
   const Result result = RunTool({"explain", "-", "--target=cuda-sm90a"}, kMatmul);
   EXPECT_EQ(result.status, kDone) << result.err;

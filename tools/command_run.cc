@@ -24,7 +24,7 @@ namespace tilewright {
 namespace {
 
 int Refuse(const CommandArguments& args, std::string_view message) {
-  args.err() << args.operands()[0] << ": error: " << message << "\n";
+  args.err() << args.operands()[0] << ": error: " << NamingExtern(message) << "\n";
   return kRefused;
 }
 

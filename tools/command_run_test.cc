@@ -67,6 +67,19 @@ TEST(Command, Run) {
   }
 }
 
+TEST(Command, MissingFunctionsNameTheFlag) {
+  const Result result = RunTool({"run", "-", "--engine=llvm"}, R"(
+@T.prim_func
+def main(A: T.Buffer((4,), "int32")):
+    with T.block("A"):
+        T.reads()
+        T.writes(A[0:4])
+        T.evaluate(T.call_extern("no_such_function", A.access_ptr("w"), dtype="int32"))
+)");
+  EXPECT_EQ(result.status, kRefused);
+  EXPECT_THAT(result.err, HasSubstr("[ no_such_function ]; --extern=LIB.so names a library that has it"));
+}
+
 TEST(Command, RunMakesMemoryWithGapsForDeclaredStrides) {
   for (const char* engine : {"--engine=interp", "--engine=llvm", "--engine=cuda-emulation"}) {
     const Result result = RunTool({"run", "-", engine, "--compare"}, R"(

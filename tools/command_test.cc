@@ -33,6 +33,10 @@ TEST(Command, HelpAndUsage) {
   EXPECT_EQ(RunTool({"shwo", "x"}).status, kUsage);
   EXPECT_EQ(RunTool({"shwo", "x"}).err,
             "tilewright: unknown command 'shwo'; did you mean show? See tilewright --help\n");
+  for (const char* version : {"version", "-v", "-V"}) {
+    EXPECT_THAT(RunTool({version}).err, HasSubstr("did you mean --version?"));
+  }
+  EXPECT_THAT(RunTool({"completion", "bsh"}).err, HasSubstr("did you mean bash"));
   EXPECT_EQ(RunTool({"show"}).err, "tilewright show: FILE is missing; see tilewright show --help\n");
   EXPECT_EQ(RunTool({"show", "a", "b"}).status, kUsage);
   EXPECT_EQ(RunTool({"show", "a", "--nothing"}).err,
@@ -217,6 +221,37 @@ TEST(Schedule, Refuses) {
   EXPECT_EQ(nothing.status, kRefused);
   EXPECT_THAT(nothing.err,
               HasSubstr("n.py:2:1: error: there is no primitive splt; did you mean split?\nsch.splt(x)\n^\n"));
+}
+
+// Other Python around a schedule is not part of it, which is said.
+TEST(Schedule, NamesWhatItPassesOver) {
+  const std::string script =
+      WriteFile("o.py", "import os\nos.system('x')\ni, = sch.get_loops('B')\nfoo(3)\nprint(i)\n");
+  const Result result = RunTool({"schedule", "-", "--script=" + script}, kAddOne);
+  EXPECT_EQ(result.status, kDone) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("o.py:2: warning: passed over as other Python: "));
+  EXPECT_THAT(result.err, HasSubstr("; so is line 4\n"));
+  EXPECT_THAT(RunTool({"check", "-", "--script=" + script}, kAddOne).err, HasSubstr("o.py:2: warning: passed over"));
+}
+
+// What cannot be written is said before the work, and what can be is not there because of that.
+TEST(Command, ResultsThatCannotBeWrittenAreRefusedFirst) {
+  const std::string page = ::testing::TempDir() + "/none.html";
+  unlink(page.c_str());
+  const Result result = RunTool({"tune", "-", "--seconds=100", "--html=" + page, "-o", "/nowhere/x.py"}, kAddOne);
+  EXPECT_EQ(result.status, kRefused);
+  EXPECT_EQ(result.err, "/nowhere/x.py cannot be written: No such file or directory\n");
+  EXPECT_NE(access(page.c_str(), F_OK), 0);
+}
+
+TEST(Command, WhichFunctionListsThem) {
+  std::string two = kAddOne;
+  two.replace(two.find("def main"), 8, "def f");
+  std::string other = kAddOne;
+  two += other.replace(other.find("def main"), 8, "def g");
+  for (const char* command : {"run", "tune"}) {
+    EXPECT_EQ(RunTool({command, "-"}, two).err, "-: error: which function? --func says: f, g\n") << command;
+  }
 }
 
 TEST(Command, Target) {

@@ -221,7 +221,7 @@ int RunTune(const CommandArguments& args) {
     return kRefused;
   }
   auto refuse = [&](const absl::Status& status) {
-    args.err() << args.operands()[0] << ": error: " << std::string(status.message()) << "\n";
+    args.err() << args.operands()[0] << ": error: " << NamingExtern(std::string(status.message())) << "\n";
     return kRefused;
   };
   std::optional<Database> database;

@@ -55,6 +55,12 @@ std::optional<std::string> UnknownFunction(const CommandArguments& args, const M
   return "--func=" + *name + ": there is no such function" + DidYouMean(*name, names);
 }
 
+std::string NamingExtern(std::string_view message) {
+  const bool missing =
+      message.find("Symbols not found") != message.npos || message.find("undefined symbol") != message.npos;
+  return std::string(message) + (missing ? "; --extern=LIB.so names a library that has it" : "");
+}
+
 std::string WhichFunction(const Module& module) {
   return "which function? --func says: " + absl::StrJoin(NamesOfFunctions(module), ", ");
 }

@@ -19,6 +19,8 @@ std::optional<Module> ReadProgram(const CommandArguments& args, const std::strin
 
 // What is wrong with --func, which has to name a function of the module; nothing where it does, or is not given.
 std::optional<std::string> UnknownFunction(const CommandArguments& args, const Module& module);
+// A message, and which flag is missing where it is about a function that no library has.
+std::string NamingExtern(std::string_view message);
 // What is said where --func has to choose: "which function? --func says: f, g".
 std::string WhichFunction(const Module& module);
 

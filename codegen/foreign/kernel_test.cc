@@ -174,6 +174,53 @@ __global__ void kernel(float* x, int n) {
   EXPECT_EQ(text.x[1], 2.0f);
 }
 
+// Tiles of tiles, reductions of groups, the lanes that a branch has, what nvcc includes by itself, loops that are not
+// unrolled as asked.
+TEST(ForeignKernelTest, GroupsOfLanesAsPeopleUseThem) {
+  Text text(R"(
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+#include <driver_types.h>
+namespace cg = cooperative_groups;
+__device__ int count;
+__device__ int next_place() {
+  const unsigned mask = __activemask();
+  const int leader = __ffs(mask) - 1, lane = threadIdx.x % 32;
+  int first = 0;
+  if (lane == leader) first = atomicAdd(&count, __popc(mask));
+  return __shfl_sync(mask, first, leader) + __popc(mask & ((1u << lane) - 1));
+}
+__global__ void __launch_bounds__(64, 2) kernel(float* x, int n) {
+  const auto rank = cg::this_grid().thread_rank();
+  float sum = 0;
+#pragma unroll 2
+  for (int i = threadIdx.x; i < n; i += blockDim.x) sum += x[i];
+  auto tile = cg::tiled_partition<8>(cg::tiled_partition<16>(cg::this_thread_block()));
+  if (tile.meta_group_rank() > 1) __trap();
+  const float all = cg::reduce(tile, sum, cg::plus<float>());
+  float here = 0;
+  if (threadIdx.x % 3 == 0) {
+    auto lanes = cg::coalesced_threads();
+    here = cg::reduce(lanes, 1.0f, cg::plus<float>());
+  }
+  int place = threadIdx.x % 2 == 0 ? next_place() : -1;
+  __syncthreads();
+  float copied[2] = {all, here};
+  memcpy(x + 2 * rank, copied, sizeof copied);
+  if (place >= 0) x[128 + place] = sinpif(0.5f);
+}
+int main() {
+  if (cudaDeviceSynchronize() != cudaSuccess) exit(1);
+}
+)");
+  EXPECT_EQ(text.Run(), "");
+  EXPECT_EQ(text.x[0], 32.0f);  // 8 lanes of 4
+  EXPECT_EQ(text.x[1], 11.0f);  // lanes 0, 3, ..., 30
+  EXPECT_EQ(text.x[2 * 33 + 1], 11.0f);
+  EXPECT_EQ(text.x[3], 0.0f);
+  EXPECT_EQ(text.x[128 + 31], 1.0f);
+}
+
 TEST(ForeignKernelTest, TheLastBlockAddsWhatTheOthersFound) {
   Text text(R"(
 __device__ unsigned count = 0;
@@ -318,6 +365,14 @@ const Wrong kWrong[] = {
      "not known"},
     {"__device__ void g(int);\n__global__ void k(float* x, int n) {\n  g(n);\n}",
      "kernel.cu:3: calls g, which has no definition in the text"},
+    {"#include <cub/cub.cuh>\n__global__ void k(float* x, int n) {}",
+     "kernel.cu:1:10: fatal error: 'cub/cub.cuh' file not found, and none of the headers of docs/emulate.md"},
+    {"#include <curand_kernel.h>\n__global__ void k(float* x, int n) {}",
+     "In file included from kernel.cu:1:\ntilewright-cuda-headers/curand_kernel.h:1:2: error: outside of what emulate "
+     "takes"},
+    {"#include <cooperative_groups.h>\n__global__ void k(float* x, int n) {\n  "
+     "cooperative_groups::this_grid().sync();\n}",
+     "grids that synchronize are outside of what emulate takes"},
     {"__global__ void k(float* x, int n) {\n  foo(n);\n}", "kernel.cu:2:3: error: use of undeclared identifier 'foo'"},
 };
 

@@ -127,6 +127,16 @@ TEST(ScheduleScript, CallsBackAfterEachCall) {
   EXPECT_EQ(calls, (std::vector<std::string>{"1 b = sch.get_block('C')", "3 l = sch.get_loops(b)"}));
 }
 
+TEST(ScheduleScript, CallsBackForWhatIsPassedOver) {
+  Schedule schedule(Matmul());
+  std::vector<int> lines;
+  ScheduleScriptOptions options;
+  options.passed_over = [&](int line, std::string_view) { lines.push_back(line); };
+  EXPECT_FALSE(ApplyScheduleScript("import os\nos.system('x')\nb = sch.get_block('C')\nx = foo(3)\nprint(b)\n", "s.py",
+                                   &schedule, options));
+  EXPECT_EQ(lines, (std::vector<int>{2, 4}));
+}
+
 TEST(ScheduleScript, ErrorsNameLineAndColumn) {
   EXPECT_EQ(ErrorOf("b = sch.get_block(\"D\")"),
             "s.py:1:5: error: get_block: there is no block named D; did you mean C?\nb = sch.get_block(\"D\")\n    ^");

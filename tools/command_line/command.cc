@@ -81,7 +81,7 @@ bool MayBeWritten(const std::string& path) {
   return true;
 }
 
-// Of the files that flags name, before work that may take long.
+// The same of every file that flags name: said before work that may take long.
 bool CanWriteResults(const CommandArguments& args) {
   for (const FlagRow& row : FlagsOf(args.command())) {
     const std::optional<std::string> path = row.form == ValueForm::kOut ? args.Get(row.flag) : std::nullopt;

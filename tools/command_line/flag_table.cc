@@ -197,7 +197,7 @@ constexpr FlagRow kRows[] = {
     {"explain", "--json", "", kSwitch, kPrograms | kModels, "prints all of it as JSON"},
     {"explain", "--programs", "DIR", kFolder, kModels,
      "writes the program of each kernel to DIR/kN.py, as this tool takes it"},
-    {"explain", "--dim", "NAME=N,...", kDimSizes, kModels, kModelSizesHelp, Repeated()},
+    {"explain", "--dim", "NAME=N,...", kDimSizes, kPrograms | kModels, kModelSizesHelp, Repeated()},
     {"explain", "--opt-level", "N", kLevel, kModels, kLevelHelp},
     {"explain", "--disable", "PASS", kText, kModels, kDisableHelp, Repeated()},
     {"explain", "--precision", kPrecisions, kChoice, kModels, kPrecisionHelp},

@@ -22,6 +22,8 @@ TEST(FlagValue, Numbers) {
   EXPECT_EQ(Wrong(ValueForm::kCount, "1"), std::nullopt);
   EXPECT_EQ(Wrong(ValueForm::kNatural, "0"), std::nullopt);
   for (const char* bad : {"0", "-1", "1.5", "99999999999999999999"}) EXPECT_TRUE(Wrong(ValueForm::kCount, bad)) << bad;
+  EXPECT_THAT(Wrong(ValueForm::kCount, "99999999999999999999"),
+              Optional(std::string("--flag must be a number below 2^63, got 99999999999999999999")));
   EXPECT_EQ(Wrong(ValueForm::kLevel, "3"), std::nullopt);
   EXPECT_THAT(Wrong(ValueForm::kLevel, "9"), Optional(std::string("--flag must be a number from 0 to 3, got 9")));
 }

@@ -246,6 +246,14 @@ TEST(Flags, FilesAreNamedForWhatTheyAre) {
   says("zipped.py", "\x1f\x8b\x08", "compressed by gzip");
   says("model.pb", "\x08\x08\x12\x04test", "an ONNX model, whose name has to end in .onnx");
   says("nothing.py", "x = 1\n", ": error: ");
+  says("picture.py", "\x89PNG\r\n", "this file is a picture");
+  says("bytes.py", std::string("\x01\x00\x02 and more", 12), "this file is binary, and of no kind that is known");
+  for (const char* command : {"check", "run"}) {
+    EXPECT_THAT(RunTool({command, Write("text.onnx", "@T.prim_func\ndef f(): ...")}).err,
+                HasSubstr("this file is text: the name of an ONNX model ends in .onnx"));
+    EXPECT_THAT(RunTool({command, ::testing::TempDir()}).err, HasSubstr("error: this is a folder"));
+    EXPECT_THAT(RunTool({command, "/nowhere/x.py"}).err, HasSubstr("error: there is no such file"));
+  }
   for (const char* command : {"check", "run"}) {
     const Result result = RunTool({command, Write("pointer.onnx", pointer)});
     EXPECT_EQ(result.status, kRefused);

@@ -189,6 +189,27 @@ TEST_F(OnnxPlan, ExplainPrintsCallsAndPasses) {
   EXPECT_EQ(RunTool({"explain", model, "--plan"}).status, kDone);
 }
 
+TEST_F(OnnxPlan, ExplainWritesAPage) {
+  const std::string path = Path("model.html");
+  const Result result = RunTool({"explain", Layer(), "--dim=n=3", "--html=" + path});
+  ASSERT_EQ(result.status, kDone) << result.err;
+  std::ostringstream page;
+  page << std::ifstream(path).rdbuf();
+  for (const char* part : {"<h2>Limiters</h2>", "<h2>Kernels</h2>", "<h2>Calls in their order</h2>", "float32[3, 32]",
+                           "<h2>Why kernels were joined</h2>", "</html>"}) {
+    EXPECT_THAT(page.str(), HasSubstr(part));
+  }
+}
+
+TEST_F(OnnxPlan, ModelsComeThroughPipes) {
+  std::ostringstream model;
+  model << std::ifstream(Layer(), std::ios::binary).rdbuf();
+  const Result piped = RunTool({"run", "-", "--dim=n=3"}, model.str());
+  EXPECT_EQ(piped.status, kDone) << piped.err;
+  EXPECT_EQ(piped.out, RunTool({"run", Layer(), "--dim=n=3"}).out);
+  EXPECT_THAT(RunTool({"run", "-"}, model.str()).err, HasSubstr("<stdin>: error: input "));
+}
+
 TEST_F(OnnxPlan, ExplainAndRunPrintTimingsAsJson) {
   const Result explained = RunTool({"explain", Layer(), "--dim=n=3", "--passes", "--json"});
   ASSERT_EQ(explained.status, kDone) << explained.err;

@@ -5,17 +5,15 @@
 
 namespace cooperative_groups {
 
-#define TW_OPERATOR(name, expression)            \
-  template <class T>                             \
-  struct name {                                  \
-    TW_CUDA T operator()(T a, T b) const {       \
-      return (expression);                       \
-    }                                            \
+#define TW_OPERATOR(name, expression)                             \
+  template <class T>                                              \
+  struct name {                                                   \
+    TW_CUDA T operator()(T a, T b) const { return (expression); } \
   };
 TW_OPERATOR(plus, a + b)
 TW_OPERATOR(less, b < a ? b : a)
 TW_OPERATOR(greater, a < b ? b : a)
-TW_OPERATOR(bit_and, a & b)
+TW_OPERATOR(bit_and, a& b)
 TW_OPERATOR(bit_or, a | b)
 TW_OPERATOR(bit_xor, a ^ b)
 #undef TW_OPERATOR
