@@ -31,6 +31,15 @@ make PKG_CONFIG_PATH="${prefix}/lib/pkgconfig" CXX="${CXX:-clang++-19}" multiply
 soname="$(readelf -d multiply | grep -c 'NEEDED.*libtilewright\.so\.[0-9]*\]')"
 [[ "${soname}" == 1 ]] || { echo "multiply does not need libtilewright.so by its SONAME"; exit 1; }
 
+# A library's own header finds the interface by one copied header, or by the headers of an installation, or by both.
+TILEWRIGHT_KERNEL_CACHE=off "${prefix}/bin/tilewright" compile matmul.py -o library.so
+mkdir copied && cp "${prefix}/include/tilewright_abi.h" copied/
+printf '%s\n' '#include "library.h"' 'int64_t bytes(void) { return main_workspace_bytes(); }' >copied.c
+printf '%s\n' '#include "codegen/abi/function_abi.h"' '#include "tilewright_abi.h"' '#include "library.h"' >both.c
+cc -std=c11 -Wall -Werror -I copied -c copied.c -o copied.o
+cc -std=c11 -Wall -Werror -I "${prefix}/include/tilewright" -c copied.c -o copied.o
+cc -std=c11 -Wall -Werror -I "${prefix}/include" -I "${prefix}/include/tilewright" -c both.c -o both.o
+
 # The program of a folder with nothing of the checkout's environment: interpreted, compiled, emulated, and with its
 # workers. Where this process may, the checkout is hidden from it.
 checkout="$(cd "${here}/../.." && pwd)"
