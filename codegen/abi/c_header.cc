@@ -3,7 +3,9 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
 #include "codegen/abi/c_symbol.h"
+#include "codegen/abi/function_abi.h"
 #include "ir/script/printer.h"
 
 namespace tilewright {
@@ -49,7 +51,8 @@ std::string ParameterList(const Function& function, bool variables) {
 
 std::string EmitHeader(const Module& module, absl::Span<const Var> extents) {
   // The one header of an installation, or the one of the tree that it is made from.
-  std::string text = R"(// Made by tilewright; how the functions are called: tilewright_abi.h of an installation, or
+  std::string text =
+      absl::Substitute(R"(// Made by tilewright; how the functions are called: tilewright_abi.h of an installation, or
 // codegen/abi/function_abi.h of the sources.
 #pragma once
 
@@ -58,11 +61,15 @@ std::string EmitHeader(const Module& module, absl::Span<const Var> extents) {
 #else
 #include "codegen/abi/function_abi.h"
 #endif
+#if TW_ABI_VERSION != $0
+#error "this library has version $0 of the C interface of Tilewright's libraries, and the header found has another"
+#endif
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-)";
+)",
+                       TW_ABI_VERSION);
   for (const Function& function : module.functions()) {
     absl::StrAppend(&text, "\n// ", ParameterList(function, !extents.empty()), "\nint ", CSymbol(function->name),
                     "(const TwCall* call, TwTensor* const* args, int32_t num_args);\n");

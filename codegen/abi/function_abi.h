@@ -19,6 +19,9 @@
 #include "codegen/abi/parallel_hook.h"
 #include "codegen/abi/tensor_abi.h"
 
+// Goes up when something below changes for callers. A library has it as `const int32_t tw_abi_version`.
+#define TW_ABI_VERSION 1
+
 #ifdef __cplusplus
 extern "C" {
 #endif

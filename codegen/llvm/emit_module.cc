@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "codegen/abi/function_abi.h"
 #include "codegen/llvm/emit_sizes.h"
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/pointer_facts.h"
@@ -94,19 +95,25 @@ absl::Status EmitFunction(ModuleContext& context, const Function& function) {
   return EmitAbi(context, function, compute);
 }
 
-// "x86_64:avx2,fma" under the name tw_required_features, which LoadedModule reads before it calls anything.
-void EmitRequiredFeatures(ModuleContext& context) {
+// A constant of the whole object. It is weak, so that a program may link several objects.
+void EmitConstant(ModuleContext& context, const char* name, llvm::Constant* value) {
+  new llvm::GlobalVariable(context.module, value->getType(), true, llvm::GlobalValue::WeakAnyLinkage, value, name);
+}
+
+// What LoadedModule reads before it calls anything: "x86_64:avx2,fma" under the name tw_required_features, and the
+// version of the C interface.
+void EmitRequirements(ModuleContext& context) {
   const std::string architecture = context.target.triple.substr(0, context.target.triple.find('-'));
   llvm::Constant* text = llvm::ConstantDataArray::getString(
       context.llvm, absl::StrCat(architecture, ":", absl::StrJoin(context.target.features, ",")));
-  new llvm::GlobalVariable(context.module, text->getType(), true, llvm::GlobalValue::ExternalLinkage, text,
-                           "tw_required_features");
+  EmitConstant(context, "tw_required_features", text);
+  EmitConstant(context, "tw_abi_version", llvm::ConstantInt::get(llvm::Type::getInt32Ty(context.llvm), TW_ABI_VERSION));
 }
 
 }  // namespace
 
 absl::Status EmitModule(ModuleContext& context, const Module& module, const CallSequence* sequence) {
-  EmitRequiredFeatures(context);
+  EmitRequirements(context);
   for (const Function& function : module.functions()) {
     TW_RETURN_IF_ERROR(EmitFunction(context, function));
   }

@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "base/run_command.h"
 #include "codegen/abi/c_header.h"
 #include "codegen/llvm/emit_sizes.h"
 #include "codegen/runtime/loaded_module.h"
@@ -54,6 +55,29 @@ TEST(Object, LibraryForAnotherProcessorIsRefused) {
   std::string error;
   EXPECT_FALSE(runtime::LoadedModule::Open(path, &error).has_value());
   EXPECT_EQ(error, path + " was compiled for a processor with no-such-feature, which this machine lacks");
+}
+
+// Two objects in one library have each constant of the whole once, and the version says how they are called.
+TEST(Object, SeveralObjectsLinkIntoOneLibraryOfTheirVersion) {
+  const std::string folder = ::testing::TempDir() + "/", library = folder + "both.so";
+  std::string thrice = kDouble;
+  thrice.replace(thrice.find("twice"), 5, "thrice");
+  std::ofstream(folder + "a.o", std::ios::binary) << *EmitObject(ParseOrDie(kDouble), HostTarget());
+  std::ofstream(folder + "b.o", std::ios::binary) << *EmitObject(ParseOrDie(thrice), HostTarget());
+  std::string output;
+  ASSERT_EQ(RunCommand({"ld.lld-19", "-shared", folder + "a.o", folder + "b.o", "-o", library}, &output), 0) << output;
+  std::string error;
+  const auto module = runtime::LoadedModule::Open(library, &error);
+  ASSERT_TRUE(module.has_value()) << error;
+  EXPECT_NE(module->Find("twice"), nullptr);
+  EXPECT_NE(module->Find("thrice"), nullptr);
+
+  // The same with another version.
+  std::ofstream(folder + "version.c") << "const int tw_abi_version = 7; const char tw_required_features[] = \"\";";
+  ASSERT_EQ(RunCommand({"clang-19", "-shared", "-fPIC", folder + "version.c", "-o", folder + "seven.so"}, &output), 0)
+      << output;
+  EXPECT_FALSE(runtime::LoadedModule::Open(folder + "seven.so", &error).has_value());
+  EXPECT_EQ(error, folder + "seven.so has version 7 of the C interface, and this program calls version 1");
 }
 
 TEST(Object, WhatIsNoLibraryIsRefused) {

@@ -7,6 +7,7 @@
 #endif
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 
 #include "codegen/abi/c_symbol.h"
@@ -84,6 +85,13 @@ std::optional<LoadedModule> LoadedModule::Open(const std::string& path, std::str
   const auto* features = static_cast<const char*>(dlsym(module.library_.get(), "tw_required_features"));
   if (features == nullptr) {
     *error = path + " is not a library of compiled tensor programs: it lacks tw_required_features";
+    return std::nullopt;
+  }
+  // Libraries without it are of version 1.
+  const auto* version = static_cast<const int32_t*>(dlsym(module.library_.get(), "tw_abi_version"));
+  if (version != nullptr && *version != TW_ABI_VERSION) {
+    *error = path + " has version " + std::to_string(*version) +
+             " of the C interface, and this program calls version " + std::to_string(TW_ABI_VERSION);
     return std::nullopt;
   }
   // "x86_64:avx2,fma"

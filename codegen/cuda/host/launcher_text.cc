@@ -37,6 +37,7 @@ TW_EXPORT const char tw_required_features[] = "x86_64:";
 TW_EXPORT const char tw_required_features[] = "aarch64:";
 #endif
 TW_EXPORT const char tw_required_gpu[] = "$0";
+TW_EXPORT const int32_t tw_abi_version = TW_ABI_VERSION;
 )";
 
 std::string ImagesText(std::span<const LauncherImage> images) {
