@@ -15,6 +15,7 @@
 # Run on 2026-11-30 on two cores, beside four other builds (load 10 to 16). Compiled already, `memory` took 2 min 10 s
 # without //ir/script/..., which took a minute, and `threads` less than 2; from an empty cache, `memory` compiled 5 to 8
 # files a minute. Of `models`, model_file_test alone has been run.
+# `memcheck` with 3,000 damaged models and 1,500 schedules took eight minutes beside eight other builds: no finding.
 # `search` ran two minutes for each target and five for programs: 246,000 targets, 297,000 launch files, 25,000
 # databases and 95,000 programs, without a finding.
 set -uo pipefail

@@ -221,6 +221,43 @@ int main() {
   EXPECT_EQ(text.x[128 + 31], 1.0f);
 }
 
+// As CUDA's programming guide makes atomics: the first value may be stale. Nothing is included, as nvcc needs nothing.
+TEST(ForeignKernelTest, AtomicsMadeOfCompareAndSwap) {
+  const std::string text = R"(
+__device__ float largest(float* address, float v) {
+  int* p = (int*)address;
+  int old = *p, assumed;
+  do {
+    assumed = old;
+    old = atomicCAS(p, assumed, __float_as_int(fmaxf(v, __int_as_float(assumed))));
+  } while (assumed != old);
+  return __int_as_float(old);
+}
+__global__ void kernel(float* x, int n) {
+  __shared__ float all;
+  if (threadIdx.x == 0) all = 0;
+  __syncthreads();
+  largest(&all, threadIdx.x);
+  __syncthreads();
+  x[threadIdx.x] = all;
+  x[threadIdx.x + 64] = all;
+}
+int main() {
+  float* d;
+  cudaMalloc(&d, 1024);
+  kernel<<<1, 64>>>(d, 256);
+  if (cudaDeviceSynchronize() != cudaSuccess) exit(1);
+}
+)";
+  Text right(text);
+  EXPECT_EQ(right.Run(), "");
+  EXPECT_EQ(right.x[5], 63.0f);
+  // Elsewhere the stale value counts.
+  std::string stale = text;
+  stale.replace(stale.find("  largest(&all"), 0, "  x[threadIdx.x + 128] = all;\n");
+  EXPECT_THAT(Text(stale).Run(), HasSubstr("race: "));
+}
+
 TEST(ForeignKernelTest, TheLastBlockAddsWhatTheOthersFound) {
   Text text(R"(
 __device__ unsigned count = 0;

@@ -1,8 +1,10 @@
 // Memory accesses, divisions and loops of a kernel.
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "codegen/foreign/ptx/atomics.h"
 #include "codegen/foreign/rewrite.h"
 #include "codegen/foreign/runtime.h"
 #include "llvm/Analysis/LoopInfo.h"
@@ -29,6 +31,57 @@ bool IsSafe(const llvm::Value* pointer) {
   }
   const auto* constant = llvm::dyn_cast<llvm::GlobalVariable>(object);
   return constant != nullptr && constant->hasPrivateLinkage() && constant->isConstant() && object == pointer;
+}
+
+bool IsSamePointer(const llvm::Value* a, const llvm::Value* b) {
+  a = a->stripPointerCasts(), b = b->stripPointerCasts();
+  const auto* first = llvm::dyn_cast<llvm::Instruction>(a);
+  const auto* second = llvm::dyn_cast<llvm::Instruction>(b);
+  return a == b || (first != nullptr && second != nullptr && first->isIdenticalTo(second));
+}
+
+bool IsArithmetic(const llvm::User* user) {
+  if (llvm::isa<llvm::PHINode, llvm::BinaryOperator, llvm::UnaryOperator, llvm::CastInst, llvm::SelectInst>(user)) {
+    return !user->getType()->isPointerTy();
+  }
+  // Everything else that kernels call by value is a function of mathematics.
+  const auto* call = llvm::dyn_cast<llvm::CallInst>(user);
+  const llvm::Function* callee = call == nullptr ? nullptr : call->getCalledFunction();
+  return callee != nullptr && !callee->getName().starts_with("__tw_") &&
+         llvm::none_of(call->args(), [](const llvm::Use& use) { return use->getType()->isPointerTy(); });
+}
+
+// Whether what is loaded is only what a compare-and-swap of the same place expects there, and what it computes from
+// that: a stale value changes nothing, since the swap fails.
+//
+//   int old = *p, assumed;
+//   do old = atomicCAS(p, assumed = old, f(assumed)); while (assumed != old);
+bool IsOnlyExpected(const llvm::LoadInst& load) {
+  constexpr unsigned kOperation = 2;  // the argument of __tw_atomic
+  std::vector<const llvm::Value*> open = {&load};
+  std::set<const llvm::Value*> seen = {&load};
+  bool swaps = false;
+  while (!open.empty()) {
+    const llvm::Value* value = open.back();
+    open.pop_back();
+    for (const llvm::User* user : value->users()) {
+      if (!seen.insert(user).second || llvm::isa<llvm::CmpInst>(user)) continue;
+      const auto* call = llvm::dyn_cast<llvm::CallInst>(user);
+      if (call != nullptr && call->getCalledFunction() != nullptr &&
+          call->getCalledFunction()->getName() == "__tw_atomic") {
+        const auto* operation = llvm::dyn_cast<llvm::ConstantInt>(call->getArgOperand(kOperation));
+        const bool compares =
+            operation != nullptr && operation->equalsInt(static_cast<uint64_t>(AtomicOperation::kCompare));
+        if (!compares || !IsSamePointer(call->getArgOperand(0), load.getPointerOperand())) return false;
+        swaps = true;
+      } else if (IsArithmetic(user)) {
+        open.push_back(user);
+      } else {
+        return false;
+      }
+    }
+  }
+  return swaps;
 }
 
 std::vector<llvm::Instruction*> InstructionsOf(llvm::Function& function) {
@@ -84,7 +137,7 @@ void Rewriter::Accesses(llvm::Function& function) {
     llvm::IRBuilder<> builder(instruction);
     const uint64_t bytes = layout.getTypeStoreSize(llvm::getLoadStoreType(instruction));
     const uint64_t alignment = llvm::getLoadStoreAlignment(instruction).value();
-    const bool is_volatile = load != nullptr ? load->isVolatile() : store->isVolatile();
+    const bool is_volatile = load != nullptr ? load->isVolatile() || IsOnlyExpected(*load) : store->isVolatile();
     const int access = (store != nullptr ? kWrites : 0) | (is_volatile ? kIsVolatile : 0);
     llvm::Value* checked = Checked(*instruction, pointer, builder.getInt64(bytes), alignment, access);
     instruction->setOperand(store != nullptr ? 1 : 0, checked);

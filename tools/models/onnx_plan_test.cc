@@ -273,8 +273,7 @@ TEST_F(OnnxPlan, CompileFillsACache) {
 TEST_F(OnnxPlan, CacheOnlyRefuses) {
   const Result result = RunTool({"compile", Layer(), "--dim=n=3", "--cache-only", "-o", "/proc/nothing"});
   EXPECT_EQ(result.status, kRefused);
-  EXPECT_THAT(result.err, HasSubstr("error: /proc/nothing has 0 of the model's 1 kernels: the others cannot be "
-                                    "written there"));
+  EXPECT_THAT(result.err, HasSubstr("/proc/nothing cannot be written: "));
   EXPECT_EQ(RunTool({"compile", Layer(), "--cache-only", "--target=arm-neoverse-n1", "-o", Path("arm")}).status,
             kUsage);
   EXPECT_EQ(RunTool({"compile", Layer(), "--cache-only"}).status, kUsage);

@@ -89,3 +89,12 @@ struct cudaDeviceProp {
   int memoryBusWidth, l2CacheSize, maxThreadsPerMultiProcessor, maxGridSize[3], maxThreadsDim[3];
 };
 extern "C" cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
+extern "C" cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned flags);
+extern "C" cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                                    size_t height, cudaMemcpyKind kind);
+extern "C" cudaError_t cudaMemGetInfo(size_t* free, size_t* total);
+extern "C" cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags = 0);
+extern "C" cudaError_t cudaLaunchCooperativeKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
+                                                   size_t shared = 0, cudaStream_t stream = 0);
+template <class T>
+cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, T kernel, size_t shared = 0, int limit = 0);

@@ -153,3 +153,5 @@ extern "C" __device__ void* memmove(void* to, const void* from, unsigned long by
 // nvcc's first header brings these.
 #include <stdlib.h>
 #include <string.h>
+
+#include "cuda_runtime.h"
