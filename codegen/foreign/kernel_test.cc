@@ -221,6 +221,26 @@ int main() {
   EXPECT_EQ(text.x[128 + 31], 1.0f);
 }
 
+TEST(ForeignKernelTest, PairsOfHalvesAndRoundingTowardsZero) {
+  Text text(R"(
+#include <cuda_fp16.h>
+__global__ void kernel(float* x, int n) {
+  const __half2 pair = h2exp(__habs2(__halves2half2(__float2half(-1.0f), __float2half(0.0f))));
+  if (threadIdx.x == 0) {
+    x[0] = __low2float(pair);
+    x[1] = __high2float(pair);
+    x[2] = __half2float(__float2half_rz(-0.1f));
+    x[3] = __half2float(__float2half_rz(1e9f));
+  }
+}
+)");
+  EXPECT_EQ(text.Run(), "");
+  EXPECT_EQ(text.x[0], 2.71875f);
+  EXPECT_EQ(text.x[1], 1.0f);
+  EXPECT_EQ(text.x[2], -0.0999755859375f);
+  EXPECT_EQ(text.x[3], 65504.0f);
+}
+
 // As CUDA's programming guide makes atomics: the first value may be stale. Nothing is included, as nvcc needs nothing.
 TEST(ForeignKernelTest, AtomicsMadeOfCompareAndSwap) {
   const std::string text = R"(

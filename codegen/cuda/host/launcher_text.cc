@@ -12,6 +12,7 @@
 #include "absl/strings/substitute.h"
 #include "base/status_macros.h"
 #include "codegen/abi/c_symbol.h"
+#include "codegen/abi/function_abi.h"
 #include "codegen/cuda/host/function_text.h"
 #include "codegen/cuda/host/sequence_text.h"
 
@@ -37,7 +38,7 @@ TW_EXPORT const char tw_required_features[] = "x86_64:";
 TW_EXPORT const char tw_required_features[] = "aarch64:";
 #endif
 TW_EXPORT const char tw_required_gpu[] = "$0";
-TW_EXPORT const int32_t tw_abi_version = TW_ABI_VERSION;
+TW_EXPORT const int32_t tw_abi_version = $1;
 )";
 
 std::string ImagesText(std::span<const LauncherImage> images) {
@@ -120,7 +121,7 @@ absl::StatusOr<std::string> LauncherText(std::span<const LauncherImage> images, 
     absl::StrAppend(&text, "\n", made.definitions);
     exported = made.exported;
   }
-  return absl::StrCat(text, "\n}  // namespace\n", exported, absl::Substitute(kSymbols, target.cpu));
+  return absl::StrCat(text, "\n}  // namespace\n", exported, absl::Substitute(kSymbols, target.cpu, TW_ABI_VERSION));
 }
 
 }  // namespace tilewright::cuda

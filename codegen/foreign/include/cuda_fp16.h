@@ -20,6 +20,11 @@ typedef __half2 half2;
 
 TW_CUDA __half __float2half(float v) { return __half(v); }
 TW_CUDA __half __float2half_rn(float v) { return __half(v); }
+TW_CUDA __half __float2half_rz(float v) {
+  __half nearest(v);
+  if (fabsf((float)nearest) > fabsf(v)) --nearest.__x;
+  return nearest;
+}
 TW_CUDA __half __double2half(double v) { return __half((float)v); }
 TW_CUDA float __half2float(__half v) { return v; }
 TW_CUDA __half __int2half_rn(int v) { return __half((float)v); }
