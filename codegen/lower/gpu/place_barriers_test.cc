@@ -125,6 +125,9 @@ def main(A: T.Buffer((7, 64), "float32"), C: T.Buffer((7,), "float32")):
   };
   EXPECT_EQ(barriers("t == 0", "t == 0"), 0u);
   EXPECT_EQ(barriers("t == 0", "t < 1"), 0u);
+  EXPECT_EQ(barriers("t + k < 1", "t + k < 1"), 0u);
+  EXPECT_EQ(barriers("t == 0", "k + t < 1"), 0u);
+  EXPECT_GT(barriers("t + k < 2", "t + k < 2"), 0u);
   EXPECT_GT(barriers("t == 0", "t == 1"), 0u);
   EXPECT_GT(barriers("t == 0", "t == k % 2"), 0u);
 }

@@ -229,28 +229,44 @@ std::vector<ThreadAccess> ThreadAccessesOf(const Expr& e, const BufferScopes& sc
   return std::move(collector.found);
 }
 
-// The loops over threads but those to which the conditions of both accesses leave the same one value: tx == 0, tx < 1.
+static void AddConjuncts(const Expr& condition, std::vector<Expr>* conjuncts) {
+  const auto* both = dyn_cast<BinaryNode>(condition);
+  if (both == nullptr || both->op != BinaryOp::kAnd) return conjuncts->push_back(condition);
+  AddConjuncts(both->a, conjuncts);
+  AddConjuncts(both->b, conjuncts);
+}
+
+// The one value that conditions leave to the variable: tx == 0, tx < 1, tx + k < 1. Nothing where there may be others.
+static std::optional<int64_t> OnlyValue(const Var& var, arith::Analyzer* analyzer) {
+  const arith::Bounds bounds = analyzer->ConstBounds(var);
+  if (bounds.min == bounds.max) return bounds.min;
+  const Expr least = Const(var.dtype(), bounds.min);
+  return analyzer->CanProveLessEqual(var, least) ? std::optional(bounds.min) : std::nullopt;
+}
+
+// The loops over threads but those to which the conditions of both accesses leave the same one value.
 std::vector<const ForNode*> ConflictFinder::FreeThreads(const ThreadAccess& before, const ThreadAccess& now) const {
   std::vector<const ForNode*> free = threads_;
   std::erase_if(free, [](const ForNode* loop) { return IsInt(loop->extent, 1); });
   if (before.conditions.empty() || now.conditions.empty()) return free;
   arith::Analyzer of_before, of_now;
   for (arith::Analyzer* analyzer : {&of_before, &of_now}) {
-    for (const ForNode* loop : threads_) analyzer->Bind(loop->var, Range{loop->min, loop->extent});
-    for (const Expr& condition : (analyzer == &of_now ? now : before).conditions) analyzer->Assume(condition);
+    const ThreadAccess& access = analyzer == &of_now ? now : before;
+    for (const auto* loops : {&blocks_, &threads_, &access.loops}) {
+      for (const ForNode* loop : *loops) analyzer->Bind(loop->var, Range{loop->min, loop->extent});
+    }
+    std::vector<Expr> conjuncts;
+    for (const Expr& condition : access.conditions) AddConjuncts(condition, &conjuncts);
+    // Memory may change between two conditions.
+    for (const Expr& conjunct : conjuncts) {
+      if (!arith::ReadsMemory(conjunct)) analyzer->Assume(conjunct);
+    }
   }
   std::erase_if(free, [&](const ForNode* loop) {
-    const arith::Bounds a = of_before.ConstBounds(loop->var), b = of_now.ConstBounds(loop->var);
-    return a.min == a.max && b.min == b.max && a.min == b.min;
+    const std::optional<int64_t> value = OnlyValue(loop->var, &of_before);
+    return value && value == OnlyValue(loop->var, &of_now);
   });
   return free;
-}
-
-static void AddConjuncts(const Expr& condition, std::vector<Expr>* conjuncts) {
-  const auto* both = dyn_cast<BinaryNode>(condition);
-  if (both == nullptr || both->op != BinaryOp::kAnd) return conjuncts->push_back(condition);
-  AddConjuncts(both->a, conjuncts);
-  AddConjuncts(both->b, conjuncts);
 }
 
 // What both accesses know of the variables of the domain, and of nothing else; `same` maps variables of `before`. Null:
