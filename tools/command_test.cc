@@ -308,6 +308,26 @@ def main(A: T.Buffer((2048,), "float32"), B: T.Buffer((2048,), "float32")):
                                   "thread=\"threadIdx.x\"):\n        ^\n"));
 }
 
+// The block that a schedule made has no line in the file.
+TEST(Command, CheckOfAScheduleNamesAssumptionsWithoutTheProgram) {
+  const std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((64, 64), "float32"), I: T.Buffer((64,), "int32"), B: T.Buffer((64,), "float32")):
+    for i, k in T.grid(64, 64):
+        with T.block("s"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = T.float32(0)
+            B[vi] = B[vi] + A[I[vi], vk]
+)";
+  const std::string script = WriteFile("factor.py", "i, k = sch.get_loops(\"s\")\nsch.rfactor(k, 0)\n");
+  const Result result = RunTool({"check", "-", "--script=" + script}, text);
+  EXPECT_EQ(result.status, kDone) << result.err;
+  EXPECT_EQ(result.out,
+            "<stdin>: assumed: access bounds: block s_rf reads A[I[vi], vk], whose place is taken to be inside of "
+            "dimension 0, [0, 64)\nmain: valid under the assumptions above\n");
+}
+
 TEST(Command, CheckLoadsIntrinsics) {
   const std::string half =
       WriteFile("half.py", "@T.prim_func\ndef x_desc(A: T.Buffer((4,))):\n    A[0] = T.float32(0)\n");

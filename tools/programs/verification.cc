@@ -25,11 +25,13 @@ class SourceText {
         text_(ReadText(args, args.operands()[0]).value_or("")),
         places_(text_, source) {}
 
-  // The diagnostic with the line of the file that it is about; with the whole program where the line is not known.
-  std::string Show(const Diagnostic& diagnostic, const Function& function) const {
+  // The diagnostic with the line of the file that it is about. Where the line is not known, what is assumed stands by
+  // itself, and nothing shows what is refuted.
+  std::optional<std::string> Show(const Diagnostic& diagnostic, const Function& function) const {
     const auto offset = places_.Find(function->name, diagnostic.object);
-    if (!offset) return Render({{diagnostic}}, function);
     const std::string message = std::string(diagnostic.check) + ": " + diagnostic.reason;
+    if (!offset && diagnostic.verdict == Verdict::kAssumed) return file_ + ": assumed: " + message;
+    if (!offset) return std::nullopt;
     std::string shown = script::MakeDiagnostic(text_, file_, *offset, message).ToString();
     return diagnostic.verdict == Verdict::kAssumed ? Instead(std::move(shown), "assumed") : shown;
   }
@@ -62,14 +64,16 @@ void Warn(const CommandArguments& args, const Module& source, std::vector<Cautio
   }
 }
 
-bool IsRefuted(const Module& module) {
-  for (const Function& function : module.functions()) {
-    if (VerifyProgram(function).verdict() == Verdict::kRefuted) return true;
-  }
-  return false;
-}
-
 }  // namespace
+
+std::optional<std::string> RefutationOf(const Module& module, const Target* target) {
+  for (const Function& function : module.functions()) {
+    for (const Diagnostic& diagnostic : VerifyProgram(function, target).diagnostics) {
+      if (diagnostic.verdict == Verdict::kRefuted) return std::string(diagnostic.check) + ": " + diagnostic.reason;
+    }
+  }
+  return std::nullopt;
+}
 
 Verdict ReportVerification(const CommandArguments& args, const Module& source, const Module& program,
                            const Target& target, bool all) {
@@ -79,12 +83,16 @@ Verdict ReportVerification(const CommandArguments& args, const Module& source, c
     const VerifyResult result = VerifyProgram(function, &target);
     const Verdict verdict = result.verdict();
     worst = std::max(worst, verdict);
+    VerifyResult without_place;  // shown together, in the program
     for (const Diagnostic& diagnostic : result.diagnostics) {
       const bool refuted = diagnostic.verdict == Verdict::kRefuted;
       if (!refuted && !all) continue;
       if (!text) text.emplace(args, source);
-      (refuted ? args.err() : args.out()) << text->Show(diagnostic, function) << "\n";
+      const std::optional<std::string> shown = text->Show(diagnostic, function);
+      if (shown) (refuted ? args.err() : args.out()) << *shown << "\n";
+      if (!shown) without_place.diagnostics.push_back(diagnostic);
     }
+    if (!without_place.diagnostics.empty()) args.err() << Render(without_place, function) << "\n";
     if (!all || verdict == Verdict::kRefuted) continue;
     args.out() << function->name
                << (verdict == Verdict::kProven ? ": proven valid\n" : ": valid under the assumptions above\n");
@@ -103,12 +111,8 @@ bool MayBeCompiled(const CommandArguments& args, const Module& source, const Mod
     args.err() << "not verified: --unverified leaves that out\n";
     return true;
   }
-  bool good = true;
-  for (const Function& function : scheduled.functions()) {
-    good = good && VerifyProgram(function, &target).verdict() != Verdict::kRefuted;
-  }
-  if (good) return true;
-  const bool scheduled_only = !IsRefuted(source);
+  if (!RefutationOf(scheduled, &target)) return true;
+  const bool scheduled_only = !RefutationOf(source, nullptr);
   const bool as_is = source.functions().front().same_as(scheduled.functions().front());
   if (scheduled_only && !as_is) args.err() << args.operands()[0] << ": error: the scheduled program is refuted\n";
   ReportVerification(args, source, scheduled_only ? scheduled : source, target, false);

@@ -1,6 +1,9 @@
 // Verification of what commands check and compile, with diagnostics that show the line of the file where it is known.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "ir/function.h"
 #include "target/target.h"
 #include "tools/command_line/command.h"
@@ -12,6 +15,9 @@ namespace tilewright {
 // goes to standard error; with `all`, what is assumed or proven to standard output. The worst verdict.
 Verdict ReportVerification(const CommandArguments& args, const Module& source, const Module& program,
                            const Target& target, bool all);
+
+// What is refuted first, with the name of its check; nothing where nothing is. Without a target its limits do not count.
+std::optional<std::string> RefutationOf(const Module& module, const Target* target);
 
 // Warns on standard error of what a correct program does that its writer hardly meant.
 void WarnOf(const CommandArguments& args, const Module& source);
