@@ -311,19 +311,69 @@ Expr WithoutPermutation(const Expr& index, const arith::Domain& iterators, arith
   return factor && std::gcd(*factor, *modulus) == 1 ? Expr(used[0]) : index;
 }
 
+// The sum without terms that are the same for all values of the iterators; null where nothing is left.
+Expr WithoutFixedTerms(const Expr& e, const arith::Domain& iterators) {
+  const auto uses = [&](const auto& entry) { return UsesVar(e, entry.first); };
+  const bool varies = arith::ReadsMemory(e) || std::ranges::any_of(iterators, uses);
+  if (!varies) return {};
+  const auto* op = dyn_cast<BinaryNode>(e);
+  if (op == nullptr || (op->op != BinaryOp::kAdd && op->op != BinaryOp::kSub)) return e;
+  const Expr a = WithoutFixedTerms(op->a, iterators), b = WithoutFixedTerms(op->b, iterators);
+  if (!b) return a;
+  if (op->op == BinaryOp::kSub) return a ? a - b : Const(e.dtype(), 0) - b;
+  return a ? a + b : b;
+}
+
+// What has the same value where the index has: v of v + s, v % n of (v + s) % n, whatever the fixed s is. Null where the
+// iterators are not in it.
+Expr VaryingPart(const Expr& index, const arith::Domain& iterators, arith::Analyzer* analyzer) {
+  const Expr part = WithoutFixedTerms(index, iterators);
+  const auto* op = part ? dyn_cast<BinaryNode>(part) : nullptr;
+  if (op == nullptr || op->op != BinaryOp::kFloorMod || WithoutFixedTerms(op->b, iterators)) return part;
+  Expr varying = WithoutFixedTerms(op->a, iterators);
+  if (!varying || varying.same_as(op->a)) return part;
+  // Numbers that differ modulo n do so with their signs changed.
+  const auto* difference = dyn_cast<BinaryNode>(varying);
+  if (difference != nullptr && difference->op == BinaryOp::kSub && IsInt(difference->a, 0)) varying = difference->b;
+  return analyzer->Simplify(FloorMod(varying, op->b));
+}
+
+bool AreInjective(const std::vector<Expr>& indices, const arith::Domain& iterators, arith::Analyzer* analyzer) {
+  const auto map = arith::DetectIterMap(indices, iterators, Expr(), arith::IterMapLevel::kNone, analyzer);
+  return map && map->injective;
+}
+
+// An index that tells its iterators apart by itself has them fixed in all others: of [y, 2 * x + (y + 1) % 2] the first
+// one says what y is, and the second one then what x is.
+bool DetermineOneByOne(std::vector<Expr> indices, arith::Domain open, arith::Analyzer* analyzer) {
+  for (bool found = true; found && !open.empty();) {
+    found = false;
+    for (Expr& index : indices) {
+      index = index ? VaryingPart(index, open, analyzer) : index;
+      if (!index) continue;
+      arith::Domain used, others;
+      for (const auto& entry : open) (UsesVar(index, entry.first) ? used : others).push_back(entry);
+      if (!AreInjective({index}, used, analyzer)) continue;
+      open = std::move(others);
+      index = {};
+      found = true;
+    }
+  }
+  std::erase_if(indices, [](const Expr& index) { return !index; });
+  return open.empty() || AreInjective(indices, open, analyzer);
+}
+
 }  // namespace
 
 bool DetermineIterators(const std::vector<Expr>& indices, const arith::Domain& iterators, arith::Analyzer* analyzer) {
-  const auto map = arith::DetectIterMap(indices, iterators, Expr(), arith::IterMapLevel::kNone, analyzer);
-  if (map) return map->injective;
+  if (AreInjective(indices, iterators, analyzer) || DetermineOneByOne(indices, iterators, analyzer)) return true;
   std::vector<Expr> all;
   for (const Expr& index : indices) {
     const std::optional<std::vector<Expr>> digits = DigitsOf(index, analyzer);
     if (!digits) return false;
     for (const Expr& digit : *digits) all.push_back(WithoutPermutation(digit, iterators, analyzer));
   }
-  const auto by_digits = arith::DetectIterMap(all, iterators, Expr(), arith::IterMapLevel::kNone, analyzer);
-  return by_digits && by_digits->injective;
+  return AreInjective(all, iterators, analyzer) || DetermineOneByOne(std::move(all), iterators, analyzer);
 }
 
 bool NeverMeet(const std::vector<Range>& a, const std::vector<Range>& b, const arith::Domain& iterators,

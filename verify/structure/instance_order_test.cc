@@ -3,10 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+#include <set>
+
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "ir/functor.h"
 #include "ir/script/parse_or_die.h"
+#include "ir/script/printer.h"
 #include "verify/structure/commuting_updates.h"
+#include "verify/structure/instances.h"
 
 namespace tilewright {
 namespace {
@@ -101,6 +107,66 @@ TEST(InstanceOrder, IteratorsOfRemainders) {
   EXPECT_FALSE(determine({u * 15 + FloorMod(v * 5 + 2, 16)}));
 }
 
+// One index says what an iterator is, and another one then what the rest is, for all sizes.
+TEST(InstanceOrder, IteratorsThatIndicesTellOneByOne) {
+  arith::Analyzer analyzer;
+  const Var c("c"), u("u"), v("v"), n("n"), m("m");
+  const Expr zero = Const(DataType::Int(32), 0);
+  const arith::Domain both = {{u, {zero, n}}, {v, {zero, m}}};
+  for (const auto& [var, range] : both) analyzer.Bind(var, range);
+  const auto determine = [&](std::vector<Expr> indices) { return DetermineIterators(indices, both, &analyzer); };
+  EXPECT_TRUE(determine({u + 1, v * 2 + FloorMod(u + c, 2) + 1}));
+  EXPECT_TRUE(determine({v * 2 + FloorMod(u + c, 2) + 1, u + c}));
+  EXPECT_TRUE(determine({u, FloorMod(v + u * c, m)}));
+  EXPECT_TRUE(determine({u, FloorMod(c * u - v, m)}));
+  EXPECT_FALSE(determine({FloorDiv(u, 2), v * 2 + FloorMod(u + c, 2)}));
+  EXPECT_FALSE(determine({u, FloorDiv(v, 2) * 2 + FloorMod(u + c, 2)}));
+  EXPECT_FALSE(determine({u, FloorMod(v + u, n)}));
+  EXPECT_FALSE(determine({u + v, v * 2 + FloorMod(u + c, 2)}));
+}
+
+// Indices drawn at random of iterators with few values: what is said to tell them apart does, counted.
+TEST(InstanceOrder, WhatTellsIteratorsApartDoesSoCounted) {
+  std::mt19937 random(2026);
+  const auto below = [&](int n) { return static_cast<int64_t>(random() % static_cast<unsigned>(n)); };
+  int64_t told = 0;
+  for (int round = 0; round < 4000; ++round) {
+    arith::Analyzer analyzer;
+    arith::Domain domain;
+    for (const char* name : {"u", "v", "w"}) {
+      const Range range{Const(DataType::Int(32), below(3) - 1), Const(DataType::Int(32), 1 + below(6))};
+      domain.push_back({Var(name), range});
+      analyzer.Bind(domain.back().first, range);
+    }
+    const auto term = [&]() -> Expr {
+      Expr e = domain[static_cast<size_t>(below(3))].first;
+      if (below(3) == 0) e = e + domain[static_cast<size_t>(below(3))].first;
+      if (below(4) == 0) e = e + 1;
+      if (below(6) == 0) e = 3 - e;
+      const Expr by = Const(DataType::Int(32), 2 + below(4));
+      const int64_t kind = below(4);
+      if (kind == 1) e = FloorMod(e, by);
+      if (kind == 2) e = FloorDiv(e, by);
+      return below(2) == 0 ? e * (1 + below(6)) : e;
+    };
+    std::vector<Expr> indices;
+    for (int64_t left = 1 + below(3); left > 0; --left) {
+      Expr index = term();
+      for (int64_t more = below(3); more > 0; --more) index = below(5) == 0 ? index - term() : index + term();
+      if (below(5) == 0) index = FloorMod(index, Const(DataType::Int(32), 2 + below(9)));
+      indices.push_back(index);
+    }
+    if (!DetermineIterators(indices, domain, &analyzer)) continue;
+    ++told;
+    const auto values = InstancesInOrder(domain, {}, indices);
+    ASSERT_TRUE(values);
+    const std::set<InstanceValues> different(values->begin(), values->end());
+    ASSERT_EQ(different.size(), values->size())
+        << round << ": " << absl::StrJoin(indices, ", ", [](auto* out, auto& e) { *out += Print(e); });
+  }
+  EXPECT_GT(told, 300);
+}
+
 // Elements on a diagonal: neighbours share them in one direction, not in the other.
 TEST(InstanceOrder, OfElementsMovedInTwoDimensions) {
   EXPECT_THAT(Ordered("SS", "C[vi * 2, vj * 2] = C[vi * 2 + 1, vj * 2 + 1]"), IsEmpty());
@@ -145,13 +211,20 @@ TEST(InstanceOrder, OfElementsThatReductionsMove) {
   EXPECT_THAT(Ordered("SR", "R[(vi + vj) % 16] = R[(vi + vj) % 16] + A[vi, vj]"), IsEmpty());
   EXPECT_THAT(Ordered("SR", "R[vi * 16 + vj] = R[vi * 16 + vj] * 2 + A[vi, vj]"), IsEmpty());
   EXPECT_THAT(Ordered("SR", "C[vi, vj % 2] = C[vi, vj % 2] * 2 + A[vi, vj]"), ElementsAre("vj"));
-  EXPECT_THAT(Ordered("SR", "C[vi, (vi + vj) % 16] = C[vi, (vi + vj) % 16] * 2 + A[vi, vj]"), ElementsAre("vj"));
+  EXPECT_THAT(Ordered("SR", "C[vi, (vi + vj) % 15] = C[vi, (vi + vj) % 15] * 2 + A[vi, vj]"), ElementsAre("vj"));
+  // The row says what is moved by.
+  EXPECT_THAT(Ordered("SR", "C[vi, (vi + vj) % 16] = C[vi, (vi + vj) % 16] * 2 + A[vi, vj]"), IsEmpty());
 }
 
 TEST(InstanceOrder, OfElementsThatFixedIteratorsMove) {
-  const Function function = Program("SO", "R[(vi + vj) % 16] = R[(vi + vj) % 16] * 2 + A[vi, vj]", "");
-  EXPECT_THAT(FindOrderedInstances(OnlyBlock(function), {.fixed = {false, true}}).iterators, IsEmpty());
-  EXPECT_THAT(FindOrderedInstances(OnlyBlock(function), {.fixed = {true, false}}).iterators, ElementsAre(1u));
+  for (const bool all_apart : {false, true}) {
+    const std::string place = all_apart ? "R[(vi + vj) % 16]" : "R[(vi + vj) % 15]";
+    const Function function = Program("SO", place + " = " + place + " * 2 + A[vi, vj]", "");
+    const BlockNode& block = OnlyBlock(function);
+    EXPECT_THAT(FindOrderedInstances(block, {.fixed = {false, true}}).iterators, IsEmpty());
+    const auto ordered = FindOrderedInstances(block, {.fixed = {true, false}}).iterators;
+    EXPECT_EQ(ordered, all_apart ? std::vector<size_t>() : std::vector<size_t>{1});
+  }
 }
 
 bool Commute(const std::string& statements, const std::string& init = "R[vi] = 0") {

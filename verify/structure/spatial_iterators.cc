@@ -76,43 +76,11 @@ class Checker : public BlockChecker {
     return map && map->injective;
   }
 
-  // The sum without terms that no iterator of the domain and nothing from memory is in; null where nothing is left.
-  static Expr WithoutFixedTerms(const Expr& e, const arith::Domain& domain) {
-    const auto uses = [&](const auto& entry) { return UsesVar(e, entry.first); };
-    const bool varies = arith::ReadsMemory(e) || std::ranges::any_of(domain, uses);
-    if (!varies) return {};
-    const auto* op = dyn_cast<BinaryNode>(e);
-    if (op == nullptr || (op->op != BinaryOp::kAdd && op->op != BinaryOp::kSub)) return e;
-    const Expr a = WithoutFixedTerms(op->a, domain), b = WithoutFixedTerms(op->b, domain);
-    if (!b) return a;
-    if (op->op == BinaryOp::kSub) return a ? a - b : Const(e.dtype(), 0) - b;
-    return a ? a + b : b;
-  }
-  // Indices (e + s) % n differ where e % n do, whatever the fixed s is.
-  bool IsInjectiveTurned(std::vector<Expr> elements, const arith::Domain& domain) {
-    bool turned = false;
-    for (Expr& element : elements) {
-      const auto* op = dyn_cast<BinaryNode>(element);
-      if (op == nullptr || op->op != BinaryOp::kFloorMod || WithoutFixedTerms(op->b, domain)) continue;
-      Expr varying = WithoutFixedTerms(op->a, domain);
-      if (!varying || varying.same_as(op->a)) continue;
-      // Numbers that differ modulo n do so with their signs changed.
-      const auto* difference = dyn_cast<BinaryNode>(varying);
-      if (difference != nullptr && difference->op == BinaryOp::kSub && IsInt(difference->a, 0)) varying = difference->b;
-      element = analyzer_.Simplify(FloorMod(varying, op->b));
-      turned = true;
-    }
-    if (!turned) return false;
-    const auto map = arith::DetectIterMap(elements, domain, Expr(), arith::IterMapLevel::kNone, &analyzer_);
-    return map ? map->injective : DetermineIterators(elements, domain, &analyzer_);
-  }
-
   // Digits of one number, which need not be below what the digits can say: m // (h * w), m // w % h, m % w.
   bool IsInjectiveJoined(const std::vector<Expr>& elements, const arith::Domain& domain) {
     const std::vector<Expr> joined = JoinDigits(elements, &analyzer_);
     if (joined.size() == elements.size()) return false;
-    const auto map = arith::DetectIterMap(joined, domain, Expr(), arith::IterMapLevel::kNone, &analyzer_);
-    return map ? map->injective : DetermineIterators(joined, domain, &analyzer_);
+    return DetermineIterators(joined, domain, &analyzer_);
   }
 
   // A constant that the expressions divide the iterator by; 0 for none, or several.
@@ -224,9 +192,9 @@ class Checker : public BlockChecker {
     }
     arith::IterMapError error;
     auto map = arith::DetectIterMap(elements, domain, Expr(), arith::IterMapLevel::kNone, &analyzer_, &error);
-    const bool tell_apart = map ? map->injective : DetermineIterators(elements, domain, &analyzer_);
-    if (tell_apart || IsInjectiveReversed(elements, domain) || IsInjectiveJoined(elements, domain) ||
-        IsInjectiveTurned(elements, domain) || IsInjectiveInDigits(block, elements, domain) ||
+    const bool tell_apart = map && map->injective;
+    if (tell_apart || DetermineIterators(elements, domain, &analyzer_) || IsInjectiveReversed(elements, domain) ||
+        IsInjectiveJoined(elements, domain) || IsInjectiveInDigits(block, elements, domain) ||
         IsInjectiveByCount(block, elements, domain)) {
       return true;
     }

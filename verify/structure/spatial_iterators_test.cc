@@ -53,6 +53,32 @@ def main(A: T.Buffer((64,), "float32"), C: T.Buffer((64,), "float32")):
   EXPECT_FALSE(differ("a * 3 + b", "(a * 3 + b) % 4 != 1"));
 }
 
+// Fields of two colours, one colour in each sweep: the row says by how much its columns are moved.
+TEST(SpatialIterators, SweepsOfOneColour) {
+  const auto differ = [](const std::string& place, const std::string& rows, const std::string& columns) {
+    return CheckSpatialIterators(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(n: T.int32, m: T.int32, A: T.Buffer((n + 4096, m * 8 + 4096), "float32")):
+    for c in range(2):
+        for y, x in T.grid()" + rows + ", " + columns +
+                                                    R"():
+            with T.block("C"):
+                vc = T.axis.opaque(2, c)
+                vy = T.axis.spatial()" + rows + R"(, y)
+                vx = T.axis.spatial()" + columns + R"(, x)
+                A[)" + place + R"(] = T.Cast("float32", vy * 7 + vx)
+)"))
+        .empty();
+  };
+  for (const auto& [rows, columns] : {std::pair("10", "5"), {"2000", "2000"}, {"n", "64"}, {"n", "m"}}) {
+    EXPECT_TRUE(differ("vy + 1, vx * 2 + (vy + vc) % 2 + 1", rows, columns)) << rows;
+    EXPECT_TRUE(differ("vy + 1, vx + (vy + vc) % 2 + 1", rows, columns)) << rows;
+    EXPECT_FALSE(differ("vy // 3, vx * 2 + (vy + vc) % 2 + 1", rows, columns)) << rows;
+    EXPECT_FALSE(differ("vy + 1, vx // 2 * 2 + (vy + vc) % 2 + 1", rows, columns)) << rows;
+    EXPECT_FALSE(differ("(vy + vc) % 2, vx * 2 + (vy + vc) % 2 + 1", rows, columns)) << rows;
+  }
+}
+
 // What is rotated by a number that is the same for all instances, modulo a size.
 TEST(SpatialIterators, RotationsBySymbolicDistances) {
   const auto differ = [](const std::string& place) {
