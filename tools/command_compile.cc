@@ -80,7 +80,7 @@ int RunCompile(const CommandArguments& args) {
   const std::optional<ScheduledProgram> scheduled = ScheduleProgram(args, *module, *target, &intrins);
   if (!scheduled) return kRefused;
   const Schedule* schedule = &scheduled->schedule;
-  if (!MayBeCompiled(args, *module, schedule->module(), *target)) return kRefused;
+  if (!scheduled->verified && !MayBeCompiled(args, *module, schedule->module(), *target)) return kRefused;
   if (const auto trace = args.Get("--trace"); trace && !WriteText(args, *trace, ToText(schedule->trace()))) {
     return kRefused;
   }

@@ -106,6 +106,7 @@ std::optional<Run> Prepare(const CommandArguments& args, int* status) {
   }
   run.schedule = "as is";
   run.module = *source;
+  bool verified = false;
   const bool given = args.Has("--script") || args.Has("--db");
   if (given || (run.engine.compiles() && !args.Has("--as-is"))) {
     IntrinRegistry intrins = IntrinRegistry::Builtin();
@@ -113,8 +114,10 @@ std::optional<Run> Prepare(const CommandArguments& args, int* status) {
     if (!scheduled) return std::nullopt;
     run.schedule = scheduled->by;
     run.module = scheduled->schedule.module();
+    verified = scheduled->verified;
   }
-  if (run.engine.compiles() && !MayBeCompiled(args, *source, run.module, run.engine.target)) return std::nullopt;
+  if (!run.engine.compiles() || verified) return run;
+  if (!MayBeCompiled(args, *source, run.module, run.engine.target)) return std::nullopt;
   return run;
 }
 

@@ -11,18 +11,36 @@
 #include "schedule/script/peer_trace.h"
 #include "schedule/script/schedule_script.h"
 #include "tools/program_file.h"
+#include "tools/programs/verification.h"
 
 namespace tilewright {
 namespace {
 
+// The rules' schedule. Where it is refuted as a whole and the program is not, that without the steps that are refuted.
+AutoScheduled RulesThatHold(const CommandArguments& args, const Module& module, const Target& target,
+                            IntrinRegistry* intrins, bool* verified) {
+  AutoScheduled result = AutoSchedule(module, target, intrins);
+  if (args.Has("--unverified")) return result;
+  const std::optional<std::string> refuted = RefutationOf(result.schedule.module(), &target);
+  *verified = !refuted;
+  if (!refuted || RefutationOf(module, nullptr)) return result;
+  AutoScheduled rest = AutoScheduleVerified(module, target, intrins);
+  if (RefutationOf(rest.schedule.module(), &target)) return result;
+  args.err() << args.operands()[0] << ": a step of the rules is left out, since what they make of the program is not "
+             << "proven: " << *refuted << "\n";
+  *verified = true;
+  return rest;
+}
+
 ScheduledProgram ByRules(const CommandArguments& args, const Module& module, const Target& target,
                          IntrinRegistry* intrins) {
-  AutoScheduled result = AutoSchedule(module, target, intrins);
+  bool verified = false;
+  AutoScheduled result = RulesThatHold(args, module, target, intrins, &verified);
   for (const RuleRefusal& block : result.left_alone) args.err() << "not scheduled: " << block.ToString() << "\n";
   std::vector<std::string> refused;
   for (const RuleRefusal& refusal : result.refused) refused.push_back(refusal.ToString());
   for (const RuleRefusal& refusal : result.reduced) refused.push_back(refusal.ToString());
-  return {std::move(result.schedule), "rules", std::move(refused)};
+  return {std::move(result.schedule), "rules", std::move(refused), verified};
 }
 
 std::optional<ScheduledProgram> ByDatabase(const CommandArguments& args, const std::string& path, const Module& module,

@@ -1,4 +1,5 @@
-// The schedule that a command line asks for: --script, --db, or the rules of autoschedule/ where neither is given.
+// The schedule that a command line asks for: --script, --db, or the rules of autoschedule/ where neither is given. Steps
+// of the rules that are refuted are left out, which standard error says.
 #pragma once
 
 #include <functional>
@@ -42,6 +43,7 @@ struct ScheduledProgram {
   std::string by;  // "rules", "database" or "script"
   // The rules' structures that refused a block which another one schedules, or a part of them: a sentence each.
   std::vector<std::string> refused = {};
+  bool verified = false;  // not refuted for the target; false where nobody asked
 };
 
 // The scheduled program, intrinsics of --intrin included in `intrins`. With --db: the best record that is not stale,

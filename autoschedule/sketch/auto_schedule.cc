@@ -222,12 +222,18 @@ class FunctionRules {
     return chosen;
   }
 
-  using Fault = std::pair<std::string, uint32_t>;  // a check, and what it is about
+  struct Fault {
+    std::string check;
+    uint32_t object;
+    std::string reason;
+    bool operator==(const Fault& other) const { return check == other.check && object == other.object; }
+  };
 
   std::vector<Fault> FaultsOf(const Function& function) const {
     std::vector<Fault> faults;
     for (const Diagnostic& diagnostic : VerifyProgram(function, &target_).diagnostics) {
-      if (diagnostic.verdict == Verdict::kRefuted) faults.emplace_back(diagnostic.check, diagnostic.object);
+      if (diagnostic.verdict == Verdict::kRefuted)
+        faults.push_back({diagnostic.check, diagnostic.object, diagnostic.reason});
     }
     return faults;
   }
@@ -253,7 +259,7 @@ class FunctionRules {
     for (const Fault& fault : FaultsOf(function)) {
       if (!given_) given_ = FaultsOf(program_);
       if (std::ranges::find(*given_, fault) != given_->end()) continue;
-      return Refusal{"verify", "{text0}", {fault.second}, {}, {fault.first}};
+      return Refusal{"verify", "{text0}: {text1}", {fault.object}, {}, {fault.check, fault.reason}};
     }
     return std::monostate();
   }
