@@ -56,15 +56,21 @@ bool AddFactors(const Expr& e, const Loops& loops, int64_t factor, Factors* fact
 }
 
 // Whether the value never falls while the loops run: each step of an outer one is no less than all of the inner ones.
-bool CountsUp(const Expr& e, const Loops& loops) {
+// Without gaps: no greater than those and 1, so that each value between two is there.
+bool CountsUp(const Expr& e, const Loops& loops, bool without_gaps = false) {
   Factors factors;
   if (!AddFactors(e, loops, 1, &factors)) return false;
   int64_t inside = 0;
   for (size_t l = loops.size(); l-- > 0;) {
     const auto factor = factors.find(loops[l]);
-    if (factor == factors.end() || factor->second == 0) continue;
     const std::optional<int64_t> extent = AsInt(loops[l]->extent);
-    if (factor->second < inside) return false;
+    if (extent == 1) continue;
+    if (factor == factors.end() || factor->second == 0) {
+      // What is inside begins again.
+      if (inside > 0) return false;
+      continue;
+    }
+    if (factor->second < inside || (without_gaps && factor->second - 1 > inside)) return false;
     // A symbolic extent is known only where nothing is outside of the loop.
     if (!extent) inside = INT64_MAX / 2;
     if (extent && __builtin_add_overflow(inside, factor->second * (*extent - 1), &inside)) return false;
@@ -72,16 +78,11 @@ bool CountsUp(const Expr& e, const Loops& loops) {
   return true;
 }
 
-// What a quotient or remainder by constants is taken of; `e` itself where it is none.
-Expr NumberOf(const Expr& e) {
-  const auto* op = dyn_cast<BinaryNode>(e);
-  const bool digit = op != nullptr && (op->op == BinaryOp::kFloorDiv || op->op == BinaryOp::kFloorMod) && AsInt(op->b);
-  return digit ? NumberOf(op->a) : e;
-}
-
 // Whether a mark counts up while the loops run: it is a loop, or loops in their order fused. Of a part of such a mark,
 // f // n, each digit is a digit of the mark.
 bool CountsLoops(const arith::IterMark& mark, const Loops& loops) {
+  // Of a number that begins with another than 0 the first digits may be left out.
+  if (!mark.var && !IsInt(mark.sum.base, 0)) return false;
   if (!mark.var && mark.sum.args.size() == 1) {
     return mark.sum.args[0].scale.scale > 0 && CountsLoops(*mark.sum.args[0].source, loops);
   }
@@ -129,6 +130,32 @@ bool HoldsBelow(const Expr& condition, const Loops& loops) {
 
 namespace {
 
+// Whether the condition holds in all iterations before one in which it holds.
+bool HoldsEarlier(const Expr& condition, const Loops& loops) {
+  if (IsTrue(condition) || UsedIn(condition, loops).empty()) return true;
+  const auto* op = dyn_cast<BinaryNode>(condition);
+  if (op == nullptr) return false;
+  if (op->op == BinaryOp::kAnd) return HoldsEarlier(op->a, loops) && HoldsEarlier(op->b, loops);
+  return (op->op == BinaryOp::kLT || op->op == BinaryOp::kLE) && UsedIn(op->b, loops).empty() && CountsUp(op->a, loops);
+}
+
+// The loops of marks that are several loops fused: where their number is less, all but the outermost may be further.
+Loops FusedLoops(const arith::IterMap& map, const Loops& loops) {
+  Loops fused;
+  const auto add = [&](const auto& self, const arith::IterMark& mark) -> void {
+    for (const arith::IterSplit& part : mark.sum.args) {
+      const auto loop = std::ranges::find_if(
+          loops, [&](const ForNode* each) { return part.source->var && part.source->var.same_as(each->var); });
+      if (loop != loops.end() && mark.sum.args.size() > 1) fused.push_back(*loop);
+      self(self, *part.source);
+    }
+  };
+  for (const arith::IterSum& index : map.indices) {
+    for (const arith::IterSplit& digit : index.args) add(add, *digit.source);
+  }
+  return fused;
+}
+
 // Whether all iterators are made of digits of loops, no digit twice, so that among the instances with given spatial
 // digits that with the reduce digits 0 comes first. io * 2 + f // 63 and f % 63 of f in [0, 126) are.
 bool AreDigitsOfLoops(const BlockRealizeNode& realize, const Loops& loops) {
@@ -143,9 +170,15 @@ bool AreDigitsOfLoops(const BlockRealizeNode& realize, const Loops& loops) {
     analyzer.Bind(loop->var, {loop->min, loop->extent});
     domain.push_back({loop->var, {loop->min, loop->extent}});
   }
-  if (!HoldsBelow(realize.predicate, loops)) return false;
   const auto map = arith::DetectIterMap(realize.bindings, domain, Expr(), arith::IterMapLevel::kNone, &analyzer);
   if (!map || !map->injective) return false;
+  const auto allows = [&](const auto& self, const Expr& condition) -> bool {
+    const auto* both = dyn_cast<BinaryNode>(condition);
+    if (both != nullptr && both->op == BinaryOp::kAnd) return self(self, both->a) && self(self, both->b);
+    return HoldsEarlier(condition, loops) ||
+           (HoldsBelow(condition, loops) && !Meet(UsedIn(condition, loops), FusedLoops(*map, loops)));
+  };
+  if (!allows(allows, realize.predicate)) return false;
   for (size_t i = 0; i < map->indices.size(); ++i) {
     const arith::IterSum& index = map->indices[i];
     for (const arith::IterSplit& digit : index.args) {
@@ -155,18 +188,6 @@ bool AreDigitsOfLoops(const BlockRealizeNode& realize, const Loops& loops) {
     if (iter.kind == IterKind::kReduce && !analyzer.CanProveEqual(index.base, iter.domain.min)) return false;
   }
   return true;
-}
-
-bool DigitsCountUp(const BlockRealizeNode& realize, const Loops& loops, const Loops& late) {
-  // All that uses these loops must be digits of one number that counts up.
-  std::optional<Expr> number;
-  for (const Expr& binding : realize.bindings) {
-    if (!Meet(UsedIn(binding, loops), late)) continue;
-    const Expr of = NumberOf(binding);
-    if (number && !arith::SameExpr(*number, of)) return false;
-    number = of;
-  }
-  return !number || CountsUp(*number, loops);
 }
 
 // Whether the predicate lets the instance run whose reduce iterators begin, where it lets any run.
@@ -192,6 +213,102 @@ bool PredicateAllowsFirst(const BlockRealizeNode& realize, const Loops& loops, c
     return HoldsBelow(condition, summed) || analyzer.CanProve(Substitute(condition, first));
   };
   return allows(allows, realize.predicate);
+}
+
+// A digit of a number: the quotients and remainders that are taken of it, the first one first.
+using Divisions = std::vector<std::pair<BinaryOp, Expr>>;
+struct NumberDigit {
+  Expr number;
+  Divisions divisions;
+};
+// `is_positive` is asked of divisors.
+template <class IsPositiveDivisor>
+NumberDigit DigitOf(const Expr& e, const IsPositiveDivisor& is_positive) {
+  const auto* op = dyn_cast<BinaryNode>(e);
+  const bool divides = op != nullptr && (op->op == BinaryOp::kFloorDiv || op->op == BinaryOp::kFloorMod);
+  if (!divides || !is_positive(op->b)) return {e, {}};
+  NumberDigit digit = DigitOf(op->a, is_positive);
+  digit.divisions.push_back({op->op, op->b});
+  return digit;
+}
+
+// Of n // lower % size by constants, the two; a size of 0: no remainder is taken.
+std::optional<std::pair<int64_t, int64_t>> ConstantDigit(const Divisions& divisions) {
+  int64_t lower = 1, size = 0;
+  for (const auto& [op, by] : divisions) {
+    const auto divisor = AsInt(by);
+    if (!divisor || *divisor <= 0) return std::nullopt;
+    const bool divides = size % *divisor == 0;
+    if (op == BinaryOp::kFloorMod) {
+      if (!divides && size > *divisor) return std::nullopt;
+      if (divides) size = *divisor;
+      continue;
+    }
+    if (!divides || __builtin_mul_overflow(lower, *divisor, &lower)) return std::nullopt;
+    size /= *divisor;
+  }
+  return std::pair(lower, size);
+}
+
+// Whether each digit can be 0 while the others stay: no part of the number is in two of them.
+bool AreSeparate(std::vector<Divisions> digits) {
+  if (digits.size() < 2) return true;
+  if (std::ranges::any_of(digits, [](const Divisions& digit) { return digit.empty(); })) return false;
+  // n // d and n % d say nothing of each other.
+  const Expr by = digits[0][0].second;
+  if (std::ranges::all_of(digits, [&](const Divisions& digit) { return arith::SameExpr(digit[0].second, by); })) {
+    std::vector<Divisions> quotients, remainders;
+    for (Divisions& digit : digits) {
+      auto& side = digit[0].first == BinaryOp::kFloorDiv ? quotients : remainders;
+      digit.erase(digit.begin());
+      side.push_back(std::move(digit));
+    }
+    return AreSeparate(std::move(quotients)) && AreSeparate(std::move(remainders));
+  }
+  std::vector<std::pair<int64_t, int64_t>> places;
+  for (const Divisions& digit : digits) {
+    const auto place = ConstantDigit(digit);
+    if (!place) return false;
+    places.push_back(*place);
+  }
+  std::ranges::sort(places);
+  for (size_t i = 0; i + 1 < places.size(); ++i) {
+    int64_t end = 0;
+    if (places[i].second == 0 || __builtin_mul_overflow(places[i].first, places[i].second, &end)) return false;
+    if (places[i + 1].first % end != 0) return false;
+  }
+  return true;
+}
+
+// Whether all that uses these loops is digits of one number that counts up from 0 without gaps: before each iteration
+// stands the one whose reduce digits are 0 and whose others are the same.
+bool DigitsCountUp(const BlockRealizeNode& realize, const Loops& loops, const Loops& late) {
+  // An iterator has a value of its domain wherever the block runs.
+  const auto is_positive = [&](const Expr& divisor) {
+    return AsInt(divisor).value_or(0) > 0 || std::ranges::any_of(realize.block->iter_vars, [&](const IterVar& iter) {
+             return arith::SameExpr(iter.domain.extent, divisor);
+           });
+  };
+  arith::Analyzer analyzer;
+  Expr number;
+  std::vector<Divisions> digits;
+  for (size_t i = 0; i < realize.bindings.size(); ++i) {
+    if (!Meet(UsedIn(realize.bindings[i], loops), late)) continue;
+    NumberDigit digit = DigitOf(realize.bindings[i], is_positive);
+    if (number && !arith::SameExpr(number, digit.number)) return false;
+    number = digit.number;
+    digits.push_back(std::move(digit.divisions));
+    const IterVar& iter = realize.block->iter_vars[i];
+    if (iter.kind == IterKind::kReduce && !analyzer.CanProveEqual(iter.domain.min, Const(iter.var.dtype(), 0))) {
+      return false;
+    }
+  }
+  if (!number) return false;
+  const Loops counting = UsedIn(number, loops);
+  VarMap first;
+  for (const ForNode* loop : counting) first[loop->var] = loop->min;
+  return CountsUp(number, counting, /*without_gaps=*/true) && HoldsEarlier(realize.predicate, counting) &&
+         analyzer.CanProveEqual(Substitute(number, first), Const(number.dtype(), 0)) && AreSeparate(std::move(digits));
 }
 
 // By counting what few constant loops do.
@@ -252,8 +369,9 @@ bool InitRunsFirst(const BlockRealizeNode& realize, const Loops& loops) {
   }
   if (doubtful.empty() && PredicateAllowsFirst(realize, loops, reduce)) return true;
   if (doubtful.empty()) return CountedInitRunsFirst(realize, loops);
-  return DigitsCountUp(realize, loops, late) || AreDigitsOfLoops(realize, loops) ||
-         CountedInitRunsFirst(realize, loops);
+  std::erase_if(reduce, [&](size_t i) { return std::ranges::find(doubtful, i) != doubtful.end(); });
+  return (DigitsCountUp(realize, loops, late) && PredicateAllowsFirst(realize, loops, reduce)) ||
+         AreDigitsOfLoops(realize, loops) || CountedInitRunsFirst(realize, loops);
 }
 
 namespace {
