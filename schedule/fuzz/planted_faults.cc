@@ -192,6 +192,43 @@ std::optional<Function> LoosenCondition(const Function& function, Random& random
       });
 }
 
+// A block that is left out where it should run: at the first value of a binding, at one of them, at every second one.
+std::optional<Function> TightenCondition(const Function& function, Random& random) {
+  const uint64_t pick = random.Below(8), how = random.Below(4), by = random.Below(4) + 1;
+  return ChangeOne::Apply(function, random, {}, [&](const Stmt& s) -> Stmt {
+    const auto* realize = dyn_cast<BlockRealizeNode>(s);
+    if (realize == nullptr || realize->bindings.empty()) return {};
+    const size_t at = pick % realize->bindings.size();
+    const Expr& binding = realize->bindings[at];
+    const Expr number = Const(binding.dtype(), static_cast<int64_t>(by));
+    const Expr two = Const(binding.dtype(), 2), begin = realize->block->iter_vars[at].domain.min;
+    const Expr conditions[] = {begin + number <= binding, binding != begin + number - 1,
+                               FloorMod(binding + number, two) < number, binding < number};
+    const Expr predicate = realize->predicate ? realize->predicate : True();
+    return Realize(realize->bindings, And(predicate, conditions[how]), realize->block);
+  });
+}
+
+// An iterator that begins elsewhere: behind its first value, at the end, or at its second value and ends with the first.
+std::optional<Function> MoveBinding(const Function& function, Random& random) {
+  const uint64_t pick = random.Below(8), how = random.Below(4);
+  return ChangeOne::Apply(function, random, {}, [&](const Stmt& s) -> Stmt {
+    const auto* realize = dyn_cast<BlockRealizeNode>(s);
+    if (realize == nullptr || realize->bindings.empty()) return {};
+    BlockNode::Fields fields = realize->block->fields();
+    const size_t at = pick % realize->bindings.size();
+    Range& domain = fields.iter_vars[at].domain;
+    std::vector<Expr> bindings = realize->bindings;
+    const Expr one = Const(bindings[at].dtype(), 1);
+    const Expr reversed = domain.min * 2 + domain.extent - 1 - bindings[at];
+    const Expr rotated = domain.min + FloorMod(bindings[at] - domain.min + one, domain.extent);
+    bindings[at] = how == 0 ? reversed : how == 1 ? rotated : bindings[at] + one;
+    if (how == 2) domain.extent = domain.extent + one;
+    if (how == 3) domain.min = domain.min + one;
+    return Realize(std::move(bindings), realize->predicate, Block(std::move(fields)));
+  });
+}
+
 std::optional<Function> DropInit(const Function& function, Random& random) {
   return ChangeOne::Apply(function, random, {}, [&](const Stmt& s) -> Stmt {
     const auto* realize = dyn_cast<BlockRealizeNode>(s);
@@ -293,12 +330,20 @@ struct Fault {
   std::optional<Function> (*plant)(const Function&, Random&);
 };
 constexpr Fault kFaults[] = {
-    {"moved index", MoveIndex},           {"scaled index", ScaleIndex},
-    {"smaller buffer", ShrinkAnyBuffer},  {"longer loop", LengthenLoop},
-    {"wider domain", WidenDomain},        {"looser condition", LoosenCondition},
-    {"dropped init", DropInit},           {"at once", RunAtOnce},
-    {"dropped statement", DropStatement}, {"swapped statements", SwapStatements},
-    {"bound loops", BindLoops},           {"narrower scope", NarrowScope},
+    {"moved index", MoveIndex},
+    {"scaled index", ScaleIndex},
+    {"smaller buffer", ShrinkAnyBuffer},
+    {"longer loop", LengthenLoop},
+    {"wider domain", WidenDomain},
+    {"looser condition", LoosenCondition},
+    {"dropped init", DropInit},
+    {"at once", RunAtOnce},
+    {"dropped statement", DropStatement},
+    {"swapped statements", SwapStatements},
+    {"bound loops", BindLoops},
+    {"narrower scope", NarrowScope},
+    {"tighter condition", TightenCondition},
+    {"moved binding", MoveBinding},
 };
 
 // With the regions of all blocks without blocks inside found anew, so that what they do is what they declare.
