@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "ir/analysis.h"
@@ -12,6 +13,7 @@
 #include "ir/arith/same_expr.h"
 #include "ir/arith/sum.h"
 #include "ir/functor.h"
+#include "ir/script/printer.h"
 #include "ir/substitute.h"
 #include "verify/structure/instances.h"
 #include "verify/structure/scope_checker.h"
@@ -382,8 +384,19 @@ class Checker : public ScopeChecker {
     for (const ScopeChild& child : scope.children()) {
       if (InitRunsFirst(*child.realize, child.loops)) continue;
       Refute("init order", child.id(),
-             "block " + child.realize->block->name + " may add to an element before its init has run");
+             "block " + child.realize->block->name + " may add to an element before its init has run" +
+                 WhatLeavesItOut(child));
     }
+  }
+
+ private:
+  // The condition, where nothing else does.
+  static std::string WhatLeavesItOut(const ScopeChild& child) {
+    const BlockRealizeNode& realize = *child.realize;
+    const Stmt always = Realize(realize.bindings, True(), realize.block);
+    if (IsTrue(realize.predicate) || !InitRunsFirst(*cast<BlockRealizeNode>(always), child.loops)) return "";
+    return ": the instance with the init may be left out by " + Print(realize.predicate) +
+           "; a condition in the body or on the added value leaves the init in";
   }
 };
 
