@@ -1,5 +1,5 @@
-// The schedule that a command line asks for: --script, --db, or the rules of autoschedule/ where neither is given. Steps
-// of the rules that are refuted are left out, which standard error says.
+// The schedule that a command line asks for: --script, --db, or the rules of autoschedule/ where neither is given. What
+// is refuted of the rules' steps is left out, which standard error says.
 #pragma once
 
 #include <functional>

@@ -209,7 +209,7 @@ std::optional<Function> TightenCondition(const Function& function, Random& rando
   });
 }
 
-// An iterator that begins elsewhere: behind its first value, at the end, or at its second value and ends with the first.
+// An iterator that begins elsewhere: behind its first value, at the end, or at its second value to end with the first.
 std::optional<Function> MoveBinding(const Function& function, Random& random) {
   const uint64_t pick = random.Below(8), how = random.Below(4);
   return ChangeOne::Apply(function, random, {}, [&](const Stmt& s) -> Stmt {

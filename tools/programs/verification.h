@@ -16,7 +16,7 @@ namespace tilewright {
 Verdict ReportVerification(const CommandArguments& args, const Module& source, const Module& program,
                            const Target& target, bool all);
 
-// What is refuted first, with the name of its check; nothing where nothing is. Without a target its limits do not count.
+// What is refuted first, with the name of its check; nothing where nothing is. Without a target no limits count.
 std::optional<std::string> RefutationOf(const Module& module, const Target* target);
 
 // Warns on standard error of what a correct program does that its writer hardly meant.

@@ -351,7 +351,7 @@ class Checker : public Visitor {
       if (ends && IsInsideWhereItRuns(ends->first, ends->second, extent)) continue;
       const bool gather = IsFromMemory(indices[d]) && !(ends && IsOutside(ends->first, ends->second, extent));
       const std::string access = std::string(verb) + " " + Print(buffer.Load(indices));
-      if (!gather && ends &&
+      if (ends &&
           (IsInsideWhereThereAreElements(ends->first, ends->second, extent) || IsElementOfSize(indices[d], extent))) {
         Assume(access + ", which is taken to have elements", buffer, d);
         continue;

@@ -10,6 +10,7 @@ namespace tilewright {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 std::vector<std::string> Findings(const std::string& statement) {
@@ -181,6 +182,26 @@ TEST(AccessBounds, GathersAreAssumed) {
 }
 
 // The caller says how far a loop over a scalar parameter goes; where it is outside however far, nobody can.
+// A place that is kept inside wants elements to be there, and nothing of the memory that it is read from.
+TEST(AccessBounds, GathersThatAreClampedWantElements) {
+  const auto finding = [](const std::string& place) {
+    const Diagnostics found = CheckAccessBounds(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((m,), "float32"), P: T.Buffer((16,), "int32"), B: T.Buffer((16,), "float32"), m: T.int32):
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            B[vi] = A[)" + place + "]\n"));
+    return found.size() == 1 && found[0].verdict == Verdict::kAssumed ? found[0].reason : "";
+  };
+  for (const char* inside : {"T.max(T.min(P[vi], m - 1), 0)", "T.min(T.max(P[vi], 0), m - 1)"}) {
+    EXPECT_THAT(finding(inside), HasSubstr("], which is taken to have elements in dimension 0, [0, m)"));
+  }
+  for (const char* anywhere : {"T.max(T.min(P[vi], m), 0)", "T.min(T.max(P[vi], -1), m - 1)", "P[vi]"}) {
+    EXPECT_THAT(finding(anywhere), HasSubstr("], whose place is taken to be inside of dimension 0, [0, m)"));
+  }
+}
+
 TEST(AccessBounds, LoopsOverScalarsAreAssumed) {
   const auto verdict_of = [](const std::string& index) {
     const Function function = ParseFunctionOrDie(absl::StrReplaceAll(R"(

@@ -83,7 +83,7 @@ bool CountsUp(const Expr& e, const Loops& loops, bool without_gaps = false) {
 // Whether a mark counts up while the loops run: it is a loop, or loops in their order fused. Of a part of such a mark,
 // f // n, each digit is a digit of the mark.
 bool CountsLoops(const arith::IterMark& mark, const Loops& loops) {
-  // Of a number that begins with another than 0 the first digits may be left out.
+  // A number that starts with another than 0 may leave the first digits out.
   if (!mark.var && !IsInt(mark.sum.base, 0)) return false;
   if (!mark.var && mark.sum.args.size() == 1) {
     return mark.sum.args[0].scale.scale > 0 && CountsLoops(*mark.sum.args[0].source, loops);
@@ -234,7 +234,7 @@ NumberDigit DigitOf(const Expr& e, const IsPositiveDivisor& is_positive) {
   return digit;
 }
 
-// Of n // lower % size by constants, the two; a size of 0: no remainder is taken.
+// The two constants of n // lower % size; a size of 0: no remainder is taken.
 std::optional<std::pair<int64_t, int64_t>> ConstantDigit(const Divisions& divisions) {
   int64_t lower = 1, size = 0;
   for (const auto& [op, by] : divisions) {

@@ -324,8 +324,8 @@ Expr WithoutFixedTerms(const Expr& e, const arith::Domain& iterators) {
   return a ? a + b : b;
 }
 
-// What has the same value where the index has: v of v + s, v % n of (v + s) % n, whatever the fixed s is. Null where the
-// iterators are not in it.
+// What has the same value where the index has: v of v + s, v % n of (v + s) % n, whatever the fixed s is. Null without
+// iterators in it.
 Expr VaryingPart(const Expr& index, const arith::Domain& iterators, arith::Analyzer* analyzer) {
   const Expr part = WithoutFixedTerms(index, iterators);
   const auto* op = part ? dyn_cast<BinaryNode>(part) : nullptr;
