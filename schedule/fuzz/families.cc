@@ -14,6 +14,7 @@
 #include "schedule/fuzz/index_programs.h"
 #include "schedule/fuzz/ordered_programs.h"
 #include "schedule/fuzz/script_programs.h"
+#include "schedule/fuzz/sized_programs.h"
 #include "schedule/testing/programs.h"
 
 namespace tilewright::fuzz {
@@ -70,6 +71,10 @@ std::vector<Family> Families() {
       {"gather", {script(kGather), script(kSparseRows), script(kResize)}},
       {"symbolic", {script(kSymbolicChain), ops::Matmul(Var("m"), 6, Var("k"))}, false, 3},
       {"symbolic grid", {script(kSymbolicGrid), script(kSymbolicRows)}},
+      {"all sizes",
+       {script(kTilesWithATail), script(kPrefixSums), script(kTriangularSums), script(kUpperTriangle),
+        script(kTransposedTiles), script(kRotation), script(kJoined), script(kHalves), script(kPaddedWindows),
+        script(kTwoColours), script(kHalos)}},
       {"64 bits", {script(kWideMatmul), script(kMixedWidths)}},
       {"places by name", {script(kPages), script(kScatter)}},
       {"in place",

@@ -400,8 +400,9 @@ bool Names(const VerifyResult& verified, const std::string& wrong) {
   return std::ranges::any_of(verified.diagnostics, [&](const Diagnostic& d) {
     if (d.verdict != Verdict::kAssumed) return false;
     if (std::string_view(d.check) == "division") return wrong.find("zero") != std::string::npos;
-    // "block B reads A[P[vi]], whose place ..." or "reads S, whose elements ...": what goes wrong is about that buffer.
-    for (const char* verb : {" reads ", " writes "}) {
+    // "block B reads A[P[vi]], whose place ...", "reads S, whose elements ..." or "the init of block B is taken to set
+    // all of S[0:4]": what goes wrong is about that buffer.
+    for (const char* verb : {" reads ", " writes ", " set all of "}) {
       const size_t at = d.reason.find(verb);
       if (at == std::string::npos) continue;
       const size_t name = at + std::string_view(verb).size();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/analysis.h"
 #include "ir/arith/same_expr.h"
 
 namespace tilewright {
@@ -40,6 +41,55 @@ std::optional<VarMap> InstanceThatWrites(const std::vector<IterVar>& iterators, 
     }
   }
   return instance;
+}
+
+arith::Region WithoutUnits(const std::vector<IterVar>& iterators, const BufferRegion& region,
+                           arith::Analyzer* analyzer) {
+  VarMap units;
+  for (const IterVar& iter : iterators) {
+    if (IsInt(iter.domain.extent, 1)) units[iter.var] = iter.domain.min;
+  }
+  arith::Region result = Substitute(region, units).region;
+  for (Range& range : result) range = {analyzer->Simplify(range.min), analyzer->Simplify(range.extent)};
+  return result;
+}
+
+bool RunsWith(const VarMap& values, const BlockRealizeNode& writer, const std::vector<const ForNode*>& loops,
+              size_t first, const Expr& condition, arith::Analyzer* analyzer) {
+  VarMap at;  // values of the loops
+  const auto is_open = [&](const Expr& binding) {
+    return std::any_of(loops.begin() + static_cast<ptrdiff_t>(first), loops.end(),
+                       [&](const ForNode* loop) { return loop->var.get() == binding.get(); });
+  };
+  for (size_t i = 0; i < writer.bindings.size(); ++i) {
+    const auto value = values.find(writer.block->iter_vars[i].var);
+    if (value == values.end() || !is_open(writer.bindings[i])) continue;
+    if (arith::ReadsMemory(value->second)) return false;
+    const Var loop(cast<VarNode>(writer.bindings[i]));
+    at.emplace(loop, CastTo(loop.dtype(), value->second));
+  }
+  for (size_t i = first; i < loops.size(); ++i) {
+    const ForNode& loop = *loops[i];
+    // Threads run all of their iterations, but may see those of others or not.
+    if (loop.kind == ForKind::kThreadBound) return false;
+    const Expr begin = Substitute(loop.min, at), end = begin + Substitute(loop.extent, at);
+    if (arith::ReadsMemory(begin) || arith::ReadsMemory(end)) return false;
+    const Expr value = at.emplace(loop.var, begin).first->second;
+    if (!analyzer->CanProveLessEqual(begin, value) || !analyzer->CanProveLess(value, end)) return false;
+  }
+  for (size_t i = 0; i < writer.bindings.size(); ++i) {
+    const auto value = values.find(writer.block->iter_vars[i].var);
+    if (value == values.end()) continue;
+    const Expr bound = Substitute(writer.bindings[i], at);
+    if (arith::ReadsMemory(bound) || arith::ReadsMemory(value->second)) return false;
+    if (!analyzer->CanProveEqual(bound, CastTo(bound.dtype(), value->second))) return false;
+  }
+  const auto holds = [&](const auto& self, const Expr& part) -> bool {
+    const auto* both = dyn_cast<BinaryNode>(part);
+    if (both != nullptr && both->op == BinaryOp::kAnd) return self(self, both->a) && self(self, both->b);
+    return !arith::ReadsMemory(part) && analyzer->CanProve(Substitute(part, at));
+  };
+  return !condition || holds(holds, condition);
 }
 
 }  // namespace tilewright

@@ -17,4 +17,14 @@ namespace tilewright {
 std::optional<VarMap> InstanceThatWrites(const std::vector<IterVar>& iterators, const arith::Region& written,
                                          const arith::Region& read);
 
+// The region without iterators that have one value.
+arith::Region WithoutUnits(const std::vector<IterVar>& iterators, const BufferRegion& region,
+                           arith::Analyzer* analyzer);
+
+// Whether the writer runs with these values, for all iterations that the analyzer knows of: its loops from `first` on
+// have them, or their first value where no iterator says one, and its condition holds there. Exact where no box holds
+// what is written: under k <= i, or in a loop over k below i + 1. Iterators without a value may have any.
+bool RunsWith(const VarMap& values, const BlockRealizeNode& writer, const std::vector<const ForNode*>& loops,
+              size_t first, const Expr& condition, arith::Analyzer* analyzer);
+
 }  // namespace tilewright

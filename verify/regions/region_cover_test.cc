@@ -392,6 +392,47 @@ def main(A: T.Buffer((n, 6), "float32"), C: T.Buffer((n + 1, 6), "float32"), n: 
   EXPECT_EQ(reasons(both, Replaced(by_number, "B[vi // 2, vj, vi % 2]", "B[vi // 2, vj, 1]")).size(), 1U);
 }
 
+// No box holds what a triangle writes; the instance that wrote what is read ran.
+TEST(RegionCover, TrianglesOfAnySize) {
+  const auto reasons = [](const std::string& written, const std::string& read, const std::string& place = "vi, vk",
+                          const std::string& length = "n") {
+    return Reasons(
+        "@T.prim_func\ndef main(n: T.int32, A: T.Buffer((n + 1,), \"float32\"), B: T.Buffer((n,), \"float32\")):"
+        R"(
+    W = T.alloc_buffer((n + 1, n + 1))
+    for i in range(n):
+      for k in range()" +
+        length + R"():
+        with T.block("W"):
+            vi, vk = T.axis.remap("SS", [i, k])
+            T.where()" +
+        written + R"()
+            W[vi, vk] = A[vk]
+    for i, k in T.grid(n, n):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            T.where()" +
+        read + R"()
+            with T.init():
+                B[vi] = T.float32(0)
+            B[vi] = B[vi] + W[)" +
+        place + "]\n");
+  };
+  EXPECT_THAT(reasons("k <= i", "k <= i"), IsEmpty());
+  EXPECT_THAT(reasons("k <= i", "k < i"), IsEmpty());
+  EXPECT_THAT(reasons("k <= i and 0 <= i", "k + 3 <= i"), IsEmpty());
+  EXPECT_THAT(reasons("i <= k", "k <= i", "vk, vi"), IsEmpty());
+  EXPECT_THAT(reasons("True", "k <= i", "vi, vk", "i + 1"), IsEmpty());
+  EXPECT_THAT(reasons("True", "k < i", "vi - vk, vk", "i + 1"), Not(IsEmpty()));
+  EXPECT_THAT(reasons("k <= i", "True"), Not(IsEmpty()));
+  EXPECT_THAT(reasons("k < i", "k <= i"), Not(IsEmpty()));
+  EXPECT_THAT(reasons("k <= i", "k <= i", "vi, vk + 1"), Not(IsEmpty()));
+  EXPECT_THAT(reasons("k <= i", "k <= i", "vi + 1, vk"), Not(IsEmpty()));
+  EXPECT_THAT(reasons("k <= i", "k <= i", "vk, vi"), Not(IsEmpty()));
+  EXPECT_THAT(reasons("True", "k <= i", "vi, vk", "n - 1"), Not(IsEmpty()));
+  EXPECT_THAT(reasons("k <= i and A[i] > T.float32(0)", "k <= i and A[i] > T.float32(0)"), Not(IsEmpty()));
+}
+
 // A block inside of another sets what it then adds to, as many times as memory says.
 TEST(RegionCover, SumsThatABlockInsideBegins) {
   const auto reasons = [](const std::string& first) {

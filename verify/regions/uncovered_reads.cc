@@ -219,45 +219,45 @@ class Checker : public Visitor {
     AssumeInside(InLoops(reader, read), read.buffer, below, &analyzer_);
     const arith::Domain loops = sure_.DomainOf(writer.loops, common, read.buffer);
     const auto& iterators = writer.realize->block->iter_vars;
-    const auto ran =
+    auto ran =
         arith::MustCover(InLoops(writer, {read.buffer, Iterators(writer)}), loops, *condition_of_writer, &analyzer_);
-    if (!ran || !sure_.IsEmptyWithTheLoops(*ran, writer.loops, common, &analyzer_)) return false;
+    if (ran && !sure_.IsEmptyWithTheLoops(*ran, writer.loops, common, &analyzer_)) ran.reset();
     const auto wrote = [&](const BufferRegion& write) {
       if (!write.buffer.same_as(read.buffer)) return false;
-      if (!sure_.Runs(writer.loops, common, InLoops(writer, write), &analyzer_)) return false;
       auto instance = InstanceThatWrites(iterators, write.region, read.region);
       if (!instance) {
-        instance = InstanceThatWrites(iterators, WithoutUnits(iterators, write),
-                                      WithoutUnits(reader.realize->block->iter_vars, read));
+        instance = InstanceThatWrites(iterators, WithoutUnits(iterators, write, &analyzer_),
+                                      WithoutUnits(reader.realize->block->iter_vars, read, &analyzer_));
       }
       if (!instance) return false;
       arith::Region values;
       for (size_t i = 0; i < iterators.size(); ++i) {
         const auto value = instance->find(iterators[i].var);
-        values.push_back({value == instance->end() ? (*ran)[i].min : value->second, Const((*ran)[i].min.dtype(), 1)});
+        const Expr& any = ran ? (*ran)[i].min : iterators[i].domain.min;
+        values.push_back({value == instance->end() ? any : value->second, Const(any.dtype(), 1)});
       }
       values = InLoops(reader, {read.buffer, std::move(values)});
+      for (size_t i = 0; i < iterators.size(); ++i) {
+        if (const auto value = instance->find(iterators[i].var); value != instance->end())
+          value->second = values[i].min;
+      }
       // The condition of the reader bounds its places, and may hide the form of other bounds.
       const auto ran_for_all = [&](const Expr& condition) {
         const auto needed = arith::MayTouch(values, below, condition, &analyzer_);
         return needed && arith::Covers(*ran, *needed, {}, &analyzer_);
       };
-      if (!ran_for_all(holds) && !ran_for_all({})) return false;
+      const bool in_box = ran && sure_.Runs(writer.loops, common, InLoops(writer, write), &analyzer_) &&
+                          (ran_for_all(holds) || ran_for_all({}));
+      if (!in_box) {
+        arith::Analyzer::Scope inside(&analyzer_);
+        for (const auto& [loop, range] : below) analyzer_.Bind(loop, range);
+        analyzer_.Assume(holds);
+        if (!RunsWith(*instance, *writer.realize, writer.loops, common, *condition_of_writer, &analyzer_)) return false;
+      }
       return WritesSurely(writer, read.buffer);
     };
     const auto& writes = writer.realize->block->writes;
     return std::any_of(writes.begin(), writes.end(), wrote);
-  }
-
-  // The region without iterators that have one value.
-  arith::Region WithoutUnits(const std::vector<IterVar>& iterators, const BufferRegion& region) {
-    VarMap units;
-    for (const IterVar& iter : iterators) {
-      if (IsInt(iter.domain.extent, 1)) units[iter.var] = iter.domain.min;
-    }
-    arith::Region result = Substitute(region, units).region;
-    for (Range& range : result) range = {analyzer_.Simplify(range.min), analyzer_.Simplify(range.extent)};
-    return result;
   }
 
   // What was written in the first iteration of a serial loop around both is there in all later ones: the tile that a
