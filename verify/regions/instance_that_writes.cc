@@ -29,6 +29,26 @@ bool Match(const Expr& written, const Expr& read, const std::vector<IterVar>& it
   return (isa<VarNode>(written) || isa<IntImmNode>(written)) && arith::SameExpr(written, read);
 }
 
+// Values of the loops with which the binding may have this one: those of a split loop, o * 4 + i, are digits of it.
+void Guess(const Expr& binding, const Expr& value, const std::vector<const ForNode*>& loops, VarMap* at) {
+  const auto loop_of = [&](const Expr& e) -> const ForNode* {
+    const auto loop = std::ranges::find_if(loops, [&](const ForNode* each) { return each->var.get() == e.get(); });
+    return loop == loops.end() ? nullptr : *loop;
+  };
+  if (const ForNode* loop = loop_of(binding)) {
+    at->emplace(loop->var, CastTo(loop->var.dtype(), value));
+    return;
+  }
+  const auto* op = dyn_cast<BinaryNode>(binding);
+  if (op == nullptr) return;
+  if (op->op == BinaryOp::kMul && AsInt(op->b).value_or(0) > 0) return Guess(op->a, FloorDiv(value, op->b), loops, at);
+  const ForNode* inner = op->op == BinaryOp::kAdd ? loop_of(op->b) : nullptr;
+  if (inner == nullptr || AsInt(inner->extent).value_or(0) <= 0) return;
+  const Expr digit = FloorMod(value, CastTo(value.dtype(), inner->extent));
+  at->emplace(inner->var, CastTo(inner->var.dtype(), digit));
+  Guess(op->a, arith::Simplify(value - digit), loops, at);
+}
+
 }  // namespace
 
 std::optional<VarMap> InstanceThatWrites(const std::vector<IterVar>& iterators, const arith::Region& written,
@@ -57,16 +77,12 @@ arith::Region WithoutUnits(const std::vector<IterVar>& iterators, const BufferRe
 bool RunsWith(const VarMap& values, const BlockRealizeNode& writer, const std::vector<const ForNode*>& loops,
               size_t first, const Expr& condition, arith::Analyzer* analyzer) {
   VarMap at;  // values of the loops
-  const auto is_open = [&](const Expr& binding) {
-    return std::any_of(loops.begin() + static_cast<ptrdiff_t>(first), loops.end(),
-                       [&](const ForNode* loop) { return loop->var.get() == binding.get(); });
-  };
+  const std::vector<const ForNode*> open(loops.begin() + static_cast<ptrdiff_t>(first), loops.end());
   for (size_t i = 0; i < writer.bindings.size(); ++i) {
     const auto value = values.find(writer.block->iter_vars[i].var);
-    if (value == values.end() || !is_open(writer.bindings[i])) continue;
+    if (value == values.end()) continue;
     if (arith::ReadsMemory(value->second)) return false;
-    const Var loop(cast<VarNode>(writer.bindings[i]));
-    at.emplace(loop, CastTo(loop.dtype(), value->second));
+    Guess(writer.bindings[i], value->second, open, &at);
   }
   for (size_t i = first; i < loops.size(); ++i) {
     const ForNode& loop = *loops[i];

@@ -395,16 +395,18 @@ def main(A: T.Buffer((n, 6), "float32"), C: T.Buffer((n + 1, 6), "float32"), n: 
 // No box holds what a triangle writes; the instance that wrote what is read ran.
 TEST(RegionCover, TrianglesOfAnySize) {
   const auto reasons = [](const std::string& written, const std::string& read, const std::string& place = "vi, vk",
-                          const std::string& length = "n") {
+                          const std::string& loops = "k in range(n)", const std::string& bound = "k") {
     return Reasons(
         "@T.prim_func\ndef main(n: T.int32, A: T.Buffer((n + 1,), \"float32\"), B: T.Buffer((n,), \"float32\")):"
         R"(
     W = T.alloc_buffer((n + 1, n + 1))
     for i in range(n):
-      for k in range()" +
-        length + R"():
+      for )" +
+        loops + R"(:
         with T.block("W"):
-            vi, vk = T.axis.remap("SS", [i, k])
+            vi = T.axis.spatial(n, i)
+            vk = T.axis.spatial(n, )" +
+        bound + R"()
             T.where()" +
         written + R"()
             W[vi, vk] = A[vk]
@@ -422,14 +424,19 @@ TEST(RegionCover, TrianglesOfAnySize) {
   EXPECT_THAT(reasons("k <= i", "k < i"), IsEmpty());
   EXPECT_THAT(reasons("k <= i and 0 <= i", "k + 3 <= i"), IsEmpty());
   EXPECT_THAT(reasons("i <= k", "k <= i", "vk, vi"), IsEmpty());
-  EXPECT_THAT(reasons("True", "k <= i", "vi, vk", "i + 1"), IsEmpty());
-  EXPECT_THAT(reasons("True", "k < i", "vi - vk, vk", "i + 1"), Not(IsEmpty()));
+  EXPECT_THAT(reasons("True", "k <= i", "vi, vk", "k in range(i + 1)"), IsEmpty());
+  const std::string split = "a, b in T.grid((n + 3) // 4, 4)", number = "a * 4 + b", inside = number + " < n and ";
+  EXPECT_THAT(reasons(inside + number + " <= i", "k <= i", "vi, vk", split, number), IsEmpty());
+  EXPECT_THAT(reasons(inside + number + " < i", "k <= i", "vi, vk", split, number), Not(IsEmpty()));
+  EXPECT_THAT(reasons(inside + "a <= i", "k <= i * 4", "vi, vk", split, number), IsEmpty());
+  EXPECT_THAT(reasons(inside + "b <= i", "k <= i", "vi, vk", "a, b in T.grid(n // 4, 4)", number), Not(IsEmpty()));
+  EXPECT_THAT(reasons("True", "k < i", "vi - vk, vk", "k in range(i + 1)"), Not(IsEmpty()));
   EXPECT_THAT(reasons("k <= i", "True"), Not(IsEmpty()));
   EXPECT_THAT(reasons("k < i", "k <= i"), Not(IsEmpty()));
   EXPECT_THAT(reasons("k <= i", "k <= i", "vi, vk + 1"), Not(IsEmpty()));
   EXPECT_THAT(reasons("k <= i", "k <= i", "vi + 1, vk"), Not(IsEmpty()));
   EXPECT_THAT(reasons("k <= i", "k <= i", "vk, vi"), Not(IsEmpty()));
-  EXPECT_THAT(reasons("True", "k <= i", "vi, vk", "n - 1"), Not(IsEmpty()));
+  EXPECT_THAT(reasons("True", "k <= i", "vi, vk", "k in range(n - 1)"), Not(IsEmpty()));
   EXPECT_THAT(reasons("k <= i and A[i] > T.float32(0)", "k <= i and A[i] > T.float32(0)"), Not(IsEmpty()));
 }
 
