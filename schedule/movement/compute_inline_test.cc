@@ -467,6 +467,32 @@ TEST(ComputeInline, RefusesTilesThatAreNotFull) {
   EXPECT_EQ(ReasonOf(ComputeInline(f, BlockNamed(f, "B")), f), "B may not store all elements of B");
 }
 
+// A triangle is copied; the loops of the producer would fill all of C.
+TEST(ReverseComputeInline, RefusesPartsThatLoopsLeaveOut) {
+  const auto refused = [](const std::string& length) {
+    const Function f = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")):
+    B = T.alloc_buffer((8, 8))
+    for i, j in T.grid(8, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj]
+    for i in range(8):
+        for j in range()" + length + R"():
+            with T.block("C"):
+                vi = T.axis.spatial(8, i)
+                vj = T.axis.spatial(8, j)
+                C[vi, vj] = B[vi, vj])");
+    const auto result = ReverseComputeInline(f, BlockNamed(f, "C"));
+    return result.ok() ? "" : ReasonOf(result, f);
+  };
+  EXPECT_EQ(refused("8"), "");
+  for (const char* length : {"i + 1", "8 - i", "7"}) {
+    EXPECT_EQ(refused(length), "the loops of C may not run all instances that its domains allow") << length;
+  }
+}
+
 TEST(ReverseComputeInline, RefusesPadding) {
   const Function padded = ParseFunctionOrDie(R"(
       @T.prim_func

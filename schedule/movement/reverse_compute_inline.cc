@@ -70,6 +70,10 @@ class ReverseInliner {
                      {id},
                      {consumer_.realize->predicate}};
     }
+    // Each element of the producer has an instance of its own in the loops of the producer then.
+    if (!RunsAllInstances(*consumer_.realize, consumer_.loops, &analyzer_)) {
+      return Refuse("the loops of {block0} may not run all instances that its domains allow", {id});
+    }
     return std::nullopt;
   }
 
