@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "ir/analysis.h"
 #include "ir/arith/same_expr.h"
 
 namespace tilewright {
