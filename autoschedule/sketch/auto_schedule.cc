@@ -58,7 +58,8 @@ class FunctionRules {
                                  [](const IterVar& iter) { return ExtentOf(iter) == 0; });
     });
     ScheduleBlocks();
-    if (target_.is_gpu()) return;
+    const auto is_verified = [&](const Function& function) { return Verified(function).ok(); };
+    if (target_.is_gpu()) return JoinNests(sch_, function_, target_, choices_, is_verified);
     ScheduleInside(*blocks);
     KeepIfVerified([&] { JoinNests(sch_, function_, target_, choices_); });
     KeepIfVerified([&] { ChooseThreadsBySize(sch_, function_, target_, choices_); });

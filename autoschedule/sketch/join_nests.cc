@@ -13,7 +13,9 @@
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/estimates.h"
 #include "base/status_macros.h"
+#include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
+#include "ir/functor.h"
 #include "verify/structure/block_scope.h"
 
 namespace tilewright {
@@ -132,18 +134,62 @@ std::optional<Hints> HintsOf(const ForNode& loop) {
 // Whether they run through as many iterations in the same way.
 bool AreAlike(const ForNode& a, const ForNode& b) {
   const std::optional<Hints> hints = HintsOf(a);
-  return a.kind == b.kind && (a.kind == ForKind::kParallel || a.kind == ForKind::kSerial) && hints &&
+  const bool bound = a.kind == ForKind::kThreadBound && a.annotations.empty();
+  const bool same_kind = a.kind == b.kind && a.thread_tag == b.thread_tag;
+  return same_kind && (bound || a.kind == ForKind::kParallel || a.kind == ForKind::kSerial) && hints &&
          hints == HintsOf(b) && arith::Analyzer().CanProveEqual(a.extent, b.extent);
 }
 
-// Makes both loops one, of their kind and with their annotations.
-Outcome<Done> Merge(Schedule& sch, LoopRv earlier, LoopRv later) {
-  const ForKind kind = LoopOf(sch, earlier).kind;
-  const Hints hints = *HintsOf(LoopOf(sch, earlier));
-  for (const LoopRv& loop : {earlier, later}) {
+// The loops of a launch, outermost first: those over blocks, and those over threads, that hold nothing but the next.
+std::vector<const ForNode*> LaunchLoops(const ForNode& outermost) {
+  std::vector<const ForNode*> loops;
+  for (const auto* loop = &outermost; loop != nullptr; loop = dyn_cast<ForNode>(loop->body)) {
+    if (loop->kind != ForKind::kThreadBound) break;
+    loops.push_back(loop);
+  }
+  return loops;
+}
+
+bool IsOverBlocks(const ForNode& loop) { return !loop.thread_tag.empty() && !loop.thread_tag.starts_with("threadIdx"); }
+
+// Whether the nest divides among threads what is inside of the first loops: among blocks, or the terms of a sum.
+bool DividesInside(const std::vector<const ForNode*>& loops, size_t first) {
+  bool divides = false;
+  PreOrder(loops[first - 1]->body, [&](const Stmt& stmt) {
+    const auto* loop = dyn_cast<ForNode>(stmt);
+    divides |= loop != nullptr && IsOverBlocks(*loop);
+    const auto* realize = dyn_cast<BlockRealizeNode>(stmt);
+    for (size_t i = 0; realize != nullptr && i < realize->bindings.size(); ++i) {
+      divides |= realize->block->iter_vars[i].kind != IterKind::kSpatial && !IsOverBlocks(*loops[first - 1]) &&
+                 UsesVar(realize->bindings[i], loops[first - 1]->var);
+    }
+    return !divides;
+  });
+  return divides;
+}
+
+// How many loops of two nests, from the outermost on, may become one each, most first. On a CPU it is one. On a GPU
+// these are all over blocks, because a launch has one number of them, and perhaps those over threads.
+std::vector<size_t> Depths(const TopNest& earlier, const TopNest& later, const Target& target) {
+  if (!target.is_gpu()) return {1};
+  const std::vector<const ForNode*> first = LaunchLoops(*earlier.loop), second = LaunchLoops(*later.loop);
+  std::vector<size_t> depths;
+  for (size_t depth = 1; depth <= std::min(first.size(), second.size()); ++depth) {
+    if (!AreAlike(*first[depth - 1], *second[depth - 1])) break;
+    if (DividesInside(first, depth) || DividesInside(second, depth)) continue;
+    depths.insert(depths.begin(), depth);
+  }
+  return depths;
+}
+
+// Makes loops of both nests one, of their kind and with the annotations of the outermost.
+Outcome<Done> Merge(Schedule& sch, const std::vector<LoopRv>& earlier, const std::vector<LoopRv>& later, size_t depth) {
+  const ForKind kind = LoopOf(sch, earlier[0]).kind;
+  const Hints hints = *HintsOf(LoopOf(sch, earlier[0]));
+  for (const LoopRv& loop : {earlier[0], later[0]}) {
     for (const auto& [key, value] : hints) TW_RETURN_IF_ERROR(sch.Unannotate(loop, key));
   }
-  TW_ASSIGN_OR_RETURN(const LoopRv merged, sch.Merge({earlier, later}));
+  TW_ASSIGN_OR_RETURN(const LoopRv merged, sch.Merge({earlier[depth - 1], later[depth - 1]}));
   for (const auto& [key, value] : hints) TW_RETURN_IF_ERROR(sch.Annotate(merged, key, Value(value)));
   return kind == ForKind::kParallel ? sch.Parallel(merged) : Outcome<Done>(Done());
 }
@@ -187,18 +233,23 @@ class Neighbourhood {
 // Makes nests one, and remembers what was asked of a schedule until it changes.
 class NestJoiner {
  public:
-  NestJoiner(Schedule& sch, const std::string& function, const Target& target, Choices& choices)
-      : sch_(sch), function_(function), target_(target), choices_(choices), blocks_(BlocksInRoot(sch, function)) {}
+  NestJoiner(Schedule& sch, const std::string& function, const Target& target, Choices& choices, const Accepts& accepts)
+      : sch_(sch),
+        function_(function),
+        target_(target),
+        choices_(choices),
+        accepts_(accepts),
+        blocks_(BlocksInRoot(sch, function)) {}
 
   // Whether the two become one; nothing where they cannot. The schedule and the choices are as before then.
   std::optional<bool> Decide(const std::vector<TopNest>& nests, size_t earlier_nest, size_t later_nest) {
     const TopNest &earlier = nests[earlier_nest], &later = nests[later_nest];
     if (earlier.blocks + later.blocks > kMostJoinedBlocks) return std::nullopt;
     Schedule asked = sch_;
-    const std::optional<LoopRv> first = OutermostLoop(asked, earlier), second = OutermostLoop(asked, later);
-    if (!first || !second) return std::nullopt;
-    Schedule joined = asked;
-    if (!Merge(joined, *first, *second).ok()) return std::nullopt;
+    const std::vector<LoopRv> first = LoopsAround(asked, earlier), second = LoopsAround(asked, later);
+    if (first.empty() || second.empty()) return std::nullopt;
+    const auto [joined, depth] = Joined(asked, earlier, later, first, second);
+    if (depth == 0) return std::nullopt;
     const Neighbourhood around(nests, earlier_nest, later_nest);
     const float together = Seconds(joined, around);
     const bool pays = Pays(together, SecondsApart(around), nests, earlier_nest, later_nest);
@@ -206,7 +257,7 @@ class NestJoiner {
     Choices taken = choices_;
     const Outcome<Choices::Pick> pick =
         taken.Take(chosen, later.block->name + ".nests", {0, 1}, pays ? 1 : 0, {{"apart"}, {"together"}});
-    if (!pick.ok() || (pick->value != 0 && !Merge(chosen, *first, *second).ok())) return std::nullopt;
+    if (!pick.ok() || (pick->value != 0 && !Merge(chosen, first, second, depth).ok())) return std::nullopt;
     sch_ = std::move(chosen);
     choices_ = std::move(taken);
     if (pick->value != 0) apart_ = around.IsWhole() ? std::optional(together) : std::nullopt;
@@ -219,12 +270,22 @@ class NestJoiner {
     if (together <= apart || together > apart * (1 + kNearlyEqual)) return together <= apart;
     return together - apart <= kNearlyEqual * Seconds(sch_, Neighbourhood(nests, earlier, later, 0));
   }
-  std::optional<LoopRv> OutermostLoop(Schedule& sch, const TopNest& nest) const {
+  // The schedule with as many loops of the nests joined as may be, and their number; 0 where none may be.
+  std::pair<Schedule, size_t> Joined(const Schedule& sch, const TopNest& earlier, const TopNest& later,
+                                     const std::vector<LoopRv>& first, const std::vector<LoopRv>& second) const {
+    for (const size_t depth : Depths(earlier, later, target_)) {
+      Schedule joined = sch;
+      if (!Merge(joined, first, second, depth).ok()) continue;
+      if (accepts_ == nullptr || accepts_(joined.module().Find(function_))) return {std::move(joined), depth};
+    }
+    return {sch, 0};
+  }
+  std::vector<LoopRv> LoopsAround(Schedule& sch, const TopNest& nest) const {
     const auto block = std::ranges::find_if(
         blocks_, [&](const BlockRv& each) { return sch.Get(each).As<BlockRef>()->id == nest.block->id; });
-    if (block == blocks_.end()) return std::nullopt;
+    if (block == blocks_.end()) return {};
     const Outcome<std::vector<LoopRv>> loops = sch.GetLoops(*block);
-    return loops.ok() ? std::optional(loops->front()) : std::nullopt;
+    return loops.ok() ? *loops : std::vector<LoopRv>();
   }
   // Without the last digits, which the order of sums decides.
   float Seconds(const Schedule& sch, const Neighbourhood& around) const {
@@ -240,14 +301,16 @@ class NestJoiner {
   const std::string& function_;
   const Target& target_;
   Choices& choices_;
+  const Accepts& accepts_;
   const std::vector<BlockRv> blocks_;
   std::optional<float> apart_;  // of the whole function
 };
 
 }  // namespace
 
-void JoinNests(Schedule& sch, const std::string& function, const Target& target, Choices& choices) {
-  NestJoiner joiner(sch, function, target, choices);
+void JoinNests(Schedule& sch, const std::string& function, const Target& target, Choices& choices,
+               const Accepts& accepts) {
+  NestJoiner joiner(sch, function, target, choices, accepts);
   std::vector<TopNest> nests;
   BecomeTopNests(sch.module().Find(function), nests);
   for (size_t later = 1; later < nests.size();) {

@@ -44,6 +44,19 @@ Outcome<std::vector<std::vector<const ForNode*>>> PathsInScope(const Function& f
   return paths;
 }
 
+// Loops that are bound to one thread become one of that thread; others are serial.
+std::optional<Refusal> WhyKindsDiffer(const ForNode& first, const ForNode& other) {
+  const bool bound = first.kind == ForKind::kThreadBound;
+  if (!bound) return WhyNotReplaceable(kName, other);
+  if (other.kind != ForKind::kThreadBound || other.thread_tag != first.thread_tag) {
+    return Refusal{kName, "{loop0} is bound to {text0}, {loop1} is not", {first.id, other.id}, {}, {first.thread_tag}};
+  }
+  ForNode::Fields unbound = other.fields();
+  unbound.kind = ForKind::kSerial;
+  const Stmt serial = For(std::move(unbound));
+  return WhyNotReplaceable(kName, *cast<ForNode>(serial));
+}
+
 std::optional<Refusal> WhyNotAlike(const std::vector<const ForNode*>& first, const std::vector<const ForNode*>& other) {
   if (first.size() != other.size()) {
     return Refusal{kName,
@@ -54,7 +67,7 @@ std::optional<Refusal> WhyNotAlike(const std::vector<const ForNode*>& first, con
                    {std::ssize(first), std::ssize(other)}};
   }
   for (size_t i = 0; i < other.size(); ++i) {
-    if (auto refusal = WhyNotReplaceable(kName, *other[i])) return refusal;
+    if (auto refusal = WhyKindsDiffer(*first[i], *other[i])) return refusal;
     if (i + 1 < other.size() && other[i]->body.get() != other[i + 1]) {
       return Refusal{kName, "{loop0} holds more than {loop1}", {other[i]->id, other[i + 1]->id}};
     }
@@ -261,7 +274,7 @@ Outcome<MergeResult> Merge(const Function& function, const std::vector<uint32_t>
     ForNode::Fields fields = loop->fields();
     fields.id = next_id++;
     fields.var = Var(loop->var.name() + "_m", loop->var.dtype());
-    fields.kind = ForKind::kSerial;
+    if (fields.kind != ForKind::kThreadBound) fields.kind = ForKind::kSerial;
     merged.push_back(std::move(fields));
   }
   const uint32_t outermost = merged.front().id;

@@ -44,6 +44,43 @@ TEST(Merge, MergesTheLoopsAndThoseAroundThem) {
   ExpectEquivalent(f, result->function);
 }
 
+TEST(Merge, LoopsOfOneThreadStayBound) {
+  const auto nests = [](const char* first, const char* second) {
+    std::string text = R"(
+      @T.prim_func
+      def main(A: T.Buffer((64, 32), "float32"), B: T.Buffer((64, 32), "float32"), C: T.Buffer((64, 32), "float32")):
+          for i in T.thread_binding(64, "blockIdx.x"):
+              for j in FIRST:
+                  with T.block("B"):
+                      vi, vj = T.axis.remap("SS", [i, j])
+                      B[vi, vj] = A[vi, vj] * T.float32(2)
+          for i in T.thread_binding(64, "blockIdx.x"):
+              for j in SECOND:
+                  with T.block("C"):
+                      vi, vj = T.axis.remap("SS", [i, j])
+                      C[vi, vj] = A[vi, vj] + T.float32(1))";
+    text.replace(text.find("FIRST"), 5, first);
+    text.replace(text.find("SECOND"), 6, second);
+    return ParseFunctionOrDie(text);
+  };
+  const char* const thread = "T.thread_binding(32, \"threadIdx.x\")";
+  const Function f = nests(thread, thread);
+  const Outcome<MergeResult> whole = Merge(f, {LoopsOf(f, "B")[1], LoopsOf(f, "C")[1]});
+  ASSERT_TRUE(whole.ok()) << ReasonOf(whole, f);
+  const ForNode& merged = *FindLoop(whole->function, whole->loop);
+  EXPECT_EQ(merged.kind, ForKind::kThreadBound);
+  EXPECT_EQ(merged.thread_tag, "threadIdx.x");
+  ExpectEquivalent(f, whole->function);
+  const Outcome<MergeResult> blocks = Merge(f, {LoopsOf(f, "B")[0], LoopsOf(f, "C")[0]});
+  ASSERT_TRUE(blocks.ok()) << ReasonOf(blocks, f);
+  EXPECT_EQ(FindLoop(blocks->function, blocks->loop)->thread_tag, "blockIdx.x");
+  ExpectEquivalent(f, blocks->function);
+  const Function mixed = nests(thread, "range(32)"), other = nests(thread, "T.thread_binding(32, \"threadIdx.y\")");
+  for (const Function& g : {mixed, other}) {
+    EXPECT_EQ(ReasonOf(Merge(g, {LoopsOf(g, "B")[1], LoopsOf(g, "C")[1]}), g), "j is bound to threadIdx.x, j is not");
+  }
+}
+
 TEST(Merge, MakesSerialLoops) {
   const Function f = ParseFunctionOrDie(R"(
       @T.prim_func
