@@ -10,8 +10,8 @@
 // scheduled by itself. NAME.nests is the choice, of the first block of the later nest: "apart" or "together", which is
 // preferred where the projected time hardly grows.
 //
-// On a GPU a nest is a launch: two become one whose loops over blocks agree. Where the loops over threads agree, too, each
-// thread does both.
+// On a GPU a nest is a launch: two become one whose loops over blocks agree. Where the loops over threads agree, too,
+// each thread does both.
 //
 // A nest grows to kMostJoinedBlocks blocks: by then a start of threads is little beside what they do. Long chains stay
 // lists of short nests. The time to compile these grows as the list does, and nests that are alike share a function.
