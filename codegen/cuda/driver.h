@@ -86,6 +86,8 @@ class Driver {
   // What is launched in between becomes a graph, which one call starts.
   int BeginCapture(void* stream) const { return capture_begin_(stream, 1); }
   int EndCapture(void* stream, void** graph) const;
+  // Whether somebody captures what the stream gets, or may not be asked now.
+  bool IsCapturing(void* stream) const;
   int LaunchGraph(void* graph, void* stream) const { return graph_launch_(graph, stream); }
   int DestroyGraph(void* graph) const { return graph_destroy_(graph); }
 
@@ -139,7 +141,9 @@ class Driver {
   int (*event_elapsed_)(float*, void*, void*) = nullptr;
   int (*capture_begin_)(void*, int) = nullptr;
   int (*capture_end_)(void*, void**) = nullptr;
+  int (*is_capturing_)(void*, int*) = nullptr;
   int (*graph_instantiate_)(void**, void*, unsigned long long) = nullptr;
+  int (*captured_destroy_)(void*) = nullptr;
   int (*graph_launch_)(void*, void*) = nullptr;
   int (*graph_destroy_)(void*) = nullptr;
   int (*encode_tiled_)(void*, int, unsigned, void*, const uint64_t*, const uint64_t*, const uint32_t*, const uint32_t*,
@@ -186,7 +190,9 @@ inline const char* Driver::FindFunctions(void* library) {
   find("cuEventElapsedTime", event_elapsed_);
   find("cuStreamBeginCapture_v2", capture_begin_);
   find("cuStreamEndCapture", capture_end_);
+  find("cuStreamIsCapturing", is_capturing_);
   find("cuGraphInstantiateWithFlags", graph_instantiate_);
+  find("cuGraphDestroy", captured_destroy_);
   find("cuGraphLaunch", graph_launch_);
   find("cuGraphExecDestroy", graph_destroy_);
   find("cuTensorMapEncodeTiled", encode_tiled_);
@@ -286,8 +292,16 @@ inline int Driver::ElapsedMilliseconds(float* time, void* begin, void* end) cons
 
 inline int Driver::EndCapture(void* stream, void** graph) const {
   void* captured = nullptr;
-  const int code = capture_end_(stream, &captured);
-  return code == kOk ? graph_instantiate_(graph, captured, 0) : code;
+  int code = capture_end_(stream, &captured);
+  if (code != kOk) return code;
+  code = graph_instantiate_(graph, captured, 0);
+  captured_destroy_(captured);
+  return code;
+}
+
+inline bool Driver::IsCapturing(void* stream) const {
+  int state = 0;
+  return is_capturing_(stream, &state) != kOk || state != 0;
 }
 
 inline int Driver::Encode(const TensorMapSpec& spec, EncodedTensorMap* map) const {

@@ -154,24 +154,28 @@ std::string EmulatedText(const Program& program) {
   std::string text = absl::StrCat("#include \"codegen/cuda/emulator/device/kernel.h\"\n\n", program.text, "\n");
   for (const DeviceFunction& function : program.functions) {
     for (const Kernel& kernel : function.kernels) {
-      std::vector<std::string> params;
+      std::vector<std::string> params, sizes;
       for (size_t i = 0; i < kernel.params.size(); ++i) {
         const KernelParam& param = kernel.params[i];
         if (param.map) {
+          sizes.push_back("sizeof(TwTensorMap)");
           params.push_back(absl::StrCat("*static_cast<const TwTensorMap*>(params[", i, "])"));
           continue;
         }
         const auto type = param.buffer ? StoredType(param.buffer->dtype.element()) : ValueType(param.var.dtype());
-        params.push_back(absl::StrCat("*static_cast<", type.ok() ? *type : "int", param.buffer ? "*" : "",
-                                      " const*>(params[", i, "])"));
+        const std::string stored = absl::StrCat(type.ok() ? *type : "int", param.buffer ? "*" : "");
+        sizes.push_back(absl::StrCat("sizeof(", stored, ")"));
+        params.push_back(absl::StrCat("*static_cast<", stored, " const*>(params[", i, "])"));
       }
       absl::StrAppend(&text, "extern \"C\" void ", CallName(kernel), "(void* const* params) {\n  ", kernel.name, "(",
                       absl::StrJoin(params, ", "), ");\n}\n");
-      // The size of the cluster: a launch through the driver does not give it, since machine code holds it.
+      // What a launch through the driver does not give, since machine code holds it: the size of the cluster, and those
+      // of parameters, with a 0 behind them.
       std::vector<int64_t> cluster;
       for (const Expr& extent : kernel.cluster) cluster.push_back(AsInt(extent).value_or(1));
       absl::StrAppend(&text, "extern \"C\" { extern const unsigned ", kernel.name, "_cluster[3] = {",
-                      absl::StrJoin(cluster, ", "), "}; }\n");
+                      absl::StrJoin(cluster, ", "), "}; extern const unsigned ", kernel.name, "_params[] = {",
+                      absl::StrJoin(sizes, ", "), sizes.empty() ? "0}; }\n" : ", 0}; }\n");
     }
   }
   return text;

@@ -15,7 +15,8 @@ namespace tilewright::cuda {
 // An error of a launch says what the emulator found: kernel, thread, address, and the other side of a race.
 absl::StatusOr<std::unique_ptr<Device>> EmulatedDevice(const Program& program);
 
-// The same kernels as a library, NAME_call and NAME_cluster for each: what a driver of tests runs in place of a cubin.
+// The same kernels as a library, NAME_call, NAME_cluster and NAME_params for each: what a driver of tests runs in place
+// of a cubin.
 absl::StatusOr<std::string> EmulatedKernels(const Program& program);
 
 // The text that the C++ compiler is given.

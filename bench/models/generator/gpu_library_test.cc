@@ -56,8 +56,8 @@ Library Export(const GeneratedModel& generated, const std::string& name, const g
   return library;
 }
 
-// Two calls, of which the second only starts kernels: the first has loaded them and has uploaded the constants. A
-// library for all sizes is called without a workspace.
+// Three calls, of which the second only starts kernels, as a graph that the third finds: the first has loaded them and
+// has uploaded the constants. A library for all sizes is called without a workspace.
 void CompareCall(const Library& library, const OnnxModel::Inputs& inputs, const std::vector<OnnxModel::Tensors>& want,
                  bool sized, double tolerance) {
   auto arrays = library.model->ArgumentsOf(inputs);
@@ -69,13 +69,17 @@ void CompareCall(const Library& library, const OnnxModel::Inputs& inputs, const 
   std::vector<NDArray*> pointers;
   for (NDArray& array : *arrays) pointers.push_back(&array);
   const LibraryCall call =
-      CallLibrary(library.bytes, "model", pointers, {.place = sized ? "gpu" : "stream", .calls = 2});
+      CallLibrary(library.bytes, "model", pointers, {.place = sized ? "gpu" : "stream", .calls = 3});
   EXPECT_EQ(call.sentence, "code 0: ");
-  ASSERT_EQ(call.costs.size(), 2u);
+  ASSERT_EQ(call.costs.size(), 3u);
   EXPECT_THAT(call.costs[0], HasSubstr(" copies_in 1 copies_out 0 "));
   EXPECT_THAT(call.costs[1], HasSubstr(" copies_in 0 copies_out 0 "));
   // Temporaries of a kernel whose own size depends on extents are those of each call.
-  if (!sized) EXPECT_THAT(call.costs[1], HasSubstr("allocations 0 "));
+  if (!sized) {
+    EXPECT_THAT(call.costs[1], HasSubstr("allocations 0 "));
+    EXPECT_THAT(call.costs[1], HasSubstr(" graphs 1 graph_launches 1"));
+    EXPECT_THAT(call.costs[2], HasSubstr(" graphs 0 graph_launches 1"));
+  }
   for (size_t i = 0; i < want.size(); ++i) {
     const NDArray& expected = want[i].arrays[0];
     const double largest = std::max(1.0, MaxError(expected, NDArray(expected.dtype(), expected.shape())).max_abs);

@@ -192,10 +192,59 @@ TEST(Library, RunsTheHostsPart) {
   const LibraryCall call = CallLibrary(library, "main", {&a, &b, &rounds}, {.calls = 2});
   EXPECT_EQ(call.sentence, "code 0: ");
   // The workspace stays; memory whose size depends on extents is the call's.
-  EXPECT_THAT(call.costs, ElementsAre("allocations 2 copies_in 0 copies_out 0 launches 9",
-                                      "allocations 1 copies_in 0 copies_out 0 launches 9"));
+  EXPECT_THAT(call.costs, ElementsAre("allocations 2 copies_in 0 copies_out 0 launches 9 graphs 0 graph_launches 0",
+                                      "allocations 1 copies_in 0 copies_out 0 launches 9 graphs 0 graph_launches 0"));
   EXPECT_EQ(SentenceHere(module, {&a, &want, &rounds}), "code 0: ");
   EXPECT_TRUE(BitEqual(b, want));
+}
+
+// Two kernels that add to what is there: after three calls it is there three times.
+constexpr char kSteps[] = R"(
+@T.prim_func
+def main(A: T.Buffer((8, 64), "float32"), B: T.Buffer((8, 64), "float32")):
+    with T.block("root"):
+        between = T.alloc_buffer((8, 64), "float32")
+        for i in T.thread_binding(8, thread="blockIdx.x"):
+            for j in T.thread_binding(64, thread="threadIdx.x"):
+                with T.block("first"):
+                    vi = T.axis.spatial(8, i)
+                    vj = T.axis.spatial(64, j)
+                    between[vi, vj] = A[vi, vj] * T.float32(2)
+        for i in T.thread_binding(8, thread="blockIdx.x"):
+            for j in T.thread_binding(64, thread="threadIdx.x"):
+                with T.block("second"):
+                    vi = T.axis.spatial(8, i)
+                    vj = T.axis.spatial(64, j)
+                    T.reads(B[vi, vj], between[7 - vi, vj])
+                    T.writes(B[vi, vj])
+                    B[vi, vj] = B[vi, vj] + between[7 - vi, vj]
+)";
+
+// The first call starts kernels, the second makes a graph of them, and the third finds it; in the caller's stream or in
+// none, with the caller's workspace or without, with arrays of the CPU.
+TEST(Library, CallsOfTheSameValuesAreOneGraph) {
+  const std::string library = LibraryOf(ParseOrDie(kSteps));
+  const NDArray a = Floats({8, 64}, 1);
+  for (const char* place : {"stream", "gpu", "cpu"}) {
+    for (const char* environment : {"TILEWRIGHT_EMULATED_GRAPHS=1", "TILEWRIGHT_EMULATED_GRAPHS=0"}) {
+      SCOPED_TRACE(std::string(place) + " " + environment);
+      const bool graphs = std::string(environment).back() == '1';
+      NDArray given = a, b(DataType::Float(32), {8, 64});
+      const LibraryCall call =
+          CallLibrary(library, "main", {&given, &b}, {.place = place, .calls = 3, .environment = environment});
+      EXPECT_EQ(call.sentence, "code 0: ");
+      ASSERT_EQ(call.costs.size(), 3u);
+      EXPECT_THAT(call.costs[0], HasSubstr(" launches 2 graphs 0 graph_launches 0"));
+      EXPECT_THAT(call.costs[1],
+                  HasSubstr(graphs ? " launches 2 graphs 1 graph_launches 1" : " graphs 0 graph_launches 0"));
+      EXPECT_THAT(call.costs[2],
+                  HasSubstr(graphs ? " launches 2 graphs 0 graph_launches 1" : " graphs 0 graph_launches 0"));
+      for (int64_t i = 0; i < b.size(); ++i) {
+        const int64_t mirrored = (7 - i / 64) * 64 + i % 64;
+        ASSERT_FLOAT_EQ(static_cast<float>(b.Get(i)), static_cast<float>(6 * a.Get(mirrored))) << i;
+      }
+    }
+  }
 }
 
 // Products whose operands come by bulk copies, over maps of the arrays.

@@ -12,6 +12,11 @@
 //   }
 //   return run.Finish();
 //
+// Calls of the same values, those of arguments' addresses too, become one graph of the driver from the second on:
+//
+//   Graphs main_graphs;
+//   run.Repeat(main_graphs, {KeyOf(A), KeyOf(m)}, [&] { main_Start(run, values, workspace); });
+//
 // Nothing is linked: the driver is opened when a function is called first, and a sentence says where there is none.
 // What the first call has loaded, uploaded and allocated is kept for all others.
 #pragma once
@@ -20,6 +25,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "codegen/abi/function_abi.h"
@@ -183,6 +189,44 @@ class Library {
   void* last_use_ = nullptr;  // an event
 };
 
+// What calls of a function with the same values start, as graphs. A function has few of them: arrays of a model's runs
+// stay where they are.
+class Graphs {
+ private:
+  friend class Execution;
+  static constexpr size_t kMost = 16;
+
+  struct Entry {
+    std::vector<int64_t> key;
+    void* graph = nullptr;
+    bool refused = false;  // by the driver
+  };
+
+  Entry* Find(const std::vector<int64_t>& key) {
+    for (Entry& entry : entries_) {
+      if (entry.key == key) return &entry;
+    }
+    return nullptr;
+  }
+  // In the place of the one that was added first where there are many. Graphs that still run end by themselves.
+  void Add(const Driver& driver, std::vector<int64_t> key) {
+    if (Find(key) != nullptr) return;
+    if (entries_.size() < kMost) {
+      entries_.push_back({std::move(key)});
+      return;
+    }
+    Entry& oldest = entries_[next_++ % kMost];
+    if (oldest.graph != nullptr) driver.DestroyGraph(oldest.graph);
+    oldest = {std::move(key)};
+  }
+
+  std::mutex mutex_;
+  std::vector<Entry> entries_;
+  size_t next_ = 0;
+};
+inline int64_t KeyOf(const char* address) { return static_cast<int64_t>(reinterpret_cast<uintptr_t>(address)); }
+inline int64_t KeyOf(Int number) { return number.value; }
+
 // Extents of a grid or a block.
 using Dims = std::array<Int, 3>;
 
@@ -262,6 +306,26 @@ class Execution {
     return static_cast<char*>(memory);
   }
 
+  // Runs `start`, or the graph of what it started in a call before. `key`: all that it depends on beside the library.
+  template <class Start>
+  void Repeat(Graphs& graphs, std::vector<int64_t> key, const Start& start) {
+    if (driver_->IsCapturing(stream_)) return start();
+    {
+      const std::lock_guard<std::mutex> lock(graphs.mutex_);
+      Graphs::Entry* const known = graphs.Find(key);
+      if (known != nullptr && known->graph == nullptr && !known->refused) Capture(*known, start);
+      if (known != nullptr && known->graph != nullptr) {
+        return Check(driver_->LaunchGraph(known->graph, stream_), "the graph of the kernels");
+      }
+    }
+    if (!ok()) return;
+    start();
+    // Memory of one call is none of a graph's, which gains nothing for a single launch.
+    if (!ok() || !temporaries_.empty() || started_ < 2) return;
+    const std::lock_guard<std::mutex> lock(graphs.mutex_);
+    graphs.Add(*driver_, std::move(key));
+  }
+
   // Whether there is something to start: false for an empty grid, and after a refusal.
   bool Begins(const Kernel& kernel, const Dims& grid, const Dims& block) {
     if (!ok()) return false;
@@ -293,6 +357,7 @@ class Execution {
   // Starts the kernel that begins.
   void Start(void** params) {
     if (!ok()) return;
+    ++started_;
     Check(driver_->Launch(kernel_->handle, grid_, block_, kernel_->shared_bytes, stream_, params), kernel_->name);
   }
   void Copy(void* to, const void* from, Int bytes) {
@@ -332,6 +397,26 @@ class Execution {
     if (code != 0) refusal_.Refuse(kTwErrorDevice, std::string(what) + ": " + driver_->Text(code));
   }
 
+  // In a stream of its own: the caller's may be the default one, which cannot be captured.
+  template <class Start>
+  void Capture(Graphs::Entry& entry, const Start& start) {
+    void* const callers = stream_;
+    void* own = nullptr;
+    entry.refused = true;
+    if (driver_->CreateStream(&own) != 0) return;
+    if (driver_->BeginCapture(own) == 0) {
+      stream_ = own;
+      start();
+      stream_ = callers;
+      entry.refused = driver_->EndCapture(own, &entry.graph) != 0 || !ok();
+    }
+    if (entry.refused && entry.graph != nullptr) {
+      driver_->DestroyGraph(entry.graph);
+      entry.graph = nullptr;
+    }
+    driver_->DestroyStream(own);
+  }
+
   // Memory that is kept belongs to this call until it ends; what the one before has in another stream comes first.
   void UseKept() {
     if (kept_.owns_lock()) return;
@@ -350,6 +435,7 @@ class Execution {
   void* stream_ = nullptr;
   std::unique_lock<std::mutex> kept_;
   const Kernel* kernel_ = nullptr;
+  int64_t started_ = 0;  // kernels
   std::array<uint32_t, 3> grid_ = {}, block_ = {};
   std::vector<void*> temporaries_;
   std::vector<TwTensor> tensors_;

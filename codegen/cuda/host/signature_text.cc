@@ -163,6 +163,9 @@ std::string SignatureText::Comment() const {
 std::string SignatureText::ExportedFunction(const std::string& statements, const std::string& workspace_bytes,
                                             const std::string& arguments) const {
   constexpr char kText[] = R"(
+namespace {
+Graphs $1_graphs;
+}
 TW_EXPORT int $0(const TwCall* call, TwTensor* const* args, int32_t num_args) {
   Execution run(library, call);
   TwTensor* const* const staged = run.Stage($1_parameters, $2, args, num_args);
@@ -172,12 +175,18 @@ TW_EXPORT int $0(const TwCall* call, TwTensor* const* args, int32_t num_args) {
   if (in.ok()) $1_Read(in, values);
 $4  if (in.ok()) $1_Check(in, values);
   char* const workspace = run.Workspace($5);
-  if (run.ok()) $1_Start(run, values, $6workspace);
+  const auto start = [&] { $1_Start(run, values, $6workspace); };
+  if (run.ok()) run.Repeat($1_graphs, {$7KeyOf(workspace)}, start);
   return run.Finish();
 }
 )";
+  std::string keys;
+  for (size_t i = 0; i < params_.size(); ++i) {
+    if (params_[i].buffer) absl::StrAppend(&keys, "KeyOf(values.", fields_[i], "), ");
+  }
+  for (const Bound& bound : bound_) absl::StrAppend(&keys, "KeyOf(values.", bound.name, "), ");
   std::string text = absl::Substitute(kText, CSymbol(function_), base_, params_.size(), Quoted(function_), statements,
-                                      workspace_bytes, arguments);
+                                      workspace_bytes, arguments, keys);
   // A C program's own main wins.
   if (function_ == "main") absl::StrAppend(&text, "asm(\".weak main\\n.set main, tw_main\\n\");\n");
   return text;

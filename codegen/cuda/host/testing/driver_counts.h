@@ -4,7 +4,10 @@
 #include <stdint.h>
 
 struct TwDriverCounts {
-  int64_t allocations, copies_in, copies_out, launches;
+  int64_t allocations, copies_in, copies_out;
+  int64_t launches;  // of kernels, those of graphs too
+  int64_t graphs;    // that were made
+  int64_t graph_launches;
 };
 
 // Exported by the emulated driver: `const TwDriverCounts* tw_driver_counts()`.

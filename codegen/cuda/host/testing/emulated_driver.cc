@@ -3,7 +3,8 @@
 // stands.
 //
 // TILEWRIGHT_EMULATED_CAPABILITY in the environment is the device's compute capability (90), TILEWRIGHT_EMULATED_BYTES
-// what its memory holds. `tw_driver_counts` tells what has been asked of it.
+// what its memory holds; with TILEWRIGHT_EMULATED_GRAPHS=0 it refuses to capture streams. `tw_driver_counts` tells what
+// has been asked of it.
 #include <dlfcn.h>
 #include <elf.h>
 #include <sys/mman.h>
@@ -13,7 +14,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "codegen/cuda/emulator/launch.h"
 #include "codegen/cuda/emulator/tensor_map.h"
@@ -41,14 +45,29 @@ constexpr size_t kStackBytes = 192 << 10, kAlignment = 512;
 struct EmulatedKernel {
   std::string name;
   KernelCall call = nullptr;
-  const unsigned* cluster = nullptr;
+  const unsigned *cluster = nullptr, *params = nullptr;  // sizes in bytes, of parameters up to a 0
 };
+
+struct Dims {
+  unsigned x, y, z;
+};
+// Work of a stream that is captured: a kernel with copies of its arguments, or a copy.
+struct Captured {
+  const EmulatedKernel* kernel = nullptr;
+  Dims grid = {}, block = {};
+  unsigned shared_bytes = 0;
+  std::vector<std::shared_ptr<void>> params = {};
+  Address to = 0, from = 0;
+  size_t bytes = 0;
+};
+using Graph = std::vector<Captured>;
 
 // Tests call from one thread.
 struct Device {
   std::map<Address, size_t> memory;  // by its first byte
   size_t bytes = 0;
   std::map<std::string, EmulatedKernel> kernels;
+  std::map<void*, Graph> captures;  // by stream
   std::string last_error;
   TwDriverCounts counts = {};
 };
@@ -94,6 +113,52 @@ int Encoded(const Map& map, void* to) {
 }
 
 constexpr int kSpans[] = {0, 32, 64, 128};
+// Parameters are aligned as the widest is, a tensor map.
+constexpr size_t kParamAlignment = 64;
+
+std::vector<std::shared_ptr<void>> CopiesOf(const EmulatedKernel& kernel, void** params) {
+  std::vector<std::shared_ptr<void>> copies;
+  for (size_t i = 0; kernel.params[i] != 0; ++i) {
+    const size_t bytes = (kernel.params[i] + kParamAlignment - 1) / kParamAlignment * kParamAlignment;
+    copies.emplace_back(std::aligned_alloc(kParamAlignment, bytes), std::free);
+    std::memcpy(copies.back().get(), params[i], kernel.params[i]);
+  }
+  return copies;
+}
+
+int RunKernel(const EmulatedKernel& kernel, const Dims& grid, const Dims& block, unsigned shared_bytes,
+              void* const* params) {
+  Device& device = TheDevice();
+  emulator::GlobalMemory memory;
+  for (const auto& [first, bytes] : device.memory) {
+    memory.Add("memory of the driver", At<void>(first), bytes, emulator::GlobalMemory::kInOut);
+  }
+  ++device.counts.launches;
+  const emulator::LaunchResult result =
+      emulator::Launch({.kernel = kernel.name,
+                        .grid = {grid.x, grid.y, grid.z},
+                        .block = {block.x, block.y, block.z},
+                        .cluster = {kernel.cluster[0], kernel.cluster[1], kernel.cluster[2]},
+                        .shared_bytes = shared_bytes,
+                        .stack_bytes = kStackBytes},
+                       memory, [&] { kernel.call(params); });
+  if (result.ok()) return kOk;
+  device.last_error = result.faults.empty() ? "the kernel does not end" : ToString(result.faults[0]);
+  return kLaunchFailed;
+}
+
+int RunCopy(Address to, Address from, size_t bytes) {
+  if (!Holds(to, bytes) || !Holds(from, bytes)) return kInvalidValue;
+  std::memcpy(At<void>(to), At<void>(from), bytes);
+  return kOk;
+}
+
+int Run(const Captured& work) {
+  if (work.kernel == nullptr) return RunCopy(work.to, work.from, work.bytes);
+  std::vector<void*> params;
+  for (const std::shared_ptr<void>& param : work.params) params.push_back(param.get());
+  return RunKernel(*work.kernel, work.grid, work.block, work.shared_bytes, params.data());
+}
 
 }  // namespace
 }  // namespace tilewright
@@ -169,9 +234,10 @@ int cuMemcpyDtoH_v2(void* to, Address from, size_t bytes) {
   std::memcpy(to, At<void>(from), bytes);
   return kOk;
 }
-int cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, void*) {
-  if (!Holds(to, bytes) || !Holds(from, bytes)) return kInvalidValue;
-  std::memcpy(At<void>(to), At<void>(from), bytes);
+int cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, void* stream) {
+  const auto capture = TheDevice().captures.find(stream);
+  if (capture == TheDevice().captures.end()) return RunCopy(to, from, bytes);
+  capture->second.push_back({.to = to, .from = from, .bytes = bytes});
   return kOk;
 }
 int cuMemsetD8_v2(Address memory, unsigned char byte, size_t bytes) {
@@ -196,7 +262,8 @@ int cuModuleGetFunction(void** function, void* module, const char* name) {
   EmulatedKernel kernel{.name = name};
   kernel.call = reinterpret_cast<KernelCall>(dlsym(module, (kernel.name + "_call").c_str()));
   kernel.cluster = static_cast<const unsigned*>(dlsym(module, (kernel.name + "_cluster").c_str()));
-  if (kernel.call == nullptr || kernel.cluster == nullptr) return kNotFound;
+  kernel.params = static_cast<const unsigned*>(dlsym(module, (kernel.name + "_params").c_str()));
+  if (kernel.call == nullptr || kernel.cluster == nullptr || kernel.params == nullptr) return kNotFound;
   EmulatedKernel& kept = TheDevice().kernels[name];
   kept = kernel;
   *function = &kept;
@@ -208,25 +275,17 @@ int cuFuncGetAttribute(int* value, int, void*) {
   return kOk;
 }
 int cuLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                   unsigned block_y, unsigned block_z, unsigned shared_bytes, void*, void** params, void**) {
-  Device& device = TheDevice();
+                   unsigned block_y, unsigned block_z, unsigned shared_bytes, void* stream, void** params, void**) {
   const EmulatedKernel& kernel = *static_cast<const EmulatedKernel*>(function);
-  emulator::GlobalMemory memory;
-  for (const auto& [first, bytes] : device.memory) {
-    memory.Add("memory of the driver", At<void>(first), bytes, emulator::GlobalMemory::kInOut);
-  }
-  ++device.counts.launches;
-  const emulator::LaunchResult result =
-      emulator::Launch({.kernel = kernel.name,
-                        .grid = {grid_x, grid_y, grid_z},
-                        .block = {block_x, block_y, block_z},
-                        .cluster = {kernel.cluster[0], kernel.cluster[1], kernel.cluster[2]},
-                        .shared_bytes = shared_bytes,
-                        .stack_bytes = kStackBytes},
-                       memory, [&] { kernel.call(params); });
-  if (result.ok()) return kOk;
-  device.last_error = result.faults.empty() ? "the kernel does not end" : ToString(result.faults[0]);
-  return kLaunchFailed;
+  const Dims grid = {grid_x, grid_y, grid_z}, block = {block_x, block_y, block_z};
+  const auto capture = TheDevice().captures.find(stream);
+  if (capture == TheDevice().captures.end()) return RunKernel(kernel, grid, block, shared_bytes, params);
+  capture->second.push_back({.kernel = &kernel,
+                             .grid = grid,
+                             .block = block,
+                             .shared_bytes = shared_bytes,
+                             .params = CopiesOf(kernel, params)});
+  return kOk;
 }
 
 int cuStreamCreate(void** stream, unsigned) {
@@ -253,11 +312,41 @@ int cuEventElapsedTime(float* milliseconds, void*, void*) {
   *milliseconds = 0;
   return kOk;
 }
-int cuStreamBeginCapture_v2(void*, int) { return kNotSupported; }
-int cuStreamEndCapture(void*, void**) { return kNotSupported; }
-int cuGraphInstantiateWithFlags(void**, void*, unsigned long long) { return kNotSupported; }
-int cuGraphLaunch(void*, void*) { return kNotSupported; }
-int cuGraphExecDestroy(void*) { return kOk; }
+int cuStreamBeginCapture_v2(void* stream, int) {
+  if (stream == nullptr || FromEnvironment("TILEWRIGHT_EMULATED_GRAPHS", 1) == 0) return kNotSupported;
+  return TheDevice().captures.try_emplace(stream).second ? kOk : kInvalidValue;
+}
+int cuStreamIsCapturing(void* stream, int* state) {
+  *state = TheDevice().captures.contains(stream) ? 1 : 0;
+  return kOk;
+}
+int cuStreamEndCapture(void* stream, void** captured) {
+  auto capture = TheDevice().captures.extract(stream);
+  if (capture.empty()) return kInvalidValue;
+  *captured = new Graph(std::move(capture.mapped()));
+  return kOk;
+}
+int cuGraphInstantiateWithFlags(void** graph, void* captured, unsigned long long) {
+  *graph = new Graph(*static_cast<const Graph*>(captured));
+  ++TheDevice().counts.graphs;
+  return kOk;
+}
+int cuGraphDestroy(void* captured) {
+  delete static_cast<Graph*>(captured);
+  return kOk;
+}
+int cuGraphLaunch(void* graph, void* stream) {
+  if (TheDevice().captures.contains(stream)) return kNotSupported;
+  ++TheDevice().counts.graph_launches;
+  for (const Captured& work : *static_cast<const Graph*>(graph)) {
+    if (const int code = Run(work); code != kOk) return code;
+  }
+  return kOk;
+}
+int cuGraphExecDestroy(void* graph) {
+  delete static_cast<Graph*>(graph);
+  return kOk;
+}
 
 int cuTensorMapEncodeTiled(void* map, int type, unsigned rank, void* address, const uint64_t* extents,
                            const uint64_t* strides, const uint32_t* box, const uint32_t* steps, int, int swizzle, int,
