@@ -16,14 +16,14 @@
 // Why: what one nest computes is used by the next while it is near.
 //
 // Conditions: at least two loops, in the same scope, none inside of another, as deep as each other below what holds
-// them all; on the way down to each there is nothing but loops; corresponding loops have equal extents, and are bound to
-// the same thread or to none; none has annotations, or does not start at 0. They come in the order of the program.
+// them all; on the way down to each there is nothing but loops; corresponding loops have equal extents, and are bound
+// to the same thread or to none; none has annotations, or does not start at 0. They come in the order of the program.
 // Between the nests stand only loops and blocks, none of which needs an earlier nest while a later one needs it. An
 // iteration of the merged loop uses nothing that another iteration writes (schedule/program/loop_independence.h), nor
 // the result of a reduction that the loop carries.
 //
-// The new loops are bound to the thread of the merged ones. Others are serial, whatever kinds the merged ones have: what
-// ran at once need not together.
+// The new loops are bound to the thread of the merged ones. Others are serial, whatever kinds the merged ones have:
+// what ran at once need not together.
 //
 // Ids: the merged loops' die; the new loops', the innermost of which is returned, are born; all others survive.
 #pragma once
