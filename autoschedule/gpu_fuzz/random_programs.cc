@@ -255,6 +255,59 @@ GpuProgram Transposed(Draw& draw) {
   return {f.Build({output}), type == kF16 ? 1e-2 : 0};
 }
 
+// Results of one input that do not read each other: products with weights of their own, elements, rows, other ways
+// along; perhaps with what reads two of them. Their kernels may become one.
+GpuProgram SiblingsOf(Draw& draw, int64_t rows, int64_t depth, int64_t columns, const ops::OperandTypes& types) {
+  FunctionBuilder f;
+  const Buffer x = f.Input("X", {rows, depth}, types.input);
+  const auto value = [&](const Expr& i, const Expr& k) { return CastTo(types.output, x(i, k)); };
+  const bool products = draw.UpTo(2) == 1;
+  std::vector<Buffer> results;
+  for (int64_t n = 1 + draw.UpTo(3); n > 0; --n) {
+    const std::string number = std::to_string(n);
+    const ReduceAxis k("k" + number, depth), i("i" + number, rows);
+    switch (products ? 1 : draw.UpTo(5)) {
+      case 1: {
+        const Buffer w = f.Input("W" + number, {depth, columns}, types.weight);
+        results.push_back(f.Compute("P" + number, {rows, columns}, [&](const std::vector<Var>& at) {
+          return Sum(value(at[0], k) * CastTo(types.output, w(k, at[1])), k);
+        }));
+        break;
+      }
+      case 2:
+        results.push_back(
+            f.Compute("R" + number, {rows}, [&](const std::vector<Var>& at) { return Sum(value(at[0], k), {k}); }));
+        break;
+      case 3:
+        results.push_back(f.Compute("C" + number, {depth},
+                                    [&](const std::vector<Var>& at) { return MaxOver(value(i, at[0]), {i}); }));
+        break;
+      default:
+        results.push_back(f.Compute("E" + number, {rows, depth}, [&](const std::vector<Var>& at) {
+          return value(at[0], at[1]) + CastTo(types.output, Expr(n));
+        }));
+    }
+  }
+  const Buffer first = results[0], second = results[1];
+  const bool alike = first->shape.size() == 2 && (products || first->name[0] == second->name[0]);
+  if (alike && draw.UpTo(2) == 1) {
+    results.push_back(f.Compute("G", {rows, AsInt(first->shape[1]).value()}, [&](const std::vector<Var>& at) {
+      return first(at[0], at[1]) + second(at[0], at[1]);
+    }));
+    results.erase(results.begin());
+  }
+  return OfSums(f.Build(results), types);
+}
+
+GpuProgram Siblings(Draw& draw) {
+  return SiblingsOf(draw, draw.Extent(40), draw.Extent(72), draw.Extent(40), draw.Types());
+}
+
+GpuProgram SiblingsInTiles(Draw& draw) {
+  const int64_t rows = 64 * draw.UpTo(3) - draw.Of<int64_t>({0, 0, 7});
+  return SiblingsOf(draw, rows, 16 * draw.UpTo(8), 8 * draw.UpTo(12), TensorCoreTypes(draw));
+}
+
 struct Kind {
   const char* name;
   GpuProgram (*draw)(Draw& draw);
@@ -274,6 +327,8 @@ constexpr Kind kKinds[] = {
     {"product_in_tiles", ProductInTiles},
     {"convolution_in_tiles", ConvolutionInTiles},
     {"transposed", Transposed},
+    {"siblings", Siblings},
+    {"siblings_in_tiles", SiblingsInTiles},
 };
 
 }  // namespace
