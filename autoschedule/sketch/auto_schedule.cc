@@ -125,11 +125,16 @@ class FunctionRules {
     if (turn != Turn::kChains) return turn == Turn::kOthers || block.init;
     Schedule asked = sch_;
     return std::ranges::any_of(list_.sketches, [&](const Sketch& sketch) {
-      return sketch.takes_chains && sketch.meet(asked, rv, context).has_value() && (!sketch.judged || JudgedPays());
+      if (!sketch.takes_chains) return false;
+      const std::optional<Structure> met = sketch.meet(asked, rv, context);
+      return met && (!IsJudged(sketch, *met) || JudgedPays());
     });
   }
 
-  // Whether the function's projected time is shorter where sketches that are judged are preferred.
+  static bool IsJudged(const Sketch& sketch, const Structure& structure) { return sketch.judged || structure.judged; }
+  static bool IsJudged(const Candidate& candidate) { return IsJudged(*candidate.sketch, candidate.structure); }
+
+  // Whether the function's projected time is shorter where structures that are judged are preferred.
   bool JudgedPays() const {
     if (!judged_pays_) judged_pays_ = SecondsWithJudged(true) < SecondsWithJudged(false);
     return *judged_pays_;
@@ -156,10 +161,10 @@ class FunctionRules {
       std::optional<Structure> structure = sketch.meet(asked, block, context);
       if (structure) candidates.push_back({&sketch, *std::move(structure)});
     }
-    const bool any_judged = std::ranges::any_of(candidates, [](const Candidate& c) { return c.sketch->judged; });
+    const bool any_judged = std::ranges::any_of(candidates, [](const Candidate& c) { return IsJudged(c); });
     const bool first = any_judged && JudgedPays();
     const auto turn = [&](const Candidate& c) {
-      return c.structure.fit == Fit::kOtherwise ? 2 : c.sketch->judged == first ? 0 : 1;
+      return c.structure.fit == Fit::kOtherwise ? 2 : IsJudged(c) == first ? 0 : 1;
     };
     std::ranges::sort(candidates, {},
                       [&](const Candidate& c) { return std::tuple(turn(c), c.structure.fit, c.sketch); });

@@ -49,7 +49,11 @@ class Planner {
   bool StartWithProduct() {
     const auto* store = dyn_cast<StoreNode>(Product().body);
     if (!Product().init || store == nullptr || !IsOwnNest(context_.child) || !FindFactors(*store)) return false;
-    if (store->buffer->dtype != DataType::Float(32)) return false;
+    plan_.type = store->buffer->dtype;
+    if (plan_.type != DataType::Float(32) && plan_.type != DataType::Float(64)) return false;
+    if (IsDouble() && !std::ranges::all_of(factors_, [&](const LoadNode* f) { return f->dtype() == plan_.type; })) {
+      return false;
+    }
     std::vector<int> dimensions;
     for (const Expr& index : store->indices) {
       const int iterator = IteratorOf(Product(), index);
@@ -58,6 +62,8 @@ class Planner {
     }
     return Write(store->buffer, std::move(dimensions));
   }
+
+  bool IsDouble() const { return plan_.type.bits() == 64; }
 
   // An element, or one of a narrower type that is converted.
   static const LoadNode* LoadOf(const Expr& e) {
@@ -128,8 +134,9 @@ class Planner {
       dimensions.push_back(iterator < 0 ? kAlongOther : block.along[static_cast<size_t>(iterator)]);
     }
     const DataType type = store->buffer->dtype;
-    if (!type.is_float() || type.bits() > 32) return false;
-    if (block.reduces && (type.bits() < 32 || !AddReduction(node, block))) return false;
+    // What is narrower is converted to float32.
+    if (!type.is_float() || type.bits() > plan_.type.bits() || (IsDouble() && type != plan_.type)) return false;
+    if (block.reduces && (type != plan_.type || !AddReduction(node, block))) return false;
     compared_.push_back(ComparedIn(*store, node, block));
     plan_.blocks.push_back(std::move(block));
     return Write(store->buffer, std::move(dimensions));
@@ -181,7 +188,7 @@ class Planner {
       others |= block.along[i] == kAlongOther;
       (spatial ? rows : reduced).push_back(block.along[i]);
     }
-    if (plan_.second || reduced.size() != 1 || reduced[0] == kAlongOther) return false;
+    if (reduced.size() != 1 || reduced[0] == kAlongOther || ReadsSecond(node)) return false;
     if (plan_.rows.empty()) {
       if (others) return false;
       plan_.rows = rows;
@@ -189,8 +196,16 @@ class Planner {
       return true;
     }
     if (reduced[0] != plan_.key) return false;
-    if (others) plan_.second = plan_.blocks.size();
+    if (others) plan_.seconds.push_back(plan_.blocks.size());
     return true;
+  }
+
+  // Whether the block reads what a second product sums up.
+  bool ReadsSecond(const BlockNode& node) const {
+    return std::ranges::any_of(plan_.seconds, [&](size_t second) {
+      const Buffer& sum = writes_[second + 1].buffer;  // the product's comes first
+      return std::ranges::any_of(node.reads, [&](const BufferRegion& read) { return read.buffer.same_as(sum); });
+    });
   }
 
   // The last row that one factor alone is indexed by; keys index the other one.
@@ -224,7 +239,7 @@ class Planner {
   // Rows that read the same keys, where threads have enough other ones or parts of the keys, or nothing is worth
   // threads. A constant is packed ahead of time instead.
   bool TakesFewRows() {
-    if (!plan_.second || IsConstantParam(FunctionOf(sch_, plan_.product), factors_[1]->buffer)) return false;
+    if (plan_.seconds.empty() || IsConstantParam(FunctionOf(sch_, plan_.product), factors_[1]->buffer)) return false;
     int64_t tile = 1, others = 1, work = 1;
     for (const IterVar& iter : Product().iter_vars) work *= Likely(iter);
     for (const int row : plan_.rows) {
@@ -258,25 +273,26 @@ class Planner {
   }
 
   bool KeepsScores() {
-    bool gives_scores = false;  // what is computed of them is a result
     for (const Written& written : writes_) {
       const bool scores = std::ranges::find(written.along, plan_.row()) != written.along.end() &&
                           std::ranges::find(written.along, plan_.key) != written.along.end();
       if (scores && !written.inside) {
-        if (plan_.second || &written == &writes_.front()) return false;
-        gives_scores = true;
+        if (&written == &writes_.front()) return false;
+        plan_.gives_scores = true;
       }
       plan_.score_buffers += scores ? 1 : 0;
     }
     // The fewest rows with all their keys; and keys, which each block of rows reads where they lie.
-    const int64_t bytes = limits_.least_rows * plan_.key_extent * 4 * plan_.score_buffers;
-    return !gives_scores || std::max(bytes, 2 * BytesOfKeys()) <= limits_.score_bytes;
+    const int64_t bytes = limits_.least_rows * plan_.key_extent * plan_.type.bytes() * plan_.score_buffers;
+    return !plan_.gives_scores || std::max(bytes, 2 * BytesOfKeys()) <= limits_.score_bytes;
   }
 
+  // Those that one row reads.
   int64_t BytesOfKeys() const {
     int64_t bytes = factors_[1]->buffer->dtype.bytes();
     for (int i = 0; i < static_cast<int>(Product().iter_vars.size()); ++i) {
-      if (Indexes(*factors_[1], i)) bytes *= Likely(ProductIterator(i));
+      const bool batch = std::ranges::find(plan_.rows, i) != plan_.rows.end();
+      if (!batch && Indexes(*factors_[1], i)) bytes *= Likely(ProductIterator(i));
     }
     return bytes;
   }
@@ -415,7 +431,7 @@ bool JoinParts(Schedule& sch, BlockRv product, std::span<const BlockRv> blocks) 
 }
 
 // Inlines blocks that do nothing but move elements of a product's factor (keys by heads, transposed keys), or convert
-// them. The second product's are inlined only where the vectors that it loads stay vectors. Whether there were any:
+// them. Those of second products are inlined only where the vectors that it loads stay vectors. Whether there were any:
 // `plan.row_operand` is another buffer then, so the chain is planned again.
 bool InlineMoves(Schedule& sch, const ChainedPlan& plan, bool or_converts) {
   bool inlined = false;
@@ -426,7 +442,7 @@ bool InlineMoves(Schedule& sch, const ChainedPlan& plan, bool or_converts) {
     }
   };
   inline_factors(plan.product, false);
-  if (plan.second) inline_factors(plan.blocks[*plan.second].block, true);
+  for (const size_t second : plan.seconds) inline_factors(plan.blocks[second].block, true);
   return inlined;
 }
 

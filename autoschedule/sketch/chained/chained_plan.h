@@ -1,11 +1,11 @@
-// Chains of a product, of what is computed of its rows, and of a second product perhaps: attention, and whatever else
+// Chains of a product, of what is computed of its rows, and of second products perhaps: attention, and whatever else
 // reduces the rows of a product.
 //
 //   P[i, j] = sum over d of Q[i, d] * K[j, d]         rows: i, keys: j
 //   M[i] = max over j of P[i, j]                      the reduction that says which iterators are rows
 //   E[i, j] = exp(P[i, j] - M[i])
 //   S[i] = sum over j of E[i, j]
-//   O[i, c] = sum over j of E[i, j] / S[i] * V[j, c]  the second product
+//   O[i, c] = sum over j of E[i, j] / S[i] * V[j, c]  a second product; there may be several
 //
 // No operation is named: blocks are told apart by what their iterators run along.
 #pragma once
@@ -41,19 +41,21 @@ struct FewRows {
 
 struct ChainedPlan {
   BlockRv product;
-  Buffer row_operand;                  // the factor that rows index and keys do not
-  std::vector<int> operand_iterators;  // of the product: those that index it
-  std::vector<int> rows;               // iterators of the product that first reduces keeps, the tiled one last
+  DataType type = DataType::Float(32);  // in which it is summed up: float32 or float64
+  Buffer row_operand;                   // the factor that rows index and keys do not
+  std::vector<int> operand_iterators;   // of the product: those that index it
+  std::vector<int> rows;                // iterators of the product that first reduces keeps, the tiled one last
   // Those that read the same keys, where no row has as many elements as a vector. There may be none.
   std::vector<FewRows> few_rows;
   int64_t tiles = 0;  // of few rows; where they do not keep all cores busy, keys are divided too
   bool parts_keys = false;
   int key = 0;                             // the one that it reduces
   std::vector<ChainedBlock> blocks;        // behind the product, in the order of the program
-  std::optional<size_t> second;            // of them, the second product
+  std::vector<size_t> seconds;             // of them, the second products
   int64_t row_extent = 0, key_extent = 0;  // of the tiled row, 0 where there are few; likely ones if they are symbolic
   int score_buffers = 0;                   // internal ones along rows and keys, the product's included
   bool narrow = false;                     // factors or weights have fewer than 32 bits
+  bool gives_scores = false;               // a result has one element for each row and key
   bool masked = false;  // a comparison of rows and keys decides about scores: blocks of keys may be left out
 
   int row() const { return rows.back(); }

@@ -47,8 +47,8 @@ TEST(ChainedPlan, TellsRowsFromKeysByWhatIsReduced) {
   // Behind the product: scores, their maximum, exponentials, their sum, and the second product.
   std::vector<std::string> names;
   for (const ChainedBlock& block : plan->blocks) names.push_back(RealizeOf(sch, block.block).block->name);
-  ASSERT_TRUE(plan->second.has_value());
-  EXPECT_EQ(names[*plan->second], "O");
+  ASSERT_EQ(plan->seconds.size(), 1);
+  EXPECT_EQ(names[plan->seconds[0]], "O");
   for (const ChainedBlock& block : plan->blocks) {
     const std::string& name = RealizeOf(sch, block.block).block->name;
     EXPECT_EQ(block.reduces, name == "M" || name == "S" || name == "O") << name;
@@ -56,6 +56,27 @@ TEST(ChainedPlan, TellsRowsFromKeysByWhatIsReduced) {
     if (name == "M") EXPECT_EQ(block.along, (std::vector<int>{0, 1, 2}));
     if (name == "O") EXPECT_EQ(block.IteratorAlong(2), 3) << "keys are its last iterator";
     if (name == "O") EXPECT_EQ(block.along[2], kAlongOther);
+  }
+}
+
+TEST(ChainedPlan, ProductsOfTheSameWeightsAreSecondOnes) {
+  const std::optional<ChainedPlan> plan = PlanOf(ChainedVariant{.two_values = true});
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->seconds.size(), 2);
+}
+
+TEST(ChainedPlan, TypesAreThoseOfTheSums) {
+  const std::optional<ChainedPlan> plan = PlanOf(ChainedVariant{.type = "float64"});
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->type, DataType::Float(64));
+  EXPECT_FALSE(plan->narrow);
+}
+
+TEST(ChainedPlan, WeightsMayBeAResultWhereScoresFit) {
+  for (const int64_t keys : {256, 1 << 20}) {
+    const std::optional<ChainedPlan> plan = PlanOf(ChainedVariant{.keys = keys, .gives_weights = true});
+    EXPECT_EQ(plan.has_value(), keys == 256) << keys;
+    if (plan) EXPECT_TRUE(plan->gives_scores);
   }
 }
 
@@ -81,7 +102,7 @@ TEST(ChainedPlan, RowsMayBeReducedWithoutASecondProduct) {
     Schedule sch{Module(ParseFunctionOrDie(testing::TextOf(variant)))};
     const std::optional<ChainedPlan> plan = PlanOf(sch);
     ASSERT_TRUE(plan.has_value()) << variant.name;
-    EXPECT_FALSE(plan->second.has_value()) << variant.name;
+    EXPECT_TRUE(plan->seconds.empty()) << variant.name;
     EXPECT_EQ(plan->row_extent, 128) << variant.name;
   }
 }

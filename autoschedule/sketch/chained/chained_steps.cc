@@ -16,7 +16,11 @@ ChainedSteps::ChainedSteps(Schedule& sch, const ChainedPlan& plan, const Target&
       target_(target),
       choices_(choices),
       name_(RealizeOf(sch, plan.product).block->name),
-      chain_(plan.blocks) {}
+      chain_(plan.blocks) {
+  for (const size_t second : plan.seconds) {
+    seconds_.push_back({.block = chain_[second].block, .along = chain_[second].along});
+  }
+}
 
 const BlockNode& ChainedSteps::Node(BlockRv block) const { return *RealizeOf(sch_, block).block; }
 
@@ -25,70 +29,82 @@ std::vector<int64_t> ChainedSteps::Dividing(int64_t extent, std::vector<int64_t>
   return sizes;
 }
 
-std::optional<BlockRv> ChainedSteps::Second() const {
-  return second_ ? std::optional<BlockRv>(chain_[*second_].block) : std::nullopt;
+ChainedSteps::SecondProduct* ChainedSteps::SecondOf(BlockRv block) {
+  const auto second = std::ranges::find(seconds_, block.index, [](const SecondProduct& s) { return s.block.index; });
+  return second == seconds_.end() ? nullptr : &*second;
 }
 
-void ChainedSteps::FindSecond() {
+void ChainedSteps::ForgetInlined() {
   std::erase_if(chain_, [&](const ChainedBlock& block) { return !Exists(sch_, block.block); });
-  second_ = std::nullopt;
-  if (!plan_.second) return;
-  const auto second = std::ranges::find_if(
-      chain_, [&](const ChainedBlock& b) { return b.block.index == plan_.blocks[*plan_.second].block.index; });
-  if (second != chain_.end()) second_ = static_cast<size_t>(second - chain_.begin());
 }
 
 void ChainedSteps::DivideLate() {
-  if (!plan_.second) return;
-  for (size_t i = 0; i < *plan_.second; ++i) {
-    if (chain_[i].reduces) continue;
-    Attempt(sch_, [&](Schedule& s) { return s.ComputeInline(chain_[i].block).ok() && HoistAll(s); });
+  if (seconds_.empty()) return;
+  for (size_t i = 0; i < plan_.seconds.back(); ++i) {
+    if (!chain_[i].reduces) HoistIfAll(chain_[i].block);
   }
-  Attempt(sch_, [&](Schedule& s) { return HoistAll(s); });
-  FindSecond();
+  HoistIfAll(std::nullopt);
+  ForgetInlined();
 }
 
-Outcome<std::optional<BlockRv>> ChainedSteps::StageWeights() {
-  if (!second_) return std::optional<BlockRv>();
-  const BlockRv second = chain_[*second_].block;
-  const Block node = RealizeOf(sch_, second).block;
-  const std::optional<SumForm> sum = AsSum(*node);
-  if (!sum) return std::optional<BlockRv>();
-  const std::vector<Expr> factors = FactorsOf(sum->term);
-  for (size_t n = 0; n < factors.size(); ++n) {
-    const auto* converted = dyn_cast<CastNode>(factors[n]);
-    if (isa<LoadNode>(converted != nullptr ? converted->value : factors[n])) continue;
-    TW_ASSIGN_OR_RETURN(const BlockRv block, sch_.CacheFactors(second, {Value(static_cast<int64_t>(n))}));
+// Takes a factor out of each second product, where all have one; what is inlined before may give it to them.
+void ChainedSteps::HoistIfAll(const std::optional<BlockRv>& inlined) {
+  Hoisted hoisted;
+  const bool done =
+      Attempt(sch_, [&](Schedule& s) { return (!inlined || s.ComputeInline(*inlined).ok()) && HoistAll(s, &hoisted); });
+  for (size_t i = 0; done && i < seconds_.size(); ++i) {
+    seconds_[i].scaled.insert(seconds_[i].scaled.begin(), hoisted[i]);
+  }
+}
+
+Outcome<std::vector<BlockRv>> ChainedSteps::StageWeights() {
+  std::vector<BlockRv> staged;
+  for (const SecondProduct& second : seconds_) {
+    const Block node = RealizeOf(sch_, second.block).block;
+    const std::optional<SumForm> sum = AsSum(*node);
+    const std::vector<Expr> factors = sum ? FactorsOf(sum->term) : std::vector<Expr>();
+    const auto is_loaded = [](const Expr& factor) {
+      const auto* converted = dyn_cast<CastNode>(factor);
+      return isa<LoadNode>(converted != nullptr ? converted->value : factor);
+    };
+    const auto computed = std::ranges::find_if_not(factors, is_loaded);
+    if (computed == factors.end()) continue;
+    TW_ASSIGN_OR_RETURN(const BlockRv block,
+                        sch_.CacheFactors(second.block, {Value(static_cast<int64_t>(computed - factors.begin()))}));
     ChainedBlock weights{block, {}, false};
     for (size_t i = 0; i < node->iter_vars.size(); ++i) {
-      if (UsesVar(factors[n], node->iter_vars[i].var)) weights.along.push_back(chain_[*second_].along[i]);
+      if (UsesVar(*computed, node->iter_vars[i].var)) weights.along.push_back(second.along[i]);
     }
-    chain_.insert(chain_.begin() + static_cast<std::ptrdiff_t>(*second_), std::move(weights));
-    ++*second_;
-    return std::optional<BlockRv>(block);
+    const auto before = std::ranges::find(chain_, second.block.index, [](const auto& b) { return b.block.index; });
+    chain_.insert(before, std::move(weights));
+    staged.push_back(block);
   }
-  return std::optional<BlockRv>();
+  return staged;
 }
 
-// Whether something was taken out of the second product.
-bool ChainedSteps::HoistAll(Schedule& sch) {
-  const BlockRv second = plan_.blocks[*plan_.second].block;
-  const size_t reads = RealizeOf(sch, second).block->reads.size();
-  for (size_t read = 0; read < reads; ++read) {
-    Outcome<BlockRv> scaled = sch.HoistFactor(second, static_cast<int>(read));
-    if (!scaled.ok()) continue;
-    scaled_ = *scaled;
-    return true;
+// Whether something was taken out of each second product.
+bool ChainedSteps::HoistAll(Schedule& sch, Hoisted* hoisted) const {
+  hoisted->clear();
+  for (const SecondProduct& second : seconds_) {
+    const size_t reads = RealizeOf(sch, second.block).block->reads.size();
+    for (size_t read = 0; read < reads; ++read) {
+      const Outcome<BlockRv> scaled = sch.HoistFactor(second.block, static_cast<int>(read));
+      if (!scaled.ok()) continue;
+      hoisted->push_back(*scaled);
+      break;
+    }
   }
-  return false;
+  return hoisted->size() == seconds_.size();
 }
 
 Outcome<ChainedSteps::Done> ChainedSteps::StageProduct() {
   TW_ASSIGN_OR_RETURN(scores_, KeepSums(plan_.product));
   FuseConsumers(sch_, *scores_);
-  FindSecond();
-  if (plan_.second && !second_) return Refusal{kName, "the second product was inlined"};
-  return Done();
+  ForgetInlined();
+  if (std::ranges::all_of(seconds_, [&](const SecondProduct& second) { return Exists(sch_, second.block); })) {
+    return Done();
+  }
+  return Refusal{kName, "a second product was inlined"};
 }
 
 int64_t ChainedSteps::TileElements(int iterator) const {
@@ -139,29 +155,33 @@ Outcome<ChainedSteps::Done> ChainedSteps::KeepAllKeys() {
   TW_ASSIGN_OR_RETURN(const SplitLoops split, Divide(*scores_, AlongScores(), false));
   outer_ = split.outer;
   shared_ = outer_.back();
-  if (second_) {
-    const BlockRv second = chain_[*second_].block;
-    TW_ASSIGN_OR_RETURN(result_, KeepSums(second));
-    FuseConsumers(sch_, *result_);
+  for (SecondProduct& second : seconds_) {
+    TW_ASSIGN_OR_RETURN(second.result, KeepSums(second.block));
+    FuseConsumers(sch_, *second.result);
   }
   for (const ChainedBlock& block : chain_) {
     if (!Exists(sch_, block.block)) continue;
     TW_RETURN_IF_ERROR(sch_.ReverseComputeAt(block.block, shared_));
-    if (!second_ || block.block.index != chain_[*second_].block.index) continue;
-    TW_RETURN_IF_ERROR(sch_.ReverseComputeAt(*result_, shared_));
-    if (scaled_ && Exists(sch_, *scaled_)) TW_RETURN_IF_ERROR(sch_.ReverseComputeAt(*scaled_, shared_));
+    const SecondProduct* second = SecondOf(block.block);
+    if (second == nullptr) continue;
+    TW_RETURN_IF_ERROR(sch_.ReverseComputeAt(*second->result, shared_));
+    for (const BlockRv& scaled : second->scaled) {
+      if (Exists(sch_, scaled)) TW_RETURN_IF_ERROR(sch_.ReverseComputeAt(scaled, shared_));
+    }
   }
   return Done();
 }
 
 Outcome<ChainedSteps::Done> ChainedSteps::FollowRunningValues(bool skip_leading) {
   std::vector<LoopRv> loops;
-  std::vector<BlockRv> late, parts;
+  std::vector<BlockRv> late, parts, reducing;
+  for (const SecondProduct& second : seconds_) late.insert(late.end(), second.scaled.begin(), second.scaled.end());
   for (const ChainedBlock& block : chain_) {
     if (block.IteratorAlong(plan_.key) < 0) {
       late.push_back(block.block);
       continue;
     }
+    if (block.reduces) reducing.push_back(block.block);
     TW_ASSIGN_OR_RETURN(const SplitLoops split, Divide(block.block, block.along, true));
     loops.push_back(split.outer.back());
     if (loops.size() == 1) outer_.assign(split.outer.begin(), split.outer.end() - 1);
@@ -169,11 +189,12 @@ Outcome<ChainedSteps::Done> ChainedSteps::FollowRunningValues(bool skip_leading)
   if (loops.size() > 1) {
     TW_ASSIGN_OR_RETURN(parts, sch_.RescaleReduction(loops, skip_leading));
   }
-  if (scaled_) late.insert(late.begin(), *scaled_);
   shared_ = loops[0];
-  if (second_) {
-    result_ = chain_[*second_].block;
-    product_part_ = parts.empty() ? std::nullopt : std::optional<BlockRv>(parts.back());
+  for (size_t i = 0; i < reducing.size(); ++i) {
+    SecondProduct* second = SecondOf(reducing[i]);
+    if (second == nullptr) continue;
+    second->result = second->block;
+    if (!parts.empty()) second->part = parts[i];
   }
   TW_RETURN_IF_ERROR(sch_.ComputeAt(*scores_, shared_));
   for (const BlockRv& block : late) TW_RETURN_IF_ERROR(sch_.ReverseComputeAt(block, outer_.back()));
@@ -183,26 +204,23 @@ Outcome<ChainedSteps::Done> ChainedSteps::FollowRunningValues(bool skip_leading)
 std::vector<BlockRv> ChainedSteps::ReplaceByParts(const std::vector<BlockRv>& parts) {
   std::vector<ChainedBlock> inside;
   std::vector<BlockRv> combining, late;
-  std::optional<size_t> second;
-  for (size_t i = 0; i < chain_.size(); ++i) {
-    ChainedBlock block = chain_[i];
+  for (const SecondProduct& second : seconds_) late.insert(late.end(), second.scaled.begin(), second.scaled.end());
+  for (ChainedBlock block : chain_) {
     if (block.IteratorAlong(plan_.key) < 0) {
       late.push_back(block.block);
       continue;
     }
-    if (second_ == i) second = inside.size();
     if (block.reduces) {
       const BlockRv part = parts[combining.size()];
+      if (SecondProduct* second = SecondOf(block.block)) second->block = part;
       combining.push_back(std::exchange(block.block, part));
       block.along.insert(block.along.begin(), kAlongOther);
     }
     inside.push_back(std::move(block));
   }
-  if (scaled_) late.insert(late.begin(), *scaled_);
   combining.insert(combining.begin() + 1, parts.begin() + static_cast<std::ptrdiff_t>(combining.size()), parts.end());
   combining.insert(combining.end(), late.begin(), late.end());
   chain_ = std::move(inside);
-  second_ = second;
   return combining;
 }
 
@@ -223,9 +241,9 @@ Outcome<ChainedSteps::Combination> ChainedSteps::ReduceParts() {
   has_parts_ = true;
   Combination combination{ReplaceByParts(parts), outer};
   TW_RETURN_IF_ERROR(sch_.ComputeAt(*scores_, shared_));
-  if (second_) {
+  for (SecondProduct& second : seconds_) {
     // Parts are the first dimension of what they write: what cores write at once lies apart.
-    const BlockRv sum = SecondSum();
+    const BlockRv sum = second.block;
     std::vector<Var> inputs;
     for (size_t d = 0; d < Node(sum).writes[0].region.size(); ++d) inputs.emplace_back("i" + std::to_string(d));
     std::vector<Expr> outputs(inputs.begin(), inputs.end());
@@ -233,8 +251,8 @@ Outcome<ChainedSteps::Combination> ChainedSteps::ReduceParts() {
     const Value::List written = {Value("write"), Value(0)};
     TW_RETURN_IF_ERROR(
         sch_.Apply("transform_layout", {sum, Value(written), Value(IndexMap(std::move(inputs), std::move(outputs)))}));
-    TW_ASSIGN_OR_RETURN(result_, KeepSums(sum));
-    TW_RETURN_IF_ERROR(sch_.ReverseComputeAt(*result_, shared_));
+    TW_ASSIGN_OR_RETURN(second.result, KeepSums(sum));
+    TW_RETURN_IF_ERROR(sch_.ReverseComputeAt(*second.result, shared_));
   }
   return combination;
 }
@@ -265,30 +283,27 @@ bool ChainedSteps::IsCombining(BlockRv block) const {
 bool ChainedSteps::IsTile(BlockRv block) const {
   const uint32_t id = Node(block).id;
   const auto is = [&](const std::optional<BlockRv>& b) { return b && Exists(sch_, *b) && Node(*b).id == id; };
-  return is(result_) || is(product_part_) || is(Second());
+  return std::ranges::any_of(
+      seconds_, [&](const SecondProduct& second) { return is(second.result) || is(second.part) || is(second.block); });
 }
 
-BlockRv ChainedSteps::SecondSum() const { return product_part_ ? *product_part_ : chain_[*second_].block; }
-
-Var ChainedSteps::SecondVar(int along) const {
-  return Node(SecondSum())
-      .iter_vars[static_cast<size_t>(SecondIterator(along)) + (product_part_ || has_parts_ ? 1 : 0)]
-      .var;
+Var ChainedSteps::SecondVar(const SecondProduct& second, int along) const {
+  const size_t before = second.part || has_parts_ ? 1 : 0;
+  return Node(second.sum()).iter_vars[static_cast<size_t>(SecondIterator(second, along)) + before].var;
 }
 
-int ChainedSteps::SecondIterator(int along) const {
-  const std::vector<int>& all = plan_.blocks[*plan_.second].along;
+int ChainedSteps::SecondIterator(const SecondProduct& second, int along) {
   int found = -1;
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (all[i] == along) found = static_cast<int>(i);
+  for (size_t i = 0; i < second.along.size(); ++i) {
+    if (second.along[i] == along) found = static_cast<int>(i);
   }
   return found;
 }
 
-size_t ChainedSteps::ResultIterator(int along) const {
-  const std::vector<int>& all = plan_.blocks[*plan_.second].along;
-  size_t place = Node(*result_).iter_vars.size() - (all.size() - 1);
-  for (int i = 0; i < SecondIterator(along); ++i) place += all[static_cast<size_t>(i)] == plan_.key ? 0 : 1;
+size_t ChainedSteps::ResultIterator(const SecondProduct& second, int along) const {
+  const std::vector<int>& all = second.along;
+  size_t place = Node(*second.result).iter_vars.size() - (all.size() - 1);
+  for (int i = 0; i < SecondIterator(second, along); ++i) place += all[static_cast<size_t>(i)] == plan_.key ? 0 : 1;
   return place;
 }
 

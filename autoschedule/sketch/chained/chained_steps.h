@@ -1,5 +1,5 @@
-// What schedules of chains (autoschedule/sketch/chained/chained_plan.h) have in common: divisions behind the second
-// product, and all blocks in one loop over blocks of rows, of keys too perhaps.
+// What schedules of chains (autoschedule/sketch/chained/chained_plan.h) have in common: divisions behind second
+// products, and all blocks in one loop over blocks of rows, of keys too perhaps.
 #pragma once
 
 #include <cstddef>
@@ -38,11 +38,21 @@ class ChainedSteps {
 
   // ---- The chain before any loop is shared
 
-  std::optional<BlockRv> Second() const;
-  // Quotients by sums of rows become quotients of the second product's results.
+  // A second product.
+  struct SecondProduct {
+    BlockRv block;
+    std::vector<int> along;         // of its iterators
+    std::vector<BlockRv> scaled;    // what divides late, in the order in which it does
+    std::optional<BlockRv> result;  // copies, or combines, its sums
+    std::optional<BlockRv> part;    // sums up a block of keys
+    const BlockRv& sum() const { return part ? *part : block; }
+  };
+  // The one that a block of the chain is; null: none.
+  SecondProduct* SecondOf(BlockRv block);
+  // Quotients by sums of rows become quotients of second products' results.
   void DivideLate();
-  // What the second product rounds, or computes otherwise of the scores, becomes a block before it.
-  Outcome<std::optional<BlockRv>> StageWeights();
+  // What second products round, or compute otherwise of the scores, becomes a block before each of them.
+  Outcome<std::vector<BlockRv>> StageWeights();
   // Sums of the product are kept in registers; `scores_` copies them.
   Outcome<Done> StageProduct();
   // Iterators of the block that copies the product's result are those of its output, in its order.
@@ -66,14 +76,13 @@ class ChainedSteps {
   Outcome<std::vector<LoopRv>> OwnLoops(BlockRv block);
   // Whether the shared loop itself carries the block's reduction.
   bool IsCombining(BlockRv block) const;
-  // Whether the block computes, copies or combines sums of the second product.
+  // Whether the block computes, copies or combines sums of a second product.
   bool IsTile(BlockRv block) const;
-  // The sum of a tile of the second product, its iterator along `along`, and that of its columns.
-  BlockRv SecondSum() const;
-  Var SecondVar(int along) const;
-  Var SecondColumn() const { return SecondVar(kAlongOther); }
+  // The iterator of a second product's sum along `along`, and that of its columns.
+  Var SecondVar(const SecondProduct& second, int along) const;
+  Var SecondColumn(const SecondProduct& second) const { return SecondVar(second, kAlongOther); }
   // The same iterator in the block that copies or combines these sums. Its spatial iterators come last, in that order.
-  size_t ResultIterator(int along) const;
+  size_t ResultIterator(const SecondProduct& second, int along) const;
 
   // A row iterator, and how many of its elements a tile has.
   struct TileRow {
@@ -87,31 +96,29 @@ class ChainedSteps {
   Choices& choices_;
   std::string name_;
   std::vector<ChainedBlock> chain_;
-  std::optional<size_t> second_;  // of them
+  std::vector<SecondProduct> seconds_;  // of them
   std::vector<TileRow> tile_rows_;
   int64_t key_block_ = 0;
   std::optional<BlockRv> scores_;  // copies sums of the product
-  std::optional<BlockRv> scaled_;  // what divides late
-  std::optional<BlockRv> result_;  // copies, or combines, sums of the second product
-  std::optional<BlockRv> product_part_;
-  bool has_parts_ = false;     // ReduceParts: the second product is one of a part
-  std::vector<LoopRv> outer_;  // loops over rows and their blocks
-  LoopRv shared_;              // the innermost loop that all blocks share
+  bool has_parts_ = false;         // ReduceParts: second products are those of a part
+  std::vector<LoopRv> outer_;      // loops over rows and their blocks
+  LoopRv shared_;                  // the innermost loop that all blocks share
 
  private:
-  bool HoistAll(Schedule& sch);
+  using Hoisted = std::vector<BlockRv>;  // of each second product
+  bool HoistAll(Schedule& sch, Hoisted* hoisted) const;
+  void HoistIfAll(const std::optional<BlockRv>& inlined);
   // Puts the blocks of parts in the place of the chain's reductions, and returns those and the blocks that come late.
   std::vector<BlockRv> ReplaceByParts(const std::vector<BlockRv>& parts);
-  // Finds the second product among the blocks that are left.
-  void FindSecond();
+  void ForgetInlined();
   int64_t TileElements(int iterator) const;
   // The loops of a block in the order: rows but those of a tile, blocks of keys; the rest.
   struct SplitLoops {
     std::vector<LoopRv> outer, rest;  // outer: shared by all blocks
   };
   Outcome<SplitLoops> Divide(BlockRv block, const std::vector<int>& along, bool keys);
-  // The last iterator of the second product along `along`.
-  int SecondIterator(int along) const;
+  // The last iterator of the product along `along`.
+  static int SecondIterator(const SecondProduct& second, int along);
 };
 
 // The schedule with blocks of keys as they are chosen or, where that is refused, of all keys. `ChainSchedule` takes

@@ -22,8 +22,10 @@ struct ChainedVariant {
   std::string bias = "";      // a parameter
   bool by_tokens = false;     // heads of parameters and of the result are behind tokens: blocks move them
   bool batch_of_one = false;  // the result has a dimension of one in front
-  // The type of queries, keys and values, to which weights are rounded.
+  // The type of queries, keys and values, to which weights are rounded; float64: of everything.
   std::string type = "float32";
+  bool two_values = false;     // a second array of values, with a result of its own
+  bool gives_weights = false;  // weights are a result too
 };
 
 // A block that moves elements: `to` of iterators a, b and c within the extents is `from`.
@@ -140,16 +142,37 @@ inline constexpr const char* kLogSum = R"(    for h, i in T.grid(HEADS, ROWS):
             L[vh, vi] = M[vh, vi] + T.log(S[vh, vi])
 )";
 
+// The blocks behind the sums, for values U that give N too.
+inline std::string OfOtherValues(bool late_division) {
+  const std::string all = late_division ? kLateDivision : kEarlyDivision;
+  return absl::StrReplaceAll(late_division ? all : all.substr(all.find("    for h, i, d, j")),
+                             {{"O[", "N["}, {"\"O\"", "\"N\""}, {"R[", "Z["}, {"\"R\"", "\"Z\""}, {"V[", "U["}});
+}
+
 inline std::string TextOf(const ChainedVariant& v) {
-  std::string text = absl::StrCat(kWeights, v.late_division ? kLateDivision : kEarlyDivision, v.log_sum ? kLogSum : "");
+  std::string text = absl::StrCat(kWeights, v.late_division ? kLateDivision : kEarlyDivision,
+                                  v.two_values ? OfOtherValues(v.late_division) : "", v.log_sum ? kLogSum : "");
+  if (v.two_values) {
+    const std::string values = "V: T.Buffer((KHEADS, KEYS, WIDTH), \"float32\")";
+    const std::string result = "O: T.Buffer((HEADS, ROWS, WIDTH), \"float32\")";
+    const std::string sums = "    R = T.alloc_buffer((HEADS, ROWS, WIDTH), \"float32\")\n";
+    text = absl::StrReplaceAll(text, {{values, values + ", U" + values.substr(1)},
+                                      {result, result + ", N" + result.substr(1)},
+                                      {sums, sums + "    Z" + sums.substr(5)}});
+  }
+  if (v.gives_weights) {
+    const std::string weights = "((HEADS, ROWS, KEYS), \"float32\")";
+    text = absl::StrReplaceAll(
+        text, {{"    W = T.alloc_buffer" + weights + "\n", ""}, {"LOGSUM):", "LOGSUM, W: T.Buffer" + weights + "):"}});
+  }
   if (v.batch_of_one) {
     text = absl::StrReplaceAll(
         text, {{"O: T.Buffer((HEADS", "O: T.Buffer((1, HEADS"}, {"O[vh, vi, vd]", "O[0, vh, vi, vd]"}});
   }
-  if (v.type != "float32") text = InType(v.type, text);
+  if (v.type != "float32" && v.type != "float64") text = InType(v.type, text);
   if (v.by_tokens) text = ByTokens(std::move(text));
   const auto number = [](int64_t n) { return std::to_string(n); };
-  return absl::StrReplaceAll(
+  text = absl::StrReplaceAll(
       text,
       {{"KHEADS", number(v.key_heads)},
        {"HEADS", number(v.heads)},
@@ -162,6 +185,7 @@ inline std::string TextOf(const ChainedVariant& v) {
        {"START", v.start},
        {"BIAS", v.bias},
        {"LOGSUM", v.log_sum ? ", L: T.Buffer((" + number(v.heads) + ", " + number(v.rows) + "), \"float32\")" : ""}});
+  return v.type == "float64" ? absl::StrReplaceAll(text, {{"float32", "float64"}}) : text;
 }
 
 inline constexpr const char* kInfinity = "\"-inf\"";
@@ -211,6 +235,14 @@ inline std::vector<ChainedVariant> VariantsOfManyQueries() {
       {.name = "few rows", .rows = 32, .keys = 192},
       {.name = "many keys", .rows = 32, .keys = 512},
       {.name = "50 keys", .keys = 50},
+      {.name = "two values", .two_values = true},
+      {.name = "two values, late division", .keys = 128, .late_division = true, .two_values = true},
+      {.name = "two values, masked rows", .score = Masked("vi % 3 != 0"), .start = kInfinity, .two_values = true},
+      {.name = "two values, odd", .rows = 37, .keys = 50, .depth = 20, .width = 12, .two_values = true},
+      {.name = "float64", .type = "float64"},
+      {.name = "float64, causal", .score = Masked("vj <= vi"), .start = kInfinity, .type = "float64"},
+      {.name = "float64, two values", .log_sum = true, .type = "float64", .two_values = true},
+      {.name = "float64, odd", .rows = 37, .keys = 77, .depth = 20, .width = 12, .type = "float64"},
   };
 }
 
@@ -255,6 +287,26 @@ inline std::vector<ChainedVariant> Variants() {
   std::vector<ChainedVariant> all = VariantsOfManyQueries();
   for (ChainedVariant& variant : VariantsOfFewQueries()) all.push_back(std::move(variant));
   return all;
+}
+
+// Chains of which weights are a result too: all keys are one block.
+inline std::vector<ChainedVariant> VariantsThatGiveWeights() {
+  return {
+      {.name = "weights", .gives_weights = true},
+      {.name = "weights, log-sum-exp", .log_sum = true, .gives_weights = true},
+      {.name = "weights, masked rows", .score = Masked("vi % 3 != 0"), .start = kInfinity, .gives_weights = true},
+      {.name = "weights, causal, odd",
+       .rows = 37,
+       .keys = 77,
+       .depth = 20,
+       .width = 12,
+       .score = Masked("vj <= vi"),
+       .start = kInfinity,
+       .gives_weights = true},
+      {.name = "weights of 3 queries", .rows = 3, .keys = 77, .depth = 20, .width = 12, .gives_weights = true},
+      {.name = "weights in float64", .rows = 40, .keys = 50, .type = "float64", .gives_weights = true},
+      {.name = "weights, two values", .rows = 40, .keys = 50, .two_values = true, .gives_weights = true},
+  };
 }
 
 // What reduces the rows of a product without a second one: a text for the blocks behind P; R and S hold results.

@@ -193,10 +193,14 @@ Met MeetChained(Schedule& sch, BlockRv block, const SketchContext& context) {
   chain->prepare(prepared);
   if (!HasTiles(prepared, chain->plan, context.target)) return std::nullopt;
   const Target* target = &context.target;
-  return Structure{Fit::kBest, [chain = *chain, target](Schedule& s, Choices& choices) {
-                     chain.prepare(s);
-                     return ScheduleChained(s, chain.plan, *target, choices);
-                   }};
+  Structure structure{Fit::kBest, [chain = *chain, target](Schedule& s, Choices& choices) {
+                        chain.prepare(s);
+                        return ScheduleChained(s, chain.plan, *target, choices);
+                      }};
+  // The second product reads what is stored anyway, or scores are kept longer for another one.
+  const size_t products = chain->plan.seconds.size();
+  structure.judged = products > 1 || (products == 1 && chain->plan.gives_scores);
+  return structure;
 }
 
 // What unpacks constants of which each is used once is computed where it is used.

@@ -29,7 +29,6 @@ class ChainedSchedule : private CpuChainedSteps {
   ChainedSchedule(Schedule& sch, const ChainedPlan& plan, const Target& target, Choices& choices, bool all_keys)
       : CpuChainedSteps(sch, plan, target, choices),
         all_keys_(all_keys),
-        gives_scores_(GivesScores()),
         instructions_(InstructionsOf(sch, plan, target)) {
     if (instructions_ && instructions_->scores.amx()) sum_scope_ = "global";
   }
@@ -37,9 +36,9 @@ class ChainedSchedule : private CpuChainedSteps {
   Outcome<Done> Apply() {
     TW_RETURN_IF_ERROR(ChooseBlocks());
     DivideLate();
-    if (plan_.narrow && second_) {
+    if (plan_.narrow) {
       TW_ASSIGN_OR_RETURN(weights_, StageWeights());
-      if (!weights_) weights_ = WriterOfWeights();
+      if (weights_.empty()) weights_ = WritersOfWeights();
       if (!instructions_) TW_RETURN_IF_ERROR(WidenWeights());
     }
     TW_RETURN_IF_ERROR(StageProduct());
@@ -68,7 +67,8 @@ class ChainedSchedule : private CpuChainedSteps {
   std::vector<int64_t> RowBlocks() const {
     std::vector<int64_t> all = {4 * lanes_, 2 * lanes_, 8 * lanes_, lanes_};
     if (instructions_) all = {8 * lanes_, 4 * lanes_, 2 * lanes_, lanes_};
-    std::erase_if(all, [&](int64_t size) { return gives_scores_ && BytesOfScores(size) > target_.Near().bytes / 2; });
+    std::erase_if(all,
+                  [&](int64_t size) { return plan_.gives_scores && BytesOfScores(size) > target_.Near().bytes / 2; });
     std::vector<int64_t> blocks = Dividing(plan_.row_extent, all);
     if (!blocks.empty()) return blocks;
     if (HasConstant(plan_.row()) && plan_.row_extent <= 2 * std::ranges::max(all)) blocks.push_back(plan_.row_extent);
@@ -83,21 +83,14 @@ class ChainedSchedule : private CpuChainedSteps {
     return ExtentOf(Node(plan_.product).iter_vars[static_cast<size_t>(iterator)]).has_value();
   }
 
-  // Whether a block writes one element for each score to a parameter.
-  bool GivesScores() const {
-    return std::ranges::any_of(plan_.blocks, [&](const ChainedBlock& block) {
-      const bool scores =
-          !block.reduces && block.IteratorAlong(plan_.row()) >= 0 && block.IteratorAlong(plan_.key) >= 0;
-      return scores && IsParam(Node(block.block).writes[0].buffer, block.block);
-    });
-  }
-
   bool IsParam(const Buffer& buffer, BlockRv block) const {
     return std::ranges::any_of(FunctionOf(sch_, block)->params,
                                [&](const Param& param) { return param.buffer && param.buffer.same_as(buffer); });
   }
 
-  int64_t BytesOfScores(int64_t rows) const { return rows * plan_.key_extent * 4 * plan_.score_buffers; }
+  int64_t BytesOfScores(int64_t rows) const {
+    return rows * plan_.key_extent * plan_.type.bytes() * plan_.score_buffers;
+  }
 
   // The first size that gives all cores the same work, or the first one where none does.
   size_t Balanced(const std::vector<int64_t>& row_blocks) const {
@@ -121,7 +114,7 @@ class ChainedSchedule : private CpuChainedSteps {
     const bool fits = BytesOfScores(row_block_) <= target_.Near().bytes / 2;
     std::vector<int64_t> keys = Dividing(plan_.key_extent, {128, 64, 256});
     std::erase(keys, plan_.key_extent);
-    if (all_keys_ || gives_scores_ || !HasConstant(plan_.key)) keys.clear();
+    if (all_keys_ || plan_.gives_scores || !HasConstant(plan_.key)) keys.clear();
     keys.push_back(0);
     // Packing or converting what the products read pays where a block of keys stays near.
     const bool at_once = fits && !plan_.masked && !plan_.narrow;
@@ -137,19 +130,24 @@ class ChainedSchedule : private CpuChainedSteps {
 
   // They are multiplied in float32.
   Outcome<Done> WidenWeights() {
-    const std::optional<BlockRv> weights = std::exchange(weights_, std::nullopt);
-    if (!weights || Node(*weights).writes[0].buffer->dtype.bits() >= 32) return Done();
-    return sch_.WidenBuffer(*weights, 0, "float32");
+    for (const BlockRv& weights : std::exchange(weights_, {})) {
+      if (Node(weights).writes[0].buffer->dtype.bits() >= 32) continue;
+      TW_RETURN_IF_ERROR(sch_.WidenBuffer(weights, 0, "float32"));
+    }
+    return Done();
   }
 
-  // The block of the chain that the second product reads.
-  std::optional<BlockRv> WriterOfWeights() const {
+  // The blocks of the chain that second products read.
+  std::vector<BlockRv> WritersOfWeights() const {
+    std::vector<BlockRv> writers;
     for (const ChainedBlock& block : chain_) {
       const Buffer& written = Node(block.block).writes[0].buffer;
       const auto reads = [&](const BufferRegion& read) { return read.buffer.same_as(written); };
-      if (!block.reduces && std::ranges::any_of(Node(*Second()).reads, reads)) return block.block;
+      const bool weights = std::ranges::any_of(
+          seconds_, [&](const SecondProduct& second) { return std::ranges::any_of(Node(second.block).reads, reads); });
+      if (!block.reduces && weights) writers.push_back(block.block);
     }
-    return std::nullopt;
+    return writers;
   }
 
   // ---- Layouts
@@ -180,17 +178,18 @@ class ChainedSchedule : private CpuChainedSteps {
   // The place of a weight in groups of neighbours along keys. What is found of the weights' iterators holds before
   // blocks of keys are theirs.
   Outcome<IndexMap> GroupWeights() const {
-    if (!weights_) return Refusal{kName, "{block0} reads no weights", {Node(SecondSum()).id}};
+    if (weights_.size() != 1) return Refusal{kName, "{block0} reads no weights", {Node(seconds_[0].block).id}};
+    const BlockRv staged = weights_[0];
     const ChainedBlock& weights =
-        *std::ranges::find_if(chain_, [&](const ChainedBlock& block) { return block.block.index == weights_->index; });
+        *std::ranges::find_if(chain_, [&](const ChainedBlock& block) { return block.block.index == staged.index; });
     const auto uses = [&](const Range& range, int along) {
       const int iterator = weights.IteratorAlong(along);
-      return iterator >= 0 && UsesVar(range.min, Node(*weights_).iter_vars[static_cast<size_t>(iterator)].var);
+      return iterator >= 0 && UsesVar(range.min, Node(staged).iter_vars[static_cast<size_t>(iterator)].var);
     };
     std::vector<Var> inputs;
     std::vector<Expr> outputs;
     Expr row, key;
-    for (const Range& range : Node(*weights_).writes[0].region) {
+    for (const Range& range : Node(staged).writes[0].region) {
       const Var& input = inputs.emplace_back("i" + std::to_string(inputs.size()));
       if (uses(range, plan_.row())) {
         row = input;
@@ -200,29 +199,33 @@ class ChainedSchedule : private CpuChainedSteps {
         outputs.push_back(input);
       }
     }
-    if (!row || !key) return Refusal{kName, "{block0} does not have rows and keys", {Node(*weights_).id}};
+    if (!row || !key) return Refusal{kName, "{block0} does not have rows and keys", {Node(staged).id}};
     const int group = instructions_->result.group;
     outputs.insert(outputs.end(), {FloorDiv(key, group), row, FloorMod(key, group)});
     return IndexMap(std::move(inputs), std::move(outputs));
   }
 
-  // Weights in groups, and sums of the second product with rows next to each other.
+  // Weights in groups, and sums of their product with rows next to each other.
   Outcome<Done> LayOutProducts(const IndexMap& groups) {
     const Value::List selected = {Value("write"), Value(0)};
-    TW_RETURN_IF_ERROR(sch_.Apply("transform_layout", {*weights_, Value(selected), Value(groups)}));
-    TW_RETURN_IF_ERROR(PutLast(SecondSum(), SecondColumn()));
-    TW_RETURN_IF_ERROR(PutLast(SecondSum(), SecondVar(plan_.row())));
-    if (!product_part_) return Done();
-    TW_RETURN_IF_ERROR(PutLast(*result_, ResultVar(kAlongOther)));
-    return PutLast(*result_, ResultVar(plan_.row()));
+    TW_RETURN_IF_ERROR(sch_.Apply("transform_layout", {weights_[0], Value(selected), Value(groups)}));
+    const SecondProduct& second = seconds_[0];
+    TW_RETURN_IF_ERROR(PutLast(second.sum(), SecondColumn(second)));
+    TW_RETURN_IF_ERROR(PutLast(second.sum(), SecondVar(second, plan_.row())));
+    if (!second.part) return Done();
+    TW_RETURN_IF_ERROR(PutLast(*second.result, ResultVar(second, kAlongOther)));
+    return PutLast(*second.result, ResultVar(second, plan_.row()));
   }
-  Var ResultVar(int along) const { return Node(*result_).iter_vars[ResultIterator(along)].var; }
+  Var ResultVar(const SecondProduct& second, int along) const {
+    return Node(*second.result).iter_vars[ResultIterator(second, along)].var;
+  }
 
   // What the running values and the parts of reductions are kept in: as the reduced values, of an iteration each.
   Outcome<Done> LayOutParts(size_t dimensions) {
     TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> blocks, sch_.GetChildBlocks(shared_));
     for (const BlockRv& block : blocks) {
-      if (product_part_ && Node(*product_part_).id == Node(block).id) continue;
+      const auto is_part = [&](const SecondProduct& s) { return s.part && Node(*s.part).id == Node(block).id; };
+      if (std::ranges::any_of(seconds_, is_part)) continue;
       for (size_t w = 0; w < Node(block).writes.size(); ++w) {
         const std::vector<Range>& region = Node(block).writes[w].region;
         const bool counts = region.size() == dimensions + 1 && IsStep(block, region.back().min);
@@ -270,11 +273,13 @@ class ChainedSchedule : private CpuChainedSteps {
     TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> blocks, sch_.GetChildBlocks(outer_.back()));
     for (const BlockRv& block : blocks) {
       if (Node(block).id == Node(*scores_).id || Node(block).id == Node(plan_.product).id || IsTile(block)) continue;
-      const bool weights = weights_ && Node(block).id == Node(*weights_).id;
+      const auto is_block = [&](BlockRv weights) { return Node(block).id == Node(weights).id; };
+      const bool weights = std::ranges::any_of(weights_, is_block);
       TW_RETURN_IF_ERROR(weights ? WriteGroups(block) : WriteByVectors(block));
     }
-    if (instructions_) return MultiplyWeights();
-    return second_ ? WriteSecondTiles() : Outcome<Done>(Done());
+    if (instructions_) return MultiplyWeights(seconds_[0]);
+    for (const SecondProduct& second : seconds_) TW_RETURN_IF_ERROR(WriteSecondTiles(second));
+    return Done();
   }
 
   Outcome<Done> WriteByVectors(BlockRv block) {
@@ -311,7 +316,7 @@ class ChainedSchedule : private CpuChainedSteps {
   std::optional<size_t> RowsAcross(BlockRv block, const std::vector<LoopRv>& loops) const {
     const auto chained =
         std::ranges::find_if(chain_, [&](const ChainedBlock& b) { return b.block.index == block.index; });
-    if (!gives_scores_ || chained == chain_.end() || loops.size() != 2) return std::nullopt;
+    if (!plan_.gives_scores || chained == chain_.end() || loops.size() != 2) return std::nullopt;
     const int row = chained->IteratorAlong(plan_.row());
     if (row < 0 || chained->reduces || chained->IteratorAlong(plan_.key) < 0) return std::nullopt;
     return LoopOfIterator(sch_, block, loops, static_cast<size_t>(row));
@@ -323,16 +328,16 @@ class ChainedSchedule : private CpuChainedSteps {
     return PackPanel(sch_, block, loops, target_);
   }
 
-  // Whether the block reads sums of the second product that lie with rows next to each other.
+  // Whether the block reads sums of a second product that lie with rows next to each other.
   bool ReadsResult(BlockRv block) const {
-    return instructions_ && product_part_ && std::ranges::any_of(Node(block).reads, [&](const BufferRegion& read) {
-             return read.buffer.same_as(Node(*result_).writes[0].buffer);
+    return instructions_ && seconds_[0].part && std::ranges::any_of(Node(block).reads, [&](const BufferRegion& read) {
+             return read.buffer.same_as(Node(*seconds_[0].result).writes[0].buffer);
            });
   }
 
   // Tiles of a cache line of rows, by vectors of keys, which lowering transposes in registers.
   Outcome<Done> WriteTransposed(const std::vector<LoopRv>& loops, size_t row, size_t key, int64_t width) {
-    const int64_t line = target_.Nearest().line_bytes / 4;
+    const int64_t line = target_.Nearest().line_bytes / plan_.type.bytes();
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> rows, sch_.Split(loops[row], {Value(), Value(line)}));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> keys, sch_.Split(loops[key], {Value(), Value(width)}));
     TW_RETURN_IF_ERROR(sch_.Reorder({rows[0], keys[0], rows[1], keys[1]}));
@@ -366,24 +371,23 @@ class ChainedSchedule : private CpuChainedSteps {
     return PackInLoop(sch_, packed, outer_.back(), target_);
   }
 
-  Outcome<Done> WriteSecondTiles() {
-    const BlockRv sum = SecondSum();
-    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, OwnLoops(*result_));
-    const std::optional<size_t> last = LoopAlongLast(sch_, *result_, loops);
-    if (!last || loops.size() < 2)
-      return Refusal{kName, "{block0} does not have rows and columns", {Node(*result_).id}};
-    const std::optional<size_t> row = LoopOfIterator(sch_, *result_, loops, ResultIterator(plan_.row()));
-    if (!row || *row == *last) return Refusal{kName, "{block0} does not have rows", {Node(*result_).id}};
+  Outcome<Done> WriteSecondTiles(const SecondProduct& second) {
+    const BlockRv sum = second.sum(), result = *second.result;
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, OwnLoops(result));
+    const std::optional<size_t> last = LoopAlongLast(sch_, result, loops);
+    if (!last || loops.size() < 2) return Refusal{kName, "{block0} does not have rows and columns", {Node(result).id}};
+    const std::optional<size_t> row = LoopOfIterator(sch_, result, loops, ResultIterator(second, plan_.row()));
+    if (!row || *row == *last) return Refusal{kName, "{block0} does not have rows", {Node(result).id}};
     const int64_t extent = ExtentOf(sch_, loops[*last]).value_or(1), width = std::min(extent, tile_vectors_ * lanes_);
     TW_ASSIGN_OR_RETURN(const int64_t tile_rows,
                         TileOf(".tile_rows", row_block_, MostBroadcast((width + lanes_ - 1) / lanes_)));
     TW_ASSIGN_OR_RETURN(const SumTile tile, MakeSumTile(sch_, loops[*row], loops[*last], tile_rows, width));
-    TW_ASSIGN_OR_RETURN(const std::optional<BlockRv> wide, StageWide(sch_, sum, SecondColumn()));
+    TW_ASSIGN_OR_RETURN(const std::optional<BlockRv> wide, StageWide(sch_, sum, SecondColumn(second)));
     TW_RETURN_IF_ERROR(sch_.ComputeAt(sum, tile.place));
-    if (product_part_) TW_RETURN_IF_ERROR(sch_.SetScope(sum, 0, "register"));
+    if (second.part) TW_RETURN_IF_ERROR(sch_.SetScope(sum, 0, "register"));
     TW_RETURN_IF_ERROR(sch_.Unroll(tile.broadcast));
     TW_RETURN_IF_ERROR(sch_.Vectorize(tile.loaded));
-    TW_RETURN_IF_ERROR(WriteSum(sch_, sum, tile.place, SecondColumn()));
+    TW_RETURN_IF_ERROR(WriteSum(sch_, sum, tile.place, SecondColumn(second)));
     return wide ? ConvertInLoop(sch_, *wide, shared_, pass_vectors_ * lanes_) : Outcome<Done>(Done());
   }
 
@@ -417,26 +421,26 @@ class ChainedSchedule : private CpuChainedSteps {
     return *tile;
   }
 
-  // Columns of the second product by weights. Columns are packed with keys next to each other.
-  Outcome<Done> MultiplyWeights() {
-    const BlockRv sum = SecondSum();
-    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, OwnLoops(*result_));
-    const auto loop_of = [&](int along) { return LoopOfIterator(sch_, *result_, loops, ResultIterator(along)); };
+  // Columns of a second product by weights. Columns are packed with keys next to each other.
+  Outcome<Done> MultiplyWeights(const SecondProduct& second) {
+    const BlockRv sum = second.sum(), result = *second.result;
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, OwnLoops(result));
+    const auto loop_of = [&](int along) { return LoopOfIterator(sch_, result, loops, ResultIterator(second, along)); };
     const std::optional<size_t> row = loop_of(plan_.row()), column = loop_of(kAlongOther);
     if (loops.size() != 2 || !row || !column || *row == *column) {
-      return Refusal{kName, "{block0} does not have rows and columns", {Node(*result_).id}};
+      return Refusal{kName, "{block0} does not have rows and columns", {Node(result).id}};
     }
     const int64_t keys = key_block_ > 0 ? key_block_ : plan_.key_extent;
     TW_ASSIGN_OR_RETURN(const ProductTile tile,
                         TileFor(instructions_->result, ExtentOf(sch_, loops[*column]).value_or(0), keys));
     TW_ASSIGN_OR_RETURN(const SumTile sums, MakeSumTile(sch_, loops[*column], loops[*row], tile.rows, tile.columns));
-    if (product_part_ && sum_scope_ == "register") TW_RETURN_IF_ERROR(sch_.SetScope(sum, 0, sum_scope_));
-    TW_ASSIGN_OR_RETURN(const BlockRv packed, StageColumns(sum));
+    if (second.part && sum_scope_ == "register") TW_RETURN_IF_ERROR(sch_.SetScope(sum, 0, sum_scope_));
+    TW_ASSIGN_OR_RETURN(const BlockRv packed, StageColumns(second));
     TW_RETURN_IF_ERROR(sch_.ComputeAt(sum, sums.place));
-    const bool by_rows = LoopAlongLast(sch_, *result_, {sums.loaded}).has_value();
+    const bool by_rows = LoopAlongLast(sch_, result, {sums.loaded}).has_value();
     TW_RETURN_IF_ERROR(by_rows ? sch_.Vectorize(sums.loaded)
                                : WriteTransposed({sums.broadcast, sums.loaded}, 1, 0, lanes_));
-    TW_RETURN_IF_ERROR(MultiplyTile(sch_, sum, sums.place, SecondColumn(), tile));
+    TW_RETURN_IF_ERROR(MultiplyTile(sch_, sum, sums.place, SecondColumn(second), tile));
     TW_RETURN_IF_ERROR(sch_.ComputeAt(packed, shared_));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> packing, LoopsInside(sch_, packed, shared_));
     const std::optional<size_t> key = LoopAlongLast(sch_, packed, packing);
@@ -444,26 +448,27 @@ class ChainedSchedule : private CpuChainedSteps {
     return WriteTransposed(packing, 1 - *key, *key, target_.lanes(Node(packed).writes[0].buffer->dtype.bits()));
   }
 
-  // A copy of the columns that the second product reads, keys last.
-  Outcome<BlockRv> StageColumns(BlockRv sum) {
+  // A copy of the columns that the product reads, keys last.
+  Outcome<BlockRv> StageColumns(const SecondProduct& second) {
+    const BlockRv sum = second.sum();
     const auto reads_column = [&](const BufferRegion& read) {
       return !read.buffer.same_as(Node(sum).writes[0].buffer) &&
-             std::ranges::any_of(read.region, [&](const Range& range) { return UsesVar(range.min, SecondColumn()); });
+             std::ranges::any_of(read.region,
+                                 [&](const Range& range) { return UsesVar(range.min, SecondColumn(second)); });
     };
     const auto columns = std::ranges::find_if(Node(sum).reads, reads_column);
     if (columns == Node(sum).reads.end()) return Refusal{kName, "{block0} has no columns", {Node(sum).id}};
     TW_ASSIGN_OR_RETURN(const BlockRv packed, ReindexRead(sch_, sum, Buffer(columns->buffer)));
     const std::vector<Range> region = ReadOf(Node(sum), Node(packed).writes[0].buffer).region;
     for (size_t d = 0; d < region.size(); ++d) {
-      if (UsesVar(region[d].min, SecondVar(plan_.key))) TW_RETURN_IF_ERROR(PutLast(packed, 0, d));
+      if (UsesVar(region[d].min, SecondVar(second, plan_.key))) TW_RETURN_IF_ERROR(PutLast(packed, 0, d));
     }
     return packed;
   }
 
   const bool all_keys_;
-  const bool gives_scores_;  // what is computed of scores is a result: all keys are one block
   const std::optional<ChainInstructions> instructions_;  // of products of narrow types
-  std::optional<BlockRv> weights_;                       // rounds what the second product reads
+  std::vector<BlockRv> weights_;                         // round what second products read
   int64_t row_block_ = 0, tile_vectors_ = 1, pass_vectors_ = 1;
 };
 

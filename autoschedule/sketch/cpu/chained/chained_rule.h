@@ -1,4 +1,4 @@
-// Schedules for a product, what is computed of its rows, and a second product
+// Schedules for a product, what is computed of its rows, and second products
 // (autoschedule/sketch/chained/chained_plan.h): one loop over blocks of rows, whose scores stay in the caches.
 //
 //   for batch, block of rows in T.parallel(...):
@@ -11,8 +11,8 @@
 //
 // Scores lie with rows next to each other: reductions over keys are elementwise over vectors of rows, and neither K nor
 // V is packed. Blocks of keys follow the running maximum (schedule/reduction/rescale_reduction.h) where the terms allow
-// it; else, and where a block of rows with all its keys fits, all keys are one block. Divisions go behind the second
-// product (schedule/algebra/hoist_factor.h).
+// it; else, and where a block of rows with all its keys fits, all keys are one block. Divisions go behind second
+// products (schedule/algebra/hoist_factor.h).
 //
 // Products of narrow types are computed by instructions that multiply groups of neighbours along the depth
 // (tensor_tiles.h) where their tiles divide all extents. Rows are the columns of both products' tiles:
@@ -28,7 +28,7 @@
 // Choices:
 //   NAME.row_block, NAME.key_block     rows and keys of a block; key_block 0: all keys at once, nothing rescaled
 //   NAME.tile_vectors                  vectors of a register tile along what it loads
-//   NAME.tile_keys, NAME.tile_rows     elements that tiles broadcast: of the first product, of the second one
+//   NAME.tile_keys, NAME.tile_rows     elements that tiles broadcast: of the first product, of second ones
 //   NAME.row_vectors                   vectors of rows that are computed at once
 #pragma once
 

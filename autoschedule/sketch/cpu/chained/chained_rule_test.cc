@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "autoschedule/cost/projected.h"
 #include "autoschedule/program/top_nests.h"
 #include "autoschedule/sketch/auto_schedule.h"
 #include "autoschedule/sketch/chained/chained_variants.h"
@@ -56,7 +57,9 @@ Result Look(const Module& scheduled, const Target& target) {
   return result;
 }
 
-Choices Keys(int64_t block) { return Choices::GivenOrPreferred({{"P.key_block", block, {block}}}); }
+Choices Keys(int64_t block) {
+  return Choices::GivenOrPreferred({{"P.key_block", block, {block}}, Choice::Of("P.sketch", "chained")});
+}
 
 // Whether the rules make one loop of the program, which is right, proven, and holds no buffer of so many elements.
 // `intrins`: calls of theirs are taken at the regions that blocks declare, which is an assumption of every program that
@@ -97,7 +100,33 @@ void CheckAll(const std::string& name, const std::string& text, int64_t scores, 
 TEST(ChainedRule, EachVariantIsOneLoop) {
   for (const ChainedVariant& v : Variants()) {
     // Weights are rounded before they are divided, not after.
-    CheckAll(v.name, TextOf(v), v.heads * v.rows * v.keys, v.type == "float32" ? 1e-4 : 1e-2);
+    CheckAll(v.name, TextOf(v), v.heads * v.rows * v.keys,
+             v.type == "float64"   ? 1e-10
+             : v.type == "float32" ? 1e-4
+                                   : 1e-2);
+  }
+}
+
+TEST(ChainedRule, WeightsThatAreAResultAreInTheLoop) {
+  for (const ChainedVariant& v : testing::VariantsThatGiveWeights()) {
+    CheckAll(v.name, TextOf(v), v.heads * v.rows * v.keys, v.type == "float32" ? 1e-4 : 1e-10);
+  }
+}
+
+// A second product of stored weights is in the chain where that is estimated to be the shorter way.
+TEST(ChainedRule, WeightsThatAreAResultDecideByTheProjectedTime) {
+  for (ChainedVariant v : testing::VariantsThatGiveWeights()) {
+    const Function program = ParseFunctionOrDie(TextOf(v));
+    const Target target = *NamedTarget("x86-znver4");
+    const auto seconds = [&](const char* sketch) {
+      std::vector<Choice> given;
+      if (sketch != nullptr) given.push_back(Choice::Of("P.sketch", sketch));
+      Choices choices = Choices::GivenOrPreferred(given);
+      const AutoScheduled scheduled = AutoSchedule(Module(program), target, nullptr, choices);
+      return Project(scheduled.schedule.module().Main(), target).seconds;
+    };
+    EXPECT_LE(seconds(nullptr), seconds("chained") * 1.001) << v.name;
+    EXPECT_LE(seconds(nullptr), seconds("contraction") * 1.001) << v.name;
   }
 }
 

@@ -11,7 +11,7 @@ namespace tilewright {
 class CpuChainedSteps : protected ChainedSteps {
  protected:
   CpuChainedSteps(Schedule& sch, const ChainedPlan& plan, const Target& target, Choices& choices)
-      : ChainedSteps(sch, plan, target, choices), lanes_(target.lanes(32)) {}
+      : ChainedSteps(sch, plan, target, choices), lanes_(target.lanes(plan.type.bits())) {}
 
   Outcome<BlockRv> KeepSums(BlockRv product) override;
   // Chooses elements that a tile broadcasts, `most` at most.

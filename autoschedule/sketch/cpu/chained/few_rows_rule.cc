@@ -31,9 +31,10 @@ class FewRowsSchedule : private CpuChainedSteps {
   Outcome<Done> Apply() {
     TW_RETURN_IF_ERROR(Choose());
     DivideLate();
-    TW_ASSIGN_OR_RETURN(const std::optional<BlockRv> weights, StageWeights());
-    if (weights && Node(*weights).writes[0].buffer->dtype.bits() < 32) {
-      TW_RETURN_IF_ERROR(sch_.WidenBuffer(*weights, 0, "float32"));
+    TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> staged, StageWeights());
+    for (const BlockRv& weights : staged) {
+      if (Node(weights).writes[0].buffer->dtype.bits() >= 32) continue;
+      TW_RETURN_IF_ERROR(sch_.WidenBuffer(weights, 0, "float32"));
     }
     TW_RETURN_IF_ERROR(StageProduct());
     TW_ASSIGN_OR_RETURN(score_sums_, SumByLanes(plan_.product, lanes_));
@@ -54,7 +55,7 @@ class FewRowsSchedule : private CpuChainedSteps {
 
  private:
   Outcome<Done> Choose() {
-    const int64_t bytes = rows_ * plan_.key_extent * 4 * plan_.score_buffers;
+    const int64_t bytes = rows_ * plan_.key_extent * plan_.type.bytes() * plan_.score_buffers;
     const bool fits = bytes <= target_.Near().bytes / 2;
     std::vector<int64_t> keys = Dividing(plan_.key_extent, {256, 128, 64});
     std::erase(keys, plan_.key_extent);
@@ -82,7 +83,7 @@ class FewRowsSchedule : private CpuChainedSteps {
       const int64_t parts = CeilDiv(target_.cores * times, plan_.tiles);
       const int64_t length = RoundUp(CeilDiv(plan_.key_extent, parts), key_vectors_ * lanes_);
       const int64_t made = CeilDiv(plan_.key_extent, length);
-      const bool fits = rows_ * length * 4 * plan_.score_buffers <= target_.Near().bytes / 2;
+      const bool fits = rows_ * length * plan_.type.bytes() * plan_.score_buffers <= target_.Near().bytes / 2;
       if (made < 2 || std::ranges::find(lengths, length) != lengths.end() || !fits) continue;
       if (preferred == 0 && KeepsCoresBusyThroughout(made * plan_.tiles, target_.cores)) preferred = lengths.size() + 1;
       lengths.push_back(length);
@@ -129,19 +130,17 @@ class FewRowsSchedule : private CpuChainedSteps {
   // Reductions of rows of scores: partial results of vectors of keys.
   Outcome<Done> ReduceByLanes() {
     std::vector<ChainedBlock> chain;
-    for (size_t i = 0; i < chain_.size(); ++i) {
-      if (chain_[i].reduces && i != second_) {
-        TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> partial, SumByLanes(chain_[i].block, key_vectors_ * lanes_));
+    for (const ChainedBlock& reduced : chain_) {
+      if (reduced.reduces && SecondOf(reduced.block) == nullptr) {
+        TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> partial, SumByLanes(reduced.block, key_vectors_ * lanes_));
         for (const BlockRv& block : partial) {
           by_lanes_.push_back(block);
           chain.push_back({block, {}, true});
         }
       }
-      chain.push_back(chain_[i]);
-      if (i == second_) new_second_ = chain.size() - 1;
+      chain.push_back(reduced);
     }
     chain_ = std::move(chain);
-    second_ = new_second_;
     return Done();
   }
 
@@ -160,7 +159,8 @@ class FewRowsSchedule : private CpuChainedSteps {
         TW_RETURN_IF_ERROR(WriteByVectors(block));
       }
     }
-    return second_ ? WriteSecondTiles() : Outcome<Done>(Done());
+    for (const SecondProduct& second : seconds_) TW_RETURN_IF_ERROR(WriteSecondTiles(second));
+    return Done();
   }
 
   // Elementwise blocks by vectors along what they store next to each other.
@@ -294,11 +294,11 @@ class FewRowsSchedule : private CpuChainedSteps {
   }
 
   // Tiles of all rows, as far as there are registers for their sums, by vectors of columns.
-  Outcome<Done> WriteSecondTiles() {
-    const BlockRv sum = SecondSum();
-    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, OwnLoops(*result_));
-    const std::optional<size_t> last = LoopAlongLast(sch_, *result_, loops);
-    if (!last) return Refusal{kName, "{block0} does not have columns", {Node(*result_).id}};
+  Outcome<Done> WriteSecondTiles(const SecondProduct& second) {
+    const BlockRv sum = second.sum(), result = *second.result;
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, OwnLoops(result));
+    const std::optional<size_t> last = LoopAlongLast(sch_, result, loops);
+    if (!last) return Refusal{kName, "{block0} does not have columns", {Node(result).id}};
     const int64_t extent = ExtentOf(sch_, loops[*last]).value_or(1), width = std::min(extent, tile_vectors_ * lanes_);
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> columns, sch_.Split(loops[*last], {Value(), Value(width)}));
     std::vector<LoopRv> order = {columns[0]};
@@ -315,9 +315,9 @@ class FewRowsSchedule : private CpuChainedSteps {
     order.push_back(columns[1]);
     TW_RETURN_IF_ERROR(sch_.Reorder(order));
     const LoopRv place = order[first - 1];
-    const Var column = SecondColumn();
+    const Var column = SecondColumn(second);
     TW_RETURN_IF_ERROR(sch_.ComputeAt(sum, place));
-    if (product_part_) TW_RETURN_IF_ERROR(sch_.SetScope(sum, 0, "register"));
+    if (second.part) TW_RETURN_IF_ERROR(sch_.SetScope(sum, 0, "register"));
     for (size_t l = first; l + 1 < order.size(); ++l) TW_RETURN_IF_ERROR(sch_.Unroll(order[l]));
     TW_RETURN_IF_ERROR(sch_.Vectorize(columns[1]));
     return WriteSum(sch_, sum, place, column);
@@ -329,7 +329,6 @@ class FewRowsSchedule : private CpuChainedSteps {
   int64_t tile_vectors_ = 1, key_vectors_ = 1;
   std::vector<BlockRv> score_sums_;  // partial sums of the product, the widest first
   std::vector<BlockRv> by_lanes_;    // partial reductions of rows
-  std::optional<size_t> new_second_;
 };
 
 }  // namespace

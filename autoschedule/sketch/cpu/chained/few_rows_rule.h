@@ -21,7 +21,7 @@
 //   NAME.key_block      keys of a block; 0: all keys at once, nothing rescaled
 //   NAME.part_keys      keys of a part, where cores share them
 //   NAME.tile_keys      keys whose sums are in registers at once
-//   NAME.tile_vectors   vectors of a tile of the second product
+//   NAME.tile_vectors   vectors of a tile of second products
 //   NAME.key_vectors    vectors of keys that are computed at once
 #pragma once
 

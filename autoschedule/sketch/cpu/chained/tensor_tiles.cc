@@ -124,9 +124,9 @@ std::optional<ProductTile> DividingTile(const TileInstruction& instruction, int6
 }
 
 std::optional<ChainInstructions> InstructionsOf(const Schedule& sch, const ChainedPlan& plan, const Target& target) {
-  if (!plan.narrow || !plan.second || plan.has_few_rows()) return std::nullopt;
+  if (!plan.narrow || plan.seconds.size() != 1 || plan.has_few_rows()) return std::nullopt;
   const BlockNode& product = *RealizeOf(sch, plan.product).block;
-  const ChainedBlock& second = plan.blocks[*plan.second];
+  const ChainedBlock& second = plan.blocks[plan.seconds[0]];
   const BlockNode& sum = *RealizeOf(sch, second.block).block;
   const auto is_constant = [](const IterVar& iter) { return ExtentOf(iter).has_value(); };
   if (!std::ranges::all_of(product.iter_vars, is_constant) || !std::ranges::all_of(sum.iter_vars, is_constant)) {
@@ -157,7 +157,8 @@ bool HasInstructionOf(const Schedule& sch, const ChainedPlan& plan, const Target
     const auto found = FindTileInstruction(target, factors[0].type, factors[1].type, DataType::Float(32));
     return found && found->group > 1;
   };
-  return multiplies(plan.product) || (plan.second && multiplies(plan.blocks[*plan.second].block));
+  return multiplies(plan.product) ||
+         std::ranges::any_of(plan.seconds, [&](size_t second) { return multiplies(plan.blocks[second].block); });
 }
 
 Outcome<Done> MultiplyTile(Schedule& sch, BlockRv sum, LoopRv place, const Var& row, const ProductTile& tile) {

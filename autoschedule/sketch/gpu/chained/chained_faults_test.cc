@@ -54,15 +54,17 @@ std::string Compared(const Function& program, const Function& scheduled, const T
   return testing::CompareWithInterpreter(Module(scheduled), {.target = target, .original = program, .tolerance = 1e-4});
 }
 
-void ExpectReported(const Fault& fault) {
-  // The first block of keys shows nothing to anyone.
-  const ChainedVariant variant{
-      .rows = 16,
-      .keys = 192,
-      .heads = 1,
-      .key_heads = 1,
-      .score = "T.if_then_else(vj >= 70, P[vh, vi, vj] * T.float32(0.125), T.float32(\"-inf\"))",
-      .start = testing::kInfinity};
+// The first block of keys shows nothing to anyone.
+ChainedVariant LateKeys() {
+  return {.rows = 16,
+          .keys = 192,
+          .heads = 1,
+          .key_heads = 1,
+          .score = "T.if_then_else(vj >= 70, P[vh, vi, vj] * T.float32(0.125), T.float32(\"-inf\"))",
+          .start = testing::kInfinity};
+}
+
+void ExpectReported(const Fault& fault, const ChainedVariant& variant) {
   const Target target = *NamedTarget("cuda-sm80");
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   const Function program = ParseFunctionOrDie(TextOf(variant));
@@ -75,15 +77,43 @@ void ExpectReported(const Fault& fault) {
   EXPECT_NE(Compared(program, Function(std::move(fields)), target), "");
 }
 
+// `fault` for the chain of one array of values, of two, and in float64.
+void ExpectReportedInAll(const Fault& fault) {
+  for (int kind = 0; kind < 3; ++kind) {
+    SCOPED_TRACE(kind);
+    ChainedVariant variant = LateKeys();
+    variant.two_values = kind == 1;
+    if (kind == 2) variant.type = "float64";
+    ExpectReported(fault, variant);
+  }
+}
+
 TEST(ChainedFaults, ACorrectionThatIsLeftOutIsReported) {
-  ExpectReported(Loads("_rescale", [](const Expr& e) { return ConstFloat(e.dtype(), 1); }));
+  ExpectReportedInAll(Loads("_rescale", [](const Expr& e) { return ConstFloat(e.dtype(), 1); }));
 }
 
 TEST(ChainedFaults, ACorrectionThatIsMadeTwiceIsReported) {
-  ExpectReported(Loads("_rescale", [](const Expr& e) { return e * e; }));
+  ExpectReportedInAll(Loads("_rescale", [](const Expr& e) { return e * e; }));
 }
 
-TEST(ChainedFaults, AReferenceThatIsNotANumberIsReported) { ExpectReported(WithoutReference); }
+TEST(ChainedFaults, AReferenceThatIsNotANumberIsReported) { ExpectReportedInAll(WithoutReference); }
+
+// Each of two products is corrected by itself.
+TEST(ChainedFaults, ACorrectionOfOneProductAloneIsReported) {
+  ChainedVariant variant = LateKeys();
+  variant.two_values = true;
+  for (const char* sums : {"O", "N"}) {
+    SCOPED_TRACE(sums);
+    const Fault of_one = [&](const Stmt& body, int* planted) {
+      return RewriteStmt(body, [&](const Stmt& s) -> Stmt {
+        const auto* store = dyn_cast<StoreNode>(s);
+        if (store == nullptr || !Is(store->buffer, sums)) return s;
+        return Loads("_rescale", [](const Expr& e) { return ConstFloat(e.dtype(), 1); })(s, planted);
+      });
+    };
+    ExpectReported(of_one, variant);
+  }
+}
 
 }  // namespace
 }  // namespace tilewright

@@ -105,7 +105,7 @@ class ChainedFragments : private GpuChainedSteps {
 
   // Matrices are fragments, those that the second product reads its left operand; results of rows are shared by lanes.
   Outcome<Done> PlaceBuffers() override {
-    const Block part = RealizeOf(sch_, SecondSum()).block;
+    const Block part = RealizeOf(sch_, seconds_[0].sum()).block;
     const BlockNode& sum = *part;
     const auto is_weights = [&](const Buffer& buffer) {
       return !buffer.same_as(sum.writes[0].buffer) &&
@@ -123,12 +123,12 @@ class ChainedFragments : private GpuChainedSteps {
       }
     }
     for (const auto& [block, write, scope] : scopes) TW_RETURN_IF_ERROR(sch_.SetScope(block, write, scope));
-    if (!product_part_) return Done();
+    if (!seconds_[0].part) return Done();
     // The number of a block of keys comes last where sums have one.
     const size_t rank = sum.writes[0].region.size();
     std::vector<size_t> order = {rank - 1};
     for (size_t d = 0; d + 1 < rank; ++d) order.push_back(d);
-    return Permute(*product_part_, order);
+    return Permute(*seconds_[0].part, order);
   }
 
   // ---- Threads
@@ -173,8 +173,8 @@ class ChainedFragments : private GpuChainedSteps {
         TW_ASSIGN_OR_RETURN(first_, ComputeSumAt(plan_.product, warp));
       }
     }
-    TW_ASSIGN_OR_RETURN(const TileLoops loops, LoopsOfTile(SecondSum()));
-    TW_ASSIGN_OR_RETURN(second_loops_, LoopsOfSum(SecondSum(), loops.others));
+    TW_ASSIGN_OR_RETURN(const TileLoops loops, LoopsOfTile(seconds_[0].sum()));
+    TW_ASSIGN_OR_RETURN(second_loops_, LoopsOfSum(seconds_[0].sum(), loops.others));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> rows, sch_.Split(loops.rows, {Value(warps_), Value(kFragmentSide)}));
     TW_RETURN_IF_ERROR(sch_.Bind(rows[0], "threadIdx.y"));
     second_loops_.spatial.insert(second_loops_.spatial.begin(), rows[1]);
@@ -193,14 +193,15 @@ class ChainedFragments : private GpuChainedSteps {
   }
 
   Outcome<Done> StageOperands() override {
-    const auto [key, depth] = SumIterators(plan_.product);
+    const auto [key, depth] = FirstIterators();
     TW_ASSIGN_OR_RETURN(queries_, StageSwizzled(plan_.product, plan_.row_operand, outer_.back(),
                                                 std::pair(plan_.row(), depth), depth_));
     TW_ASSIGN_OR_RETURN(key_copy_, StageSwizzled(plan_.product, keys_, shared_, std::pair(key, depth), depth_));
-    const std::vector<Buffer> values = GlobalReads(SecondSum());
-    if (values.size() != 1) return Refusal{kName, "{block0} does not read one array of values", {Node(SecondSum()).id}};
+    const std::vector<Buffer> values = GlobalReads(seconds_[0].sum());
+    if (values.size() != 1)
+      return Refusal{kName, "{block0} does not read one array of values", {Node(seconds_[0].sum()).id}};
     TW_ASSIGN_OR_RETURN(value_copy_,
-                        StageSwizzled(SecondSum(), values[0], shared_, SumIterators(SecondSum()), columns_));
+                        StageSwizzled(seconds_[0].sum(), values[0], shared_, SecondIterators(seconds_[0]), columns_));
     return Done();
   }
 
@@ -249,7 +250,7 @@ class ChainedFragments : private GpuChainedSteps {
 
   Outcome<Done> MultiplyFragments() {
     TW_RETURN_IF_ERROR(Multiply(plan_.product, first_, queries_, key_copy_, true));
-    return Multiply(SecondSum(), second_loops_, std::nullopt, value_copy_, false);
+    return Multiply(seconds_[0].sum(), second_loops_, std::nullopt, value_copy_, false);
   }
 
   // Copies of the next block of keys run while this one is used.
@@ -299,7 +300,7 @@ std::optional<DataType> TypeOfFactors(const BlockNode& product) {
 
 const MachineInstruction* FindChainedMma(Schedule& sch, const ChainedPlan& plan, const Target& target,
                                          IntrinRegistry* intrins) {
-  if (!plan.second || intrins == nullptr) return nullptr;
+  if (plan.seconds.size() != 1 || intrins == nullptr) return nullptr;
   const std::optional<DataType> type = TypeOfFactors(*RealizeOf(sch, plan.product).block);
   if (!type || type->bits() != 16) return nullptr;
   const MachineInstruction* row = FindInstruction(target, "mma", *type, *type, DataType::Float(32));

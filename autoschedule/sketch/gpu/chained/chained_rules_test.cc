@@ -74,7 +74,7 @@ class Looked : public GpuChainedSteps {
     columns = columns_;
     queries = plan_.row_operand->name;
     keys = keys_->name;
-    iterators = SumIterators(plan_.product);
+    iterators = FirstIterators();
     return Refusal{"looked", "tiles are chosen"};
   }
   Outcome<Done> PlaceBuffers() override { return Done(); }
@@ -117,7 +117,7 @@ TEST(ChainedFragmentsRule, InstructionsAreThoseOfTheTypes) {
   EXPECT_EQ(types(single), "");
   EXPECT_EQ(FindChainedMma(half.sch, half.plan, half.target, nullptr), nullptr);
   // A chain without a second product has threads alone.
-  half.plan.second = std::nullopt;
+  half.plan.seconds.clear();
   EXPECT_EQ(types(half), "");
 }
 

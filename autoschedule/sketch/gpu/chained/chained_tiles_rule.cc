@@ -26,7 +26,7 @@ class ChainedTiles : private GpuChainedSteps {
   Outcome<BlockRv> KeepSums(BlockRv product) override { return SumInLocalMemory(sch_, product); }
 
   Outcome<Done> ChooseTiles() override {
-    const auto fits = [&](int64_t rows, int64_t keys) { return FitsShared(rows, keys, 4); };
+    const auto fits = [&](int64_t rows, int64_t keys) { return FitsShared(rows, keys, plan_.type.bytes()); };
     std::vector<int64_t> rows = {64, 128, 32, 16, 8, 4, 2, 1}, keys = {64, 32, 128, 16};
     const auto whole = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(plan_.row_extent)));
     std::erase_if(rows, [&](int64_t size) { return size > whole || !fits(size, keys.back()); });
@@ -50,11 +50,11 @@ class ChainedTiles : private GpuChainedSteps {
     return Done();
   }
 
-  // Weights of the second product are shared by threads; all else of the chain is each thread's own.
+  // Weights of second products are shared by threads; all else of the chain is each thread's own.
   Outcome<Done> PlaceBuffers() override {
     std::vector<Buffer> shared;
-    if (second_) {
-      const BlockNode& sum = Node(SecondSum());
+    for (const SecondProduct& second : seconds_) {
+      const BlockNode& sum = Node(second.sum());
       for (const BufferRegion& read : sum.reads) {
         if (!read.buffer.same_as(sum.writes[0].buffer)) shared.push_back(read.buffer);
       }
@@ -101,7 +101,8 @@ class ChainedTiles : private GpuChainedSteps {
       TW_ASSIGN_OR_RETURN(const LoopRv place, BindBlock(block));
       if (Node(block).id == Node(*scores_).id) TW_RETURN_IF_ERROR(WriteFirstSum(place));
     }
-    return second_ ? WriteSecondSum() : Outcome<Done>(Done());
+    for (const SecondProduct& second : seconds_) TW_RETURN_IF_ERROR(WriteSecondSum(second.sum()));
+    return Done();
   }
 
   Outcome<Done> WriteFirstSum(LoopRv place) {
@@ -109,10 +110,10 @@ class ChainedTiles : private GpuChainedSteps {
     return WriteSum(plan_.product, place, loops);
   }
 
-  Outcome<Done> WriteSecondSum() {
-    TW_ASSIGN_OR_RETURN(const TileLoops loops, LoopsOfTile(SecondSum()));
-    TW_ASSIGN_OR_RETURN(const SumLoops sum, LoopsOfSum(SecondSum(), loops.others));
-    if (sum.spatial.empty()) return Refusal{kName, "{block0} does not have columns", {Node(SecondSum()).id}};
+  Outcome<Done> WriteSecondSum(BlockRv product) {
+    TW_ASSIGN_OR_RETURN(const TileLoops loops, LoopsOfTile(product));
+    TW_ASSIGN_OR_RETURN(const SumLoops sum, LoopsOfSum(product, loops.others));
+    if (sum.spatial.empty()) return Refusal{kName, "{block0} does not have columns", {Node(product).id}};
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> rows,
                         sch_.Split(loops.rows, {Value(threads_y_), Value(thread_rows_)}));
     const LoopRv last = sum.spatial.back();
@@ -126,7 +127,7 @@ class ChainedTiles : private GpuChainedSteps {
     TW_RETURN_IF_ERROR(sch_.Reorder(order));
     TW_RETURN_IF_ERROR(sch_.Bind(rows[0], "threadIdx.y"));
     TW_RETURN_IF_ERROR(sch_.Bind(columns[0], "threadIdx.x"));
-    return WriteSum(SecondSum(), columns[0], parts);
+    return WriteSum(product, columns[0], parts);
   }
 
   // A sum of products in a thread: what is reduced outermost.
@@ -148,12 +149,13 @@ class ChainedTiles : private GpuChainedSteps {
       TW_ASSIGN_OR_RETURN(const std::optional<BlockRv> copy, Stage(reader, operand, loop, threads, last));
       return copy ? Pad(*copy, operand->dtype) : Outcome<Done>(Done());
     };
-    const auto [key, depth] = SumIterators(plan_.product);
+    const auto [key, depth] = FirstIterators();
     TW_RETURN_IF_ERROR(stage(plan_.product, plan_.row_operand, outer_.back(), std::nullopt));
     TW_RETURN_IF_ERROR(stage(plan_.product, keys_, shared_, std::pair(depth, key)));
-    if (!second_) return Done();
-    for (const Buffer& buffer : GlobalReads(SecondSum())) {
-      TW_RETURN_IF_ERROR(stage(SecondSum(), buffer, shared_, SumIterators(SecondSum())));
+    for (const SecondProduct& second : seconds_) {
+      for (const Buffer& buffer : GlobalReads(second.sum())) {
+        TW_RETURN_IF_ERROR(stage(second.sum(), buffer, shared_, SecondIterators(second)));
+      }
     }
     return Done();
   }

@@ -19,7 +19,7 @@ Outcome<GpuChainedSteps::Done> GpuChainedSteps::ScheduleChain() {
   DivideLate();
   TW_RETURN_IF_ERROR(StageWeights());
   TW_RETURN_IF_ERROR(StageProduct());
-  TW_RETURN_IF_ERROR(KeepResult());
+  TW_RETURN_IF_ERROR(KeepResults());
   TW_RETURN_IF_ERROR(KeepReduced());
   // Fragments are copied by loops that begin at 0.
   TW_RETURN_IF_ERROR(FollowRunningValues(false));
@@ -34,12 +34,12 @@ Outcome<GpuChainedSteps::Done> GpuChainedSteps::FindOperands() {
   for (const IterVar& iter : product.iter_vars) {
     if (iter.kind == IterKind::kReduce) depth_ *= ExtentOf(iter).value_or(1);
   }
-  if (plan_.second) {
-    columns_ = 1;
-    const ChainedBlock& second = plan_.blocks[*plan_.second];
+  for (const SecondProduct& second : seconds_) {
+    int64_t columns = 1;
     for (size_t i = 0; i < second.along.size(); ++i) {
-      if (second.along[i] == kAlongOther) columns_ *= ExtentOf(Node(second.block).iter_vars[i]).value_or(1);
+      if (second.along[i] == kAlongOther) columns *= ExtentOf(Node(second.block).iter_vars[i]).value_or(1);
     }
+    columns_ += columns;
   }
   for (const BufferRegion& read : product.reads) {
     if (read.buffer.same_as(product.writes[0].buffer) || read.buffer.same_as(plan_.row_operand)) continue;
@@ -52,8 +52,9 @@ Outcome<GpuChainedSteps::Done> GpuChainedSteps::FindOperands() {
 bool GpuChainedSteps::FitsShared(int64_t rows, int64_t keys, int64_t weights) const {
   const int64_t bytes = keys_->dtype.bytes(), pad = gpu_.max_access_bytes;
   int64_t all = rows * (depth_ * bytes + pad) + std::max(keys, depth_) * (std::min(keys, depth_) * bytes + pad);
-  if (plan_.second) all += keys * (columns_ * bytes + pad);
-  if (plan_.second && weights > 0) all += rows * (keys * weights + pad);
+  const auto products = static_cast<int64_t>(seconds_.size());
+  all += keys * (columns_ * bytes + products * pad);
+  if (weights > 0) all += products * rows * (keys * weights + pad);
   return all <= gpu_.max_shared_bytes_per_block - GpuCostsOf(target_).tile_bytes;
 }
 
@@ -62,12 +63,15 @@ bool GpuChainedSteps::IsAllocated(const Buffer& buffer) const {
   return std::ranges::none_of(function->params, [&](const Param& p) { return p.buffer && p.buffer.same_as(buffer); });
 }
 
-Outcome<GpuChainedSteps::Done> GpuChainedSteps::KeepResult() {
-  if (!second_ || scaled_ || IsAllocated(Node(chain_[*second_].block).writes[0].buffer)) return Done();
-  TW_ASSIGN_OR_RETURN(const BlockRv copy, KeepSums(chain_[*second_].block));
-  std::vector<int> along = chain_[*second_].along;
-  std::erase(along, plan_.key);
-  chain_.insert(chain_.begin() + static_cast<std::ptrdiff_t>(*second_) + 1, {copy, std::move(along), false});
+Outcome<GpuChainedSteps::Done> GpuChainedSteps::KeepResults() {
+  for (const SecondProduct& second : seconds_) {
+    if (!second.scaled.empty() || IsAllocated(Node(second.block).writes[0].buffer)) continue;
+    TW_ASSIGN_OR_RETURN(const BlockRv copy, KeepSums(second.block));
+    std::vector<int> along = second.along;
+    std::erase(along, plan_.key);
+    const auto place = std::ranges::find(chain_, second.block.index, [](const auto& b) { return b.block.index; });
+    chain_.insert(place + 1, {copy, std::move(along), false});
+  }
   return Done();
 }
 
@@ -75,7 +79,7 @@ Outcome<GpuChainedSteps::Done> GpuChainedSteps::KeepReduced() {
   for (size_t i = 0; i < chain_.size(); ++i) {
     const BlockRv block = chain_[i].block;
     const Buffer written = Node(block).writes[0].buffer;
-    if (!chain_[i].reduces || i == second_ || IsAllocated(written)) continue;
+    if (!chain_[i].reduces || SecondOf(block) != nullptr || IsAllocated(written)) continue;
     std::vector<Value> readers;
     for (size_t later = i + 1; later < chain_.size(); ++later) {
       const auto reads = [&](const BufferRegion& read) { return read.buffer.same_as(written); };
@@ -86,14 +90,15 @@ Outcome<GpuChainedSteps::Done> GpuChainedSteps::KeepReduced() {
     std::vector<int> along = chain_[i].along;
     std::erase(along, plan_.key);
     chain_.insert(chain_.begin() + static_cast<std::ptrdiff_t>(i) + 1, {copy, std::move(along), false});
-    if (second_ && *second_ > i) ++*second_;
   }
   return Done();
 }
 
 bool GpuChainedSteps::IsProduct(BlockRv block) const {
   const uint32_t id = Node(block).id;
-  return id == Node(plan_.product).id || (second_ && id == Node(SecondSum()).id && product_part_);
+  return id == Node(plan_.product).id || std::ranges::any_of(seconds_, [&](const SecondProduct& second) {
+           return second.part && id == Node(*second.part).id;
+         });
 }
 
 Outcome<std::vector<BlockRv>> GpuChainedSteps::Blocks() {
@@ -228,18 +233,23 @@ std::vector<Buffer> GpuChainedSteps::GlobalReads(BlockRv sum) const {
   return buffers;
 }
 
-std::pair<int, int> GpuChainedSteps::SumIterators(BlockRv sum) const {
-  const BlockNode& node = Node(sum);
+int GpuChainedSteps::Reduced(const BlockNode& sum) {
   int reduced = -1;
-  for (size_t i = 0; i < node.iter_vars.size(); ++i) {
-    if (node.iter_vars[i].kind == IterKind::kReduce) reduced = static_cast<int>(i);
+  for (size_t i = 0; i < sum.iter_vars.size(); ++i) {
+    if (sum.iter_vars[i].kind == IterKind::kReduce) reduced = static_cast<int>(i);
   }
-  if (node.id == Node(plan_.product).id) return {plan_.key, reduced};
-  const Var column = SecondColumn();
+  return reduced;
+}
+
+std::pair<int, int> GpuChainedSteps::FirstIterators() const { return {plan_.key, Reduced(Node(plan_.product))}; }
+
+std::pair<int, int> GpuChainedSteps::SecondIterators(const SecondProduct& second) const {
+  const BlockNode& node = Node(second.sum());
+  const Var column = SecondColumn(second);
   for (size_t i = 0; i < node.iter_vars.size(); ++i) {
-    if (node.iter_vars[i].var.same_as(column)) return {reduced, static_cast<int>(i)};
+    if (node.iter_vars[i].var.same_as(column)) return {Reduced(node), static_cast<int>(i)};
   }
-  return {reduced, -1};
+  return {Reduced(node), -1};
 }
 
 Outcome<GpuChainedSteps::Done> GpuChainedSteps::BindGrid() {

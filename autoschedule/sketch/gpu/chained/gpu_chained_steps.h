@@ -67,8 +67,9 @@ class GpuChainedSteps : protected ChainedSteps {
                                         std::optional<std::pair<int, int>> last = std::nullopt);
   // What the sum reads of global memory.
   std::vector<Buffer> GlobalReads(BlockRv sum) const;
-  // The iterators of the second product's sum that keys and columns run along; for the first one: keys and its depth.
-  std::pair<int, int> SumIterators(BlockRv sum) const;
+  // The iterators of the first product that keys and its depth run along; for a second one: keys and columns.
+  std::pair<int, int> FirstIterators() const;
+  std::pair<int, int> SecondIterators(const SecondProduct& second) const;
 
   // The copy by all threads, along y and x, so many elements of each at once where rows allow.
   Outcome<Done> CopyByThreads(const AutoCopy& copy, const ThreadAxes& threads, int64_t vector);
@@ -77,14 +78,16 @@ class GpuChainedSteps : protected ChainedSteps {
 
   const GpuTarget& gpu_;
   Buffer keys_;                      // of the first product
-  int64_t depth_ = 1, columns_ = 0;  // of the first product, and of the second one
+  int64_t depth_ = 1, columns_ = 0;  // of the first product, and of all second ones
   int64_t row_block_ = 0;
 
  private:
+  // The last reduce iterator.
+  static int Reduced(const BlockNode& sum);
   // Looks at the products as the program has them.
   Outcome<Done> FindOperands();
-  // Sums of the second product that are a result are kept by threads, and copied at last.
-  Outcome<Done> KeepResult();
+  // Sums of second products that are results are kept by threads, and copied at last.
+  Outcome<Done> KeepResults();
   // So are reduced values that are results and that others in the chain read.
   Outcome<Done> KeepReduced();
   Outcome<Done> BindGrid();
