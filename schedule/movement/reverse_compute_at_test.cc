@@ -388,6 +388,34 @@ TEST(ReverseComputeAt, FollowsReductionsWithoutTheirLastSteps) {
   testing::ExpectEquivalent(f, moved->function);
 }
 
+// Lanes of a symbolic length: what the last of them reach beyond it is not read. Where the producer makes a column
+// less, they read one that no iteration makes.
+TEST(ReverseComputeAt, LanesOfASymbolicLengthReadWhatThereIs) {
+  for (const bool all : {true, false}) {
+    const Function f = ParseFunctionOrDie(std::string(R"(
+@T.prim_func
+def main(X_: T.handle, R_: T.handle):
+    n = T.int64()
+    m = T.int64()
+    X = T.match_buffer(X_, (n, m), "float32")
+    R = T.match_buffer(R_, (n, T.int64(8)), "float32")
+    E = T.alloc_buffer((n, m), "float32")
+    for i, j in T.grid(n, )") + (all ? "m" : "m - T.int64(1)") +
+                                          R"():
+        with T.block("E"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            E[vi, vj] = T.exp(X[vi, vj])
+    for i, l, j in T.grid(n, T.int64(8), (m + T.int64(7)) // T.int64(8)):
+        with T.block("R"):
+            vi, vl, vj = T.axis.remap("SSR", [i, l, j])
+            with T.init():
+                R[vi, vl] = T.float32(0)
+            R[vi, vl] = R[vi, vl] + T.if_then_else(vj * T.int64(8) + vl < m, E[vi, vj * T.int64(8) + vl], T.float32(0))
+)");
+    EXPECT_EQ(ReverseComputeAt(f, BlockNamed(f, "R"), LoopsOf(f, "E")[0]).ok(), all);
+  }
+}
+
 TEST(ReverseComputeAt, RefusesWhereNoInstanceFitsIntoAnIteration) {
   const Function f = ParseFunctionOrDie(R"(
       @T.prim_func

@@ -5,16 +5,22 @@
 #include "base/check.h"
 #include "ir/analysis.h"
 #include "ir/regions.h"
+#include "ir/structural.h"
 #include "ir/substitute.h"
 #include "ir/thread_tags.h"
 
 namespace tilewright {
 namespace {
 
-// `range` without what lies outside of [0, extent), where that can be told.
-Range CutToExtent(const Range& range, const Expr& extent) {
+// `range` without what lies outside of [0, extent), where that can be told: of loops that a symbolic extent was split
+// into, the last iterations reach beyond it.
+Range CutToExtent(const Range& range, const Expr& extent, arith::Analyzer* analyzer) {
   auto min = AsInt(range.min), length = AsInt(range.extent), size = AsInt(extent);
-  if (!min || !length || !size) return range;
+  if (!min || !length || !size) {
+    const bool beyond = min == 0 && !StructuralEqual(range.extent, extent) &&
+                        analyzer->CanProveLessEqual(CastTo(range.extent.dtype(), extent), range.extent);
+    return beyond ? Range{range.min, CastTo(range.extent.dtype(), extent)} : range;
+  }
   const int64_t begin = std::clamp<int64_t>(*min, 0, *size);
   const int64_t end = std::clamp<int64_t>(*min + *length, begin, *size);
   return {Const(range.min.dtype(), begin), Const(range.extent.dtype(), end - begin)};
@@ -75,8 +81,9 @@ BufferRegion RelaxedRegion(const BufferRegion& region, const BlockRealizeNode& r
     const Range simplified = analyzer.Simplify(range);
     std::optional<Range> bounded = RelaxInTurn(simplified, loops, &analyzer);
     if (!bounded) bounded = RelaxTogether(simplified, loops, &analyzer);
-    range = bounded ? CutToExtent(CutToDomains(*bounded, region.region[d], *realize.block, &analyzer), extent)
-                    : Range{Const(extent.dtype(), 0), extent};
+    range = bounded
+                ? CutToExtent(CutToDomains(*bounded, region.region[d], *realize.block, &analyzer), extent, &analyzer)
+                : Range{Const(extent.dtype(), 0), extent};
   }
   return relaxed;
 }

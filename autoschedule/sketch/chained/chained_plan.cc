@@ -243,9 +243,11 @@ class Planner {
     int64_t tile = 1, others = 1, work = 1;
     for (const IterVar& iter : Product().iter_vars) work *= Likely(iter);
     for (const int row : plan_.rows) {
-      const int64_t extent = ExtentOf(ProductIterator(row)).value_or(0);
-      if (extent == 0) return false;
-      const int64_t elements = Indexes(*factors_[1], row) ? SharingKeys(row, extent) : extent;
+      // A tile has as many elements at every size: one where their number is known at a call alone.
+      const std::optional<int64_t> constant = ExtentOf(ProductIterator(row));
+      const int64_t extent = constant.value_or(Likely(ProductIterator(row)));
+      const int64_t together = Indexes(*factors_[1], row) ? SharingKeys(row, extent) : extent;
+      const int64_t elements = constant ? together : 1;
       if (elements == 1 || tile * elements > 2 * limits_.least_rows) {
         others *= extent;
         continue;

@@ -188,6 +188,27 @@ inline std::string TextOf(const ChainedVariant& v) {
   return v.type == "float64" ? absl::StrReplaceAll(text, {{"float32", "float64"}}) : text;
 }
 
+// The program with `n` rows and `m` keys, where the variant has 1111 and 2222 of them.
+inline constexpr int64_t kRows = 1111, kKeys = 2222;
+inline std::string Symbolic(const std::string& text) {
+  const size_t end = text.find("):\n");
+  std::string header = text.substr(0, end), matches;
+  for (const char* number : {"1111", "2222"}) {
+    const bool used = text.find(number) != std::string::npos;
+    if (used) matches += std::string("    ") + (number[0] == '1' ? "n" : "m") + " = T.int64()\n";
+  }
+  const std::string buffer = ": T.Buffer(";
+  for (size_t at = 0; (at = header.find(buffer, at)) != std::string::npos;) {
+    const size_t close = header.find("\")", at), begin = header.find_last_of(" (", at) + 1;
+    const std::string name = header.substr(begin, at - begin);
+    at += buffer.size();
+    matches += "    " + name + " = T.match_buffer(" + name + "_, " + header.substr(at, close + 1 - at) + ")\n";
+    header.replace(begin, close + 2 - begin, name + "_: T.handle");
+    at = begin;
+  }
+  return absl::StrReplaceAll(header + "):\n" + matches + text.substr(end + 3), {{"1111", "n"}, {"2222", "m"}});
+}
+
 inline constexpr const char* kInfinity = "\"-inf\"";
 
 inline std::string Scaled() { return "P[vh, vi, vj] * T.float32(0.125)"; }

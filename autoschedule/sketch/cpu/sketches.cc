@@ -197,9 +197,14 @@ Met MeetChained(Schedule& sch, BlockRv block, const SketchContext& context) {
                         chain.prepare(s);
                         return ScheduleChained(s, chain.plan, *target, choices);
                       }};
-  // The second product reads what is stored anyway, or scores are kept longer for another one.
-  const size_t products = chain->plan.seconds.size();
-  structure.judged = products > 1 || (products == 1 && chain->plan.gives_scores);
+  // The second product reads what is stored anyway, scores are kept longer for another one, or tiles of few rows have
+  // one.
+  const ChainedPlan& plan = chain->plan;
+  const BlockNode& product = *context.child.realize->block;
+  const bool one_row = plan.has_few_rows() && std::ranges::any_of(product.iter_vars, [](const IterVar& iter) {
+                         return iter.kind == IterKind::kSpatial && !ExtentOf(iter);
+                       });
+  structure.judged = plan.seconds.size() > 1 || (!plan.seconds.empty() && plan.gives_scores) || one_row;
   return structure;
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "autoschedule/cost/projected.h"
+#include "autoschedule/program/sizes.h"
 #include "autoschedule/program/top_nests.h"
 #include "autoschedule/sketch/auto_schedule.h"
 #include "autoschedule/sketch/chained/chained_variants.h"
@@ -28,8 +29,10 @@ namespace tilewright {
 namespace {
 
 using testing::ChainedVariant;
-
 using testing::kInfinity;
+using testing::kKeys;
+using testing::kRows;
+using testing::Symbolic;
 using testing::Variants;
 
 struct Result {
@@ -118,41 +121,18 @@ TEST(ChainedRule, WeightsThatAreAResultDecideByTheProjectedTime) {
   for (ChainedVariant v : testing::VariantsThatGiveWeights()) {
     const Function program = ParseFunctionOrDie(TextOf(v));
     const Target target = *NamedTarget("x86-znver4");
-    const auto seconds = [&](const char* sketch) {
-      std::vector<Choice> given;
-      if (sketch != nullptr) given.push_back(Choice::Of("P.sketch", sketch));
+    const auto seconds = [&](const std::vector<Choice>& given) {
       Choices choices = Choices::GivenOrPreferred(given);
       const AutoScheduled scheduled = AutoSchedule(Module(program), target, nullptr, choices);
       return Project(scheduled.schedule.module().Main(), target).seconds;
     };
-    EXPECT_LE(seconds(nullptr), seconds("chained") * 1.001) << v.name;
-    EXPECT_LE(seconds(nullptr), seconds("contraction") * 1.001) << v.name;
+    const double preferred = seconds({});
+    EXPECT_LE(preferred, seconds({Choice::Of("P.sketch", "chained")}) * 1.001) << v.name;
+    EXPECT_LE(preferred, seconds({Choice::Of("P.sketch", "contraction")}) * 1.001) << v.name;
   }
 }
 
-// The program with `n` rows and `m` keys, where the variant has 1111 and 2222 of them.
-constexpr int64_t kRows = 1111, kKeys = 2222;
-std::string Symbolic(const std::string& text) {
-  const size_t end = text.find("):\n");
-  std::string header = text.substr(0, end), matches;
-  for (const char* number : {"1111", "2222"}) {
-    const bool used = text.find(number) != std::string::npos;
-    if (used) matches += std::string("    ") + (number[0] == '1' ? "n" : "m") + " = T.int64()\n";
-  }
-  const std::string buffer = ": T.Buffer(";
-  for (size_t at = 0; (at = header.find(buffer, at)) != std::string::npos;) {
-    const size_t close = header.find("\")", at), begin = header.find_last_of(" (", at) + 1;
-    const std::string name = header.substr(begin, at - begin);
-    at += buffer.size();
-    matches += "    " + name + " = T.match_buffer(" + name + "_, " + header.substr(at, close + 1 - at) + ")\n";
-    header.replace(begin, close + 2 - begin, name + "_: T.handle");
-    at = begin;
-  }
-  return absl::StrReplaceAll(header + "):\n" + matches + text.substr(end + 3), {{"1111", "n"}, {"2222", "m"}});
-}
-
-// Lengths that are known at a call alone: the last blocks of rows and of vectors of keys are not whole. Not yet of few
-// queries.
+// Lengths that are known at a call alone: the last blocks of rows and of vectors of keys are not whole.
 TEST(ChainedRule, SymbolicLengthsAreOneLoop) {
   const std::string scaled = "P[vh, vi, vj] * T.float32(0.125)";
   const std::string causal = "T.if_then_else(vj <= vi, " + scaled + ", T.float32(\"-inf\"))";
@@ -183,6 +163,39 @@ TEST(ChainedRule, SymbolicLengthsAreOneLoop) {
       for (const auto& [rows, keys] : {std::pair<int64_t, int64_t>{1, 1}, {5, 3}, {37, 50}, {70, 129}, {128, 256}}) {
         std::vector<int64_t> lengths;
         if (v.rows == kRows) lengths.push_back(rows);
+        if (v.keys == kKeys) lengths.push_back(keys);
+        EXPECT_EQ(testing::CompareWithInterpreter(
+                      module, {.target = target, .original = program, .tolerance = 1e-4, .variables = lengths}),
+                  "")
+            << rows << " x " << keys << Print(module);
+      }
+    }
+  }
+}
+
+// Numbers of queries that are known at a call alone: a tile has one of them. Keys too, whose last vector is not whole.
+TEST(ChainedRule, SymbolicFewRowsAreOneLoop) {
+  for (ChainedVariant v : {ChainedVariant{.name = "rows", .rows = kRows, .keys = 77},
+                           {.name = "both", .rows = kRows, .keys = kKeys},
+                           {.name = "both, shared keys", .keys = kKeys, .heads = 4, .key_heads = 2},
+                           {.name = "both, masked rows",
+                            .keys = kKeys,
+                            .score = testing::Masked("(vi + vj) % 3 == 1 and vi != 1"),
+                            .start = kInfinity},
+                           {.name = "both, two values", .keys = kKeys, .two_values = true}}) {
+    SCOPED_TRACE(v.name);
+    v.rows = kRows;
+    const Function program = WithLikelySizes(ParseFunctionOrDie(Symbolic(TextOf(v))), {{"n", {1}}, {"m", {512}}});
+    for (const Target& target : {testing::TestedTarget(), *NamedTarget("x86-znver3")}) {
+      Choices choices = Keys(0);
+      const AutoScheduled scheduled = AutoSchedule(Module(program), target, nullptr, choices);
+      const Module& module = scheduled.schedule.module();
+      EXPECT_EQ(CountTopNests(module.Main()), 1) << Print(module);
+      EXPECT_NE(Print(module).find("S_rf"), std::string::npos) << "not a vector of keys: " << Print(module);
+      EXPECT_EQ(VerifyProgram(module.Main(), &target).verdict(), Verdict::kProven);
+      if (target.name != testing::TestedTarget().name) continue;
+      for (const auto& [rows, keys] : {std::pair<int64_t, int64_t>{1, 1}, {1, 130}, {3, 5}, {4, 64}}) {
+        std::vector<int64_t> lengths = {rows};
         if (v.keys == kKeys) lengths.push_back(keys);
         EXPECT_EQ(testing::CompareWithInterpreter(
                       module, {.target = target, .original = program, .tolerance = 1e-4, .variables = lengths}),
