@@ -54,6 +54,12 @@ class Graph {
     writer_.Node(op, inputs, {Fresh()});
     return last_;
   }
+  // The halves of the last axis.
+  std::pair<std::string, std::string> Halves(const std::string& input, int64_t half) {
+    const std::string sizes = Shape({half, half}), first = Fresh(), second = Fresh();
+    ModelWriter::SetInt(writer_.Node("Split", {input, sizes}, {first, second}), "axis", -1);
+    return {first, second};
+  }
   std::string Reduce(const std::string& op, const std::string& input, int64_t axis = -1) {
     std::vector<std::string> inputs = {input};
     const bool sum = op == "ReduceSum";
@@ -254,6 +260,29 @@ void GatesOfANorm(Graph& g) {
   g.Output(g.Of("Mul", {value, g.Of("Sigmoid", {gate})}));
 }
 
+// A gate and what it lets through are halves of one product.
+void GateOfHalves(Graph& g) {
+  const auto [a, b] = g.Halves(g.Of("MatMul", {g.Input("x"), g.Weights({g.width(), 48})}), 24);
+  g.Output(g.Of("Mul", {g.Of("Mul", {a, g.Of("Sigmoid", {a})}), b}));
+}
+std::string RmsNorm(Graph& g, const std::string& x) {
+  const std::string mean = g.Reduce("ReduceMean", g.Of("Mul", {x, x}));
+  const std::string norm = g.Of("Sqrt", {g.Of("Add", {mean, g.Scalar(1e-5f)})});
+  return g.Of("Mul", {g.Of("Div", {x, norm}), g.Weights({g.width()})});
+}
+void TwoProductsOfANorm(Graph& g) {
+  const std::string norm = RmsNorm(g, g.Input("x"));
+  for (int i = 0; i < 2; ++i) g.Output(g.Of("MatMul", {norm, g.Weights({g.width(), 48})}));
+}
+// Each row's mean and deviation, and a product of what is left.
+void MeanStdProduct(Graph& g) {
+  const std::string x = g.Input("x"), mean = g.Reduce("ReduceMean", x), centered = g.Of("Sub", {x, mean});
+  const std::string deviation = g.Of("Sqrt", {g.Reduce("ReduceMean", g.Of("Mul", {centered, centered}))});
+  g.Output(mean);
+  g.Output(deviation);
+  g.Output(g.Of("MatMul", {g.Of("Div", {centered, deviation}), g.Weights({g.width(), 48})}));
+}
+
 struct Case {
   const char* name;
   void (*make)(Graph&);
@@ -283,6 +312,9 @@ constexpr Case kCases[] = {
     {"CrossEntropy", CrossEntropy, 1, 1, 1, 1},
     {"GroupNorm", GroupNorm, 1, 1, 1, 1},
     {"GatesOfANorm", GatesOfANorm, 2, 2, 2, 2},
+    {"GateOfHalves", GateOfHalves, 1, 2, 2, 2},
+    {"TwoProductsOfANorm", TwoProductsOfANorm, 2, 2, 2, 2},
+    {"MeanStdProduct", MeanStdProduct, 2, 2, 2, 2},
 };
 
 class Stitching : public testing::TestWithParam<Case> {};
