@@ -189,7 +189,7 @@ inline std::string TextOf(const ChainedVariant& v) {
 }
 
 // The program with `n` rows and `m` keys, where the variant has 1111 and 2222 of them.
-inline constexpr int64_t kRows = 1111, kKeys = 2222;
+enum : int64_t { kRows = 1111, kKeys = 2222 };
 inline std::string Symbolic(const std::string& text) {
   const size_t end = text.find("):\n");
   std::string header = text.substr(0, end), matches;
