@@ -2,6 +2,7 @@
 
 #include "ir/analysis.h"
 #include "ir/functor.h"
+#include "ir/structural.h"
 
 namespace tilewright {
 namespace {
@@ -35,6 +36,28 @@ std::vector<bool> IteratorsOfPlaces(const BlockNode& block, int along) {
     return true;
   });
   return any ? result : std::vector<bool>();
+}
+
+bool WalksByResult(const BlockNode& block) {
+  const auto* store = dyn_cast<StoreNode>(block.body);
+  if (store == nullptr) return false;
+  const auto is_result = [&](const Expr& e) {
+    const auto* load = dyn_cast<LoadNode>(e);
+    return load != nullptr && load->buffer.same_as(store->buffer) && StructuralEqual(load->indices, store->indices);
+  };
+  bool found = false;
+  PreOrder(store->value, [&](const Expr& e) {
+    const auto* load = dyn_cast<LoadNode>(e);
+    if (load == nullptr) return !found;
+    for (const Expr& index : load->indices) {
+      PreOrder(index, [&](const Expr& inner) {
+        found |= is_result(inner);
+        return !found;
+      });
+    }
+    return !found;
+  });
+  return found;
 }
 
 }  // namespace tilewright

@@ -5,6 +5,8 @@
 //
 // Places of an element are the same for each c: with the loop over c inside of those over i and j, they are computed
 // once for all of them.
+//
+// Reductions may have places as results too, in which they walk from one to the next.
 #pragma once
 
 #include <vector>
@@ -16,5 +18,10 @@ namespace tilewright {
 // For each iterator of the block whether the places depend on it. `along`: only those that depend on this iterator,
 // which are computed lane by lane where it is a vector axis; -1: all of them. Empty where no place is computed.
 std::vector<bool> IteratorsOfPlaces(const BlockNode& block, int along = -1);
+
+// Whether a reduction loads at places that its result so far decides, so that each step waits for the one before:
+//
+//   node[i] = next[node[i]]
+bool WalksByResult(const BlockNode& block);
 
 }  // namespace tilewright

@@ -14,17 +14,28 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// Those of a block over c, i and j that stores this value.
-std::vector<bool> Decide(const std::string& value, int along = -1) {
-  const Function function = ParseFunctionOrDie(R"(
+// A block over c, i and j that stores this value.
+Function Storing(const std::string& value) {
+  return ParseFunctionOrDie(R"(
 @T.prim_func
 def main(X: T.Buffer((4, 16, 16), "float32"), P: T.Buffer((8, 8), "float32"), N: T.Buffer((8, 8), "int32"), Y: T.Buffer((4, 8, 8), "float32")):
     for c, i, j in T.grid(4, 8, 8):
         with T.block("Y"):
             vc, vi, vj = T.axis.remap("SSS", [c, i, j])
-            Y[vc, vi, vj] = )" + value);
+            Y[vc, vi, vj] = )" +
+                            value);
+}
+
+std::vector<bool> Decide(const std::string& value, int along = -1) {
+  const Function function = Storing(value);
   const BlockScope scope = BlockScope::Of(cast<BlockRealizeNode>(function->body)->block.get());
   return IteratorsOfPlaces(*scope.children()[0].realize->block, along);
+}
+
+bool Walks(const std::string& value) {
+  const Function function = Storing(value);
+  const BlockScope scope = BlockScope::Of(cast<BlockRealizeNode>(function->body)->block.get());
+  return WalksByResult(*scope.children()[0].realize->block);
 }
 
 TEST(ComputedPlaces, AreThoseOfFloats) {
@@ -44,6 +55,14 @@ TEST(ComputedPlaces, OfAVectorAxisAreThoseAlongIt) {
   EXPECT_THAT(Decide(value), ElementsAre(false, true, true));
   EXPECT_THAT(Decide(value, 2), ElementsAre(false, false, true));
   EXPECT_THAT(Decide(value, 0), IsEmpty());
+}
+
+TEST(ComputedPlaces, MayFollowTheResult) {
+  EXPECT_TRUE(Walks("X[0, 0, T.Cast(\"int32\", Y[vc, vi, vj])]"));
+  EXPECT_TRUE(Walks("Y[vc, vi, vj] + X[0, N[vi, T.Cast(\"int32\", Y[vc, vi, vj])], 0]"));
+  // Neighbours of the result, and places that do not depend on it.
+  EXPECT_FALSE(Walks("X[0, 0, T.Cast(\"int32\", Y[vc, vi, 0])]"));
+  EXPECT_FALSE(Walks("Y[vc, vi, vj] + X[vc, N[vi, vj], 0]"));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/sketch/cpu/plain_rule.h"
 #include "ir/builder.h"
@@ -82,6 +84,34 @@ TEST(PlainRule, EveryChoiceComputesTheSame) {
       ASSERT_TRUE(done.ok()) << done.refusal().reason << '\n' << Print(sch.module());
       testing::ExpectEquivalent(program, sch.module().Main(), {.seed = seed});
     }
+  }
+}
+
+// Walks through tables: many elements of a row, more than are written out side by side, and one of each row.
+TEST(PlainRule, WalksTakeEachStepTogether) {
+  for (const int64_t elements : {1, 5, 35}) {
+    const Function program = ParseFunctionOrDie(absl::StrReplaceAll(R"(
+      @T.prim_func
+      def main(begin: T.Buffer((ELEMENTS,), "int32"), next: T.Buffer((23, 2), "int32"),
+               limit: T.Buffer((23,), "float32"), x: T.Buffer((21,), "float32"), node: T.Buffer((21, ELEMENTS), "int32")):
+          for i, j, k in T.grid(21, ELEMENTS, 6):
+              with T.block("walk"):
+                  vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                  with T.init():
+                      node[vi, vj] = begin[vj]
+                  node[vi, vj] = next[T.max(T.min(node[vi, vj], 22), 0),
+                                      T.Select(x[vi] <= limit[T.max(T.min(node[vi, vj], 22), 0)], 0, 1)]
+)",
+                                                                    {{"ELEMENTS", absl::StrCat(elements)}}));
+    Schedule sch{Module(program)};
+    Choices choices = Choices::Preferred();
+    const Outcome<std::monostate> done =
+        SchedulePlain(sch, BlocksInRoot(sch, "main")[0], *NamedTarget("x86-znver4"), choices);
+    ASSERT_TRUE(done.ok()) << done.refusal().reason << '\n' << Print(sch.module());
+    const std::vector<LoopRv> loops = *sch.GetLoops(BlocksInRoot(sch, "main")[1]);
+    EXPECT_EQ(LoopOf(sch, loops.back()).kind, ForKind::kUnrolled) << Print(sch.module());
+    EXPECT_EQ(ExtentOf(sch, loops[loops.size() - 2]), 6) << Print(sch.module());
+    testing::ExpectEquivalent(program, sch.module().Main());
   }
 }
 

@@ -55,6 +55,30 @@ Outcome<std::monostate> ScheduleGathered(Schedule& sch, BlockRv block, const Pla
   return RunInParallel(sch, plan, outer, target, choices);
 }
 
+// Walks of neighbouring elements, as many as a vector has, take each step together: a core starts loads of the others
+// while those of one are on their way. They are written out, since cores load elements as fast as they gather them.
+Outcome<std::monostate> ScheduleWalks(Schedule& sch, BlockRv block, const PlainPlan& plan, const Target& target,
+                                      Choices& choices) {
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch, block, "plain_rule"));
+  int along = plan.spatial.back();
+  for (const int iterator : plan.spatial) {
+    if (plan.likely[static_cast<size_t>(iterator)] > 1) along = iterator;
+  }
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> side,
+                      sch.Split(loops[static_cast<size_t>(along)], {Value(), Value(plan.lanes)}));
+  std::vector<LoopRv> spatial;
+  for (const int iterator : plan.spatial) {
+    spatial.push_back(iterator == along ? side[0] : loops[static_cast<size_t>(iterator)]);
+  }
+  std::vector<LoopRv> order = spatial;
+  for (const int iterator : plan.reduce) order.push_back(loops[static_cast<size_t>(iterator)]);
+  order.push_back(side[1]);
+  TW_RETURN_IF_ERROR(sch.Reorder(order));
+  TW_RETURN_IF_ERROR(sch.DecomposeReduction(block, loops[static_cast<size_t>(plan.reduce[0])]));
+  TW_RETURN_IF_ERROR(sch.Unroll(side[1]));
+  return RunInParallel(sch, plan, spatial, target, choices);
+}
+
 // Spatial loops in parallel around those of the sum. Spatial loops that the places of elements do not depend on are the
 // innermost: the places are computed once for all of their results, which are begun ahead of the sum then.
 Outcome<std::monostate> ScheduleOtherReduction(Schedule& sch, BlockRv block, const PlainPlan& plan,
@@ -89,6 +113,7 @@ Outcome<std::monostate> SchedulePlain(Schedule& sch, BlockRv block, const Target
     TW_ASSIGN_OR_RETURN(const PlainPlan of_phases, MakePlainPlan(sch, block, target));
     return ScheduleWindows(sch, block, of_phases, target, choices, phases);
   }
+  if (WalksByResult(*RealizeOf(sch, block).block)) return ScheduleWalks(sch, block, plan, target, choices);
   return ScheduleOtherReduction(sch, block, plan, target, choices);
 }
 

@@ -8,6 +8,9 @@
 // Every other reduction (along the contiguous dimension, say) has its spatial loops in parallel. Loops that computed
 // places (autoschedule/program/computed_places.h) do not depend on are inside of those that they do.
 //
+// Reductions whose results so far are places (node[i] = next[node[i]]) have walks of neighbouring elements side by side
+// inside of the steps.
+//
 // Choices: those of these rules, and of RunInParallel (plain_plan.h).
 #pragma once
 

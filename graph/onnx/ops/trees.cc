@@ -3,6 +3,7 @@
 // A forest is a table of nodes; a leaf leads to itself. All rows walk through all trees side by side, as many steps as
 // the deepest tree has, and the leaves that they reach are rows of a table of weights.
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -19,7 +20,7 @@ namespace tilewright::graph {
 namespace {
 
 namespace ops = tilewright::ops;
-constexpr DataType kF32 = DataType::Float(32), kI64 = DataType::Int(64);
+constexpr DataType kF32 = DataType::Float(32), kI32 = DataType::Int(32);
 
 enum Mode : int64_t { kLeq, kLt, kGte, kGt, kEq, kNeq, kLeaf };
 enum class Aggregate { kAverage, kSum, kMin, kMax };
@@ -98,76 +99,99 @@ Expr Compared(Mode mode, const Expr& value, const Expr& split) {
   }
 }
 
-// A forest as arrays, a row a node or a leaf.
+// A forest as arrays, a row a node: branches first, then leaves, in the order of the rows of weights.
 struct ForestTables {
   NDArray splits;
-  Int64s feature, yes, no, modes, missing, leaf;
+  std::vector<int64_t> feature, next, modes, missing, roots;  // next: [nodes, 2], behind yes and behind no
+  std::vector<double> weights;                                // [leaves, targets]
+  int64_t branches = 0, leaves = 0;
   std::vector<bool> has_mode = std::vector<bool>(kLeaf, false);
   bool any_missing = false;
 
-  int64_t nodes() const { return splits.size(); }
+  int64_t nodes() const { return branches + leaves; }
 };
 
-ForestTables TablesOf(const Forest& forest, DataType dtype) {
-  const auto count = static_cast<int64_t>(forest.nodes.size());
-  ForestTables t = {.splits = NDArray(dtype, {count})};
-  for (int64_t i = 0; i < count; ++i) {
-    const Forest::Node& node = forest.nodes[static_cast<size_t>(i)];
-    const bool is_leaf = node.mode == kLeaf;
-    t.splits.Set(i, is_leaf ? 0 : node.split);
+ForestTables TablesOf(const Forest& forest, DataType dtype, double absent) {
+  ForestTables t = {.splits = NDArray(dtype, {static_cast<int64_t>(forest.nodes.size())})};
+  Int64s order, places(forest.nodes.size());
+  for (const bool leaves : {false, true}) {
+    for (size_t i = 0; i < forest.nodes.size(); ++i) {
+      if ((forest.nodes[i].mode == kLeaf) != leaves) continue;
+      places[i] = static_cast<int64_t>(order.size());
+      order.push_back(static_cast<int64_t>(i));
+    }
+    if (!leaves) t.branches = static_cast<int64_t>(order.size());
+  }
+  t.leaves = static_cast<int64_t>(order.size()) - t.branches;
+  // A node that no root leads to may lead nowhere.
+  const auto place = [&](int64_t node) {
+    return node < 0 || node >= t.nodes() ? 0 : places[static_cast<size_t>(node)];
+  };
+  for (int64_t at = 0; at < t.nodes(); ++at) {
+    const Forest::Node& node = forest.nodes[static_cast<size_t>(order[static_cast<size_t>(at)])];
+    const bool is_leaf = at >= t.branches;
+    t.splits.Set(at, is_leaf ? 0 : node.split);
     t.feature.push_back(is_leaf ? 0 : node.feature);
-    t.yes.push_back(is_leaf ? i : node.yes);
-    t.no.push_back(is_leaf ? i : node.no);
+    t.next.push_back(is_leaf ? at : place(node.yes));
+    t.next.push_back(is_leaf ? at : place(node.no));
     t.modes.push_back(is_leaf ? kLeq : node.mode);
     t.missing.push_back(node.missing_is_yes ? 1 : 0);
-    t.leaf.push_back(node.leaf);
-    if (!is_leaf) t.has_mode[static_cast<size_t>(node.mode)] = true;
     t.any_missing |= node.missing_is_yes;
+    if (!is_leaf) t.has_mode[static_cast<size_t>(node.mode)] = true;
+    if (!is_leaf) continue;
+    const size_t row = t.weights.size();
+    t.weights.resize(row + static_cast<size_t>(forest.targets), absent);
+    for (const auto& [target, weight] : forest.weights[static_cast<size_t>(node.leaf)]) {
+      t.weights[row + static_cast<size_t>(target)] = weight;
+    }
   }
+  for (const int64_t root : forest.roots) t.roots.push_back(place(root));
   return t;
 }
 
-// [rows, trees]: the node in which each row ends, after at most `depth` steps.
-absl::StatusOr<Item> EmitWalk(OnnxNode& n, const Forest& forest, const ForestTables& t, const Features& features,
-                              int64_t depth) {
+Item Int32sItem(OnnxNode& n, const Int64s& values, std::vector<int64_t> shape) {
+  NDArray array(kI32, std::move(shape));
+  for (size_t i = 0; i < values.size(); ++i) array.SetInt(static_cast<int64_t>(i), values[i]);
+  return n.emit().FromArray(array);
+}
+
+// [rows, trees]: the leaf in which each row ends, after at most `depth` steps. What the tables hold was checked: they
+// are constants, so no place needs a limit.
+absl::StatusOr<Item> EmitWalk(OnnxNode& n, const ForestTables& t, const Item& x, int64_t depth) {
   const int64_t count = t.nodes();
-  const auto trees = static_cast<int64_t>(forest.roots.size());
-  const Items tables = {features.x,
+  const auto trees = static_cast<int64_t>(t.roots.size());
+  const Items tables = {x,
                         n.emit().FromArray(t.splits),
-                        Int64sItem(n, t.feature, {count}),
-                        Int64sItem(n, t.yes, {count}),
-                        Int64sItem(n, t.no, {count}),
-                        Int64sItem(n, t.modes, {count}),
-                        Int64sItem(n, t.missing, {count}),
-                        Int64sItem(n, forest.roots, {trees})};
+                        Int32sItem(n, t.feature, {count}),
+                        Int32sItem(n, t.next, {count, 2}),
+                        Int32sItem(n, t.modes, {count}),
+                        Int32sItem(n, t.missing, {count}),
+                        Int32sItem(n, t.roots, {trees})};
   const auto goes_yes = [&](const ProgramParts& p, const Expr& value, const Expr& at) {
     const Expr split = p.in[1](at);
     Expr holds;
     for (int64_t mode = 0; mode < kLeaf; ++mode) {
       if (!t.has_mode[static_cast<size_t>(mode)]) continue;
       const Expr one = Compared(static_cast<Mode>(mode), value, split);
-      holds = holds ? Select(p.in[5](at) == Const(kI64, mode), one, holds) : one;
+      holds = holds ? Select(p.in[4](at) == Const(kI32, mode), one, holds) : one;
     }
     if (!holds) holds = True();
     if (!t.any_missing) return holds;
     const Expr is_nan = tilewright::Call(DataType::Bool(), "isnan", {value});
-    return Or(holds, And(is_nan, p.in[6](at) != Const(kI64, 0)));
+    return Or(holds, And(is_nan, p.in[5](at) != Const(kI32, 0)));
   };
   TW_ASSIGN_OR_RETURN(const Items reached, n.Program("walk_trees", tables, [&](ProgramParts& p) {
-    const Buffer& x = p.in[0];
-    Buffer node = p.f.Alloc("node", {x->shape[0], Expr(trees)}, kI64);
-    const Expr steps = Expr(std::max<int64_t>(depth, 1));
-    p.f.Grid({x->shape[0], Expr(trees)}, [&](const std::vector<Symbol>& loops) {
-      p.f.Loop("step", steps, [&](Symbol step) {
-        p.f.Block("walk", [&](tilewright::BlockBuilder& block) {
-          const Expr row = block.Spatial(x->shape[0], loops[0]), tree = block.Spatial(Expr(trees), loops[1]);
-          const Expr k = block.Opaque(steps, step);
-          const Expr last = Const(kI64, count - 1), zero = Const(kI64, 0);
-          const Expr before = IfThenElse(k == Const(k.dtype(), 0), p.in[7](tree), node(row, tree));
-          const Expr at = Max(Min(before, last), zero);
-          const Expr which = Max(Min(p.in[2](at), Const(kI64, features.count - 1)), zero);
-          p.f.Store(node, Select(goes_yes(p, x(row, which), at), p.in[3](at), p.in[4](at)), {row, tree});
-        });
+    const Buffer& features = p.in[0];
+    const Expr rows = features->shape[0], steps = Expr(std::max<int64_t>(depth, 1));
+    Buffer node = p.f.Alloc("node", {rows, Expr(trees)}, kI32);
+    p.f.Grid({rows, Expr(trees), steps}, [&](const std::vector<Symbol>& loops) {
+      p.f.Block("walk", [&](tilewright::BlockBuilder& block) {
+        const Expr row = block.Spatial(rows, loops[0]), tree = block.Spatial(Expr(trees), loops[1]);
+        block.Reduce(steps, loops[2]);
+        block.Init([&] { p.f.Store(node, p.in[6](tree), {row, tree}); });
+        const Expr at = node(row, tree);
+        const Expr yes = goes_yes(p, features(row, p.in[2](at)), at);
+        p.f.Store(node, p.in[3](at, Select(yes, Const(kI32, 0), Const(kI32, 1))), {row, tree});
       });
     });
     return Buffers{node};
@@ -181,26 +205,21 @@ absl::StatusOr<Item> EmitForest(OnnxNode& n, const Forest& forest) {
   TW_ASSIGN_OR_RETURN(const int64_t depth, forest.Depth(features.count));
   const auto count = static_cast<int64_t>(forest.nodes.size()), trees = static_cast<int64_t>(forest.roots.size());
   if (count == 0 || trees == 0) return n.Error("it has no trees");
-  const ForestTables tables = TablesOf(forest, features.x.dtype);
-  const bool extreme = forest.aggregate == Aggregate::kMin || forest.aggregate == Aggregate::kMax;
-  const double absent = !extreme ? 0 : forest.aggregate == Aggregate::kMin ? INFINITY : -INFINITY;
-  const int64_t leaves = std::max<int64_t>(forest.leaves, 1);
-  std::vector<double> weights(static_cast<size_t>(leaves * forest.targets), absent);
-  for (int64_t l = 0; l < forest.leaves; ++l) {
-    for (const auto& [target, weight] : forest.weights[static_cast<size_t>(l)]) {
+  if (count > std::numeric_limits<int32_t>::max()) return n.Unsupported(count, " nodes");
+  for (const auto& leaf : forest.weights) {
+    for (const auto& [target, weight] : leaf) {
       if (target < 0 || target >= forest.targets) return n.Error("a leaf of target ", target, " of ", forest.targets);
-      weights[static_cast<size_t>(l * forest.targets + target)] = weight;
     }
   }
-  TW_ASSIGN_OR_RETURN(const Item reached, EmitWalk(n, forest, tables, features, depth));
-  const Items operands = {reached, Int64sItem(n, tables.leaf, {count}),
-                          FloatsItem(n, weights, {leaves, forest.targets})};
+  const bool extreme = forest.aggregate == Aggregate::kMin || forest.aggregate == Aggregate::kMax;
+  const double absent = !extreme ? 0 : forest.aggregate == Aggregate::kMin ? INFINITY : -INFINITY;
+  const ForestTables tables = TablesOf(forest, features.x.dtype, absent);
+  TW_ASSIGN_OR_RETURN(const Item reached, EmitWalk(n, tables, features.x, depth));
+  const Items operands = {reached, FloatsItem(n, tables.weights, {tables.leaves, forest.targets})};
   TW_ASSIGN_OR_RETURN(const Items sums, n.Program("sum_leaves", operands, [&](ProgramParts& p) {
     const std::vector<Expr> domain = {p.in[0]->shape[0], Expr(forest.targets), Expr(trees)};
     const auto weight = [&](const ops::Indices& at) {
-      const Expr node = Max(Min(p.in[0](at[0], at[2]), Const(kI64, count - 1)), Const(kI64, 0));
-      const Expr row = Max(Min(p.in[1](node), Const(kI64, leaves - 1)), Const(kI64, 0));
-      return p.in[2](row, at[1]);
+      return p.in[1](p.in[0](at[0], at[2]) - Const(kI32, tables.branches), at[1]);
     };
     const auto reduction = !extreme                              ? ops::Reduction::kSum
                            : forest.aggregate == Aggregate::kMin ? ops::Reduction::kMin
