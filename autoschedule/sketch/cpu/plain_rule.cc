@@ -113,6 +113,10 @@ Outcome<std::monostate> SchedulePlain(Schedule& sch, BlockRv block, const Target
     TW_ASSIGN_OR_RETURN(const PlainPlan of_phases, MakePlainPlan(sch, block, target));
     return ScheduleWindows(sch, block, of_phases, target, choices, phases);
   }
+  if (ReadsAcross(plan)) {
+    TW_ASSIGN_OR_RETURN(const PlainPlan turned, TurnOperand(sch, block, plan, target));
+    return ScheduleWindows(sch, block, turned, target, choices);
+  }
   if (WalksByResult(*RealizeOf(sch, block).block)) return ScheduleWalks(sch, block, plan, target, choices);
   return ScheduleOtherReduction(sch, block, plan, target, choices);
 }

@@ -19,10 +19,12 @@
 #include "autoschedule/sketch/cpu/chained/chained_rule.h"
 #include "autoschedule/sketch/cpu/contraction_rule.h"
 #include "autoschedule/sketch/cpu/packed_rule.h"
+#include "autoschedule/sketch/cpu/plain_plan.h"
 #include "autoschedule/sketch/cpu/plain_rule.h"
 #include "autoschedule/sketch/cpu/row_rule.h"
 #include "autoschedule/sketch/cpu/sibling_blocks.h"
 #include "autoschedule/sketch/cpu/tensor_rule.h"
+#include "autoschedule/sketch/cpu/window_rule.h"
 #include "autoschedule/sketch/cpu/winograd_rule.h"
 #include "autoschedule/tensorize/tensor_mapping.h"
 #include "base/status_macros.h"
@@ -55,8 +57,17 @@ Met MeetChain(Schedule& sch, BlockRv block, const SketchContext& context) {
   return structure;
 }
 
+// Whether vectors are along what the block stores once an operand is turned, and need not be summed up each.
+bool NeedsTurnedOperand(const Schedule& sch, BlockRv block, const SketchContext& context) {
+  const Outcome<PlainPlan> plan = MakePlainPlan(sch, block, context.target);
+  return plan.ok() && ReadsAcross(*plan);
+}
+
 Met MeetRows(Schedule& sch, BlockRv block, const SketchContext& context) {
-  return IsContraction(context) ? std::nullopt : MeetChain(sch, block, context);
+  if (IsContraction(context)) return std::nullopt;
+  Met chain = MeetChain(sch, block, context);
+  if (chain && NeedsTurnedOperand(sch, block, context)) chain->fit = Fit::kPossible;
+  return chain;
 }
 
 // Whether the stage, which copies columns, reads them along the depth and not next to each other: packing them means to
@@ -218,15 +229,17 @@ void InlineUnpacker(Schedule& sch, BlockRv block) {
   }
 }
 
-Met MeetPlain(Schedule&, BlockRv block, const SketchContext& context) {
+Met MeetPlain(Schedule& sch, BlockRv block, const SketchContext& context) {
   if (context.SharesLoops()) return std::nullopt;
+  const bool turned = !IsContraction(context) && NeedsTurnedOperand(sch, block, context);
   const Target* target = &context.target;
   const std::vector<BlockRv> blocks(context.blocks.begin(), context.blocks.end());
-  return Structure{Fit::kGeneral, [=](Schedule& s, Choices& choices) -> Outcome<Done> {
-                     InlineUnpacker(s, block);
-                     TW_RETURN_IF_ERROR(MergeSiblings(s, block, blocks, *target, choices));
-                     return SchedulePlain(s, block, *target, choices);
-                   }};
+  const auto apply = [=](Schedule& s, Choices& choices) -> Outcome<Done> {
+    InlineUnpacker(s, block);
+    TW_RETURN_IF_ERROR(MergeSiblings(s, block, blocks, *target, choices));
+    return SchedulePlain(s, block, *target, choices);
+  };
+  return Structure{turned ? Fit::kBest : Fit::kGeneral, apply};
 }
 
 Met MeetGivenLoops(Schedule&, BlockRv block, const SketchContext& context) {

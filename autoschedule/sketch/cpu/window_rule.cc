@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "autoschedule/cost/machine_costs.h"
 #include "autoschedule/movement/auto_copy.h"
 #include "autoschedule/movement/cpu/operand_stages.h"
 #include "autoschedule/movement/cpu/stage_layouts.h"
@@ -296,7 +297,54 @@ bool FuseWholeConsumers(Schedule& sch, BlockRv write_back) {
   return is_cut;
 }
 
+// The load that moves across the neighbours in the output, where there is only one.
+const Access* AccessAcross(const PlainPlan& plan) {
+  const auto along = static_cast<size_t>(plan.stored);
+  const Access* across = nullptr;
+  for (const Access& access : plan.accesses) {
+    const std::optional<int64_t> stride = access.strides[along];
+    if (access.store || stride == 0 || stride == 1) continue;
+    const bool known = std::ranges::all_of(access.strides, [](const auto& each) { return each.has_value(); });
+    const bool other =
+        across != nullptr && (!access.buffer.same_as(across->buffer) || access.strides != across->strides);
+    if (other || !known) return nullptr;
+    across = &access;
+  }
+  return across;
+}
+
+// In a nest of its own, which threads share where that pays.
+Outcome<Done> TurnAhead(Schedule& sch, BlockRv stage, const Target& target) {
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch.GetLoops(stage));
+  int64_t elements = 1;
+  for (const LoopRv& loop : loops) elements *= LikelyExtent(sch, loop);
+  TW_RETURN_IF_ERROR(PackPanel(sch, stage, loops, target));
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> packing, sch.GetLoops(stage));
+  if (IsWorthThreads(elements, target) || !IsScheduled(sch, stage)) return sch.Parallel(packing[0]);
+  return Done();
+}
+
 }  // namespace
+
+bool ReadsAcross(const PlainPlan& plan) {
+  if (plan.vector >= 0 || plan.stored < 0 || plan.reduce.empty() || plan.lanes < 2) return false;
+  if (plan.likely[static_cast<size_t>(plan.stored)] < plan.lanes) return false;
+  const Access* across = AccessAcross(plan);
+  if (across == nullptr) return false;
+  int64_t uses = 1;
+  for (const int iterator : plan.spatial) {
+    const auto i = static_cast<size_t>(iterator);
+    if (across->strides[i] == 0) uses *= plan.likely[i];
+  }
+  return uses >= plan.lanes;
+}
+
+Outcome<PlainPlan> TurnOperand(Schedule& sch, BlockRv block, const PlainPlan& plan, const Target& target) {
+  TW_ASSIGN_OR_RETURN(const BlockRv stage, ReindexRead(sch, block, AccessAcross(plan)->buffer));
+  TW_RETURN_IF_ERROR(ReorderStage(sch, stage, DimsOf(sch, block, stage), {plan.stored}));
+  TW_RETURN_IF_ERROR(ReadsConstants(sch, stage) ? PackAhead(sch, stage, target) : TurnAhead(sch, stage, target));
+  return MakePlainPlan(sch, block, target);
+}
 
 std::optional<StagedPhases> StagePhases(Schedule& sch, BlockRv block, const Target& target) {
   const Block kept = RealizeOf(sch, block).block;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <optional>
 #include <vector>
 
@@ -78,6 +79,44 @@ TEST(WindowRule, LeavesWhatIsScheduledWhereItIs) {
   const Buffer read = RealizeOf(sch, blocks[1]).block->reads.back().buffer;
   EXPECT_EQ(read->scope.text(), "global") << Print(sch.module());
   EXPECT_EQ(testing::CompareWithInterpreter(sch.module(), {.original = function}), "");
+}
+
+// Distances of the rows of two matrices: the block, its init, the write back, and a copy of one matrix.
+TEST(WindowRule, TurnsTheOperandThatNeighboursReadAcross) {
+  for (const char* name : {"x86-znver4", "x86-haswell"}) {
+    const Target target = *NamedTarget(name);
+    for (const auto& [rows, others, depth] : {std::array{33, 50, 7}, {16, 64, 16}, {40, 16, 5}}) {
+      FunctionBuilder f("main");
+      const Buffer a = f.Input("A", {rows, depth}, kF32), b = f.Input("B", {others, depth}, kF32);
+      const ReduceAxis k("k", depth);
+      const Buffer d = f.Compute("D", {rows, others},
+                                 [&](Var i, Var j) { return Sum((a(i, k) - b(j, k)) * (a(i, k) - b(j, k)), k); });
+      const Function function = f.Build({d});
+      Schedule sch{Module(function)};
+      const BlockRv block = BlocksInRoot(sch, "main")[0];
+      const Outcome<PlainPlan> plan = MakePlainPlan(sch, block, target);
+      ASSERT_TRUE(plan.ok() && ReadsAcross(*plan)) << rows << " " << others << " " << depth;
+      const Outcome<PlainPlan> turned = TurnOperand(sch, block, *plan, target);
+      ASSERT_TRUE(turned.ok()) << turned.refusal().reason;
+      Choices choices = Choices::Preferred();
+      const Outcome<std::monostate> done = ScheduleWindows(sch, block, *turned, target, choices);
+      ASSERT_TRUE(done.ok()) << done.refusal().reason;
+      EXPECT_EQ(BlocksInRoot(sch, "main").size(), 4U) << Print(sch.module());
+      EXPECT_EQ(testing::CompareWithInterpreter(sch.module(), {.original = function}), "") << Print(sch.module());
+    }
+  }
+}
+
+// Elements that few outputs use are not worth a copy.
+TEST(WindowRule, LeavesOperandsThatFewOutputsUse) {
+  FunctionBuilder f("main");
+  const Buffer a = f.Input("A", {4, 9}, kF32), b = f.Input("B", {50, 9}, kF32);
+  const ReduceAxis k("k", 9);
+  const Buffer d = f.Compute("D", {4, 50}, [&](Var i, Var j) { return MaxOver(a(i, k) - b(j, k), k); });
+  Schedule sch{Module(f.Build({d}))};
+  const Outcome<PlainPlan> plan = MakePlainPlan(sch, BlocksInRoot(sch, "main")[0], *NamedTarget("x86-znver4"));
+  ASSERT_TRUE(plan.ok());
+  EXPECT_FALSE(ReadsAcross(*plan));
 }
 
 // Windows of two for each of several phases, whose results are neighbours: vectors go along each phase.
