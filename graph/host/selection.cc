@@ -106,14 +106,6 @@ std::vector<int64_t> OrdersOf(const NDArray& x) {
   return orders;
 }
 
-// An element of a line: what comes first is less. The first of equal elements comes first.
-template <class Key>
-struct Ranked {
-  Key key;
-  int64_t position;
-  bool operator<(const Ranked& other) const { return key != other.key ? key < other.key : position < other.position; }
-};
-
 struct Box {
   double y1, x1, y2, x2;
   double area() const { return (y2 - y1) * (x2 - x1); }
@@ -176,6 +168,91 @@ int64_t PlaceMarks(const uint8_t* marks, int64_t count, int64_t* to) {
   return found;
 }
 
+// Equal elements or slices: the first of each group, how many there are, and the group of each position.
+struct Groups {
+  std::vector<int64_t> first, counts, inverse;
+
+  void Add(int64_t position, int64_t group) {
+    if (group == std::ssize(first)) {
+      first.push_back(position);
+      counts.push_back(0);
+    }
+    ++counts[static_cast<size_t>(group)];
+    inverse[static_cast<size_t>(position)] = group;
+  }
+};
+
+// Groups in the order in which they begin, by a table of them that has at least twice as many places.
+Groups GroupsOfNumbers(const std::vector<int64_t>& keys) {
+  Groups groups{.inverse = std::vector<int64_t>(keys.size())};
+  std::vector<int64_t> of_group;                   // keys
+  std::vector<int64_t> table(size_t{1} << 8, -1);  // groups
+  // The high bits of a product with an odd number depend on all bits of the key.
+  constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
+  const auto place = [&](int64_t key) {
+    const int shift = std::countl_zero(table.size()) + 1;
+    size_t at = (std::bit_cast<uint64_t>(key) * kOdd) >> shift;
+    while (table[at] >= 0 && of_group[static_cast<size_t>(table[at])] != key) at = (at + 1) & (table.size() - 1);
+    return at;
+  };
+  for (size_t i = 0; i < keys.size(); ++i) {
+    size_t at = place(keys[i]);
+    if (table[at] < 0) {
+      if (of_group.size() * 2 >= table.size()) {
+        table.assign(table.size() * 4, -1);
+        for (size_t g = 0; g < of_group.size(); ++g) table[place(of_group[g])] = static_cast<int64_t>(g);
+        at = place(keys[i]);
+      }
+      table[at] = std::ssize(of_group);
+      of_group.push_back(keys[i]);
+    }
+    groups.Add(static_cast<int64_t>(i), table[at]);
+  }
+  return groups;
+}
+
+// Groups in the order of their slices, which compare element by element.
+Groups GroupsOfSlices(const std::vector<int64_t>& keys, const Sides& sides) {
+  const auto compare = [&](int64_t a, int64_t b) -> std::strong_ordering {
+    for (int64_t o = 0; o < sides.outer; ++o) {
+      for (int64_t i = 0; i < sides.inner; ++i) {
+        const auto u = static_cast<size_t>((o * sides.extent + a) * sides.inner + i);
+        const auto v = static_cast<size_t>((o * sides.extent + b) * sides.inner + i);
+        if (keys[u] != keys[v]) return keys[u] <=> keys[v];
+      }
+    }
+    return std::strong_ordering::equal;
+  };
+  std::vector<int64_t> order(static_cast<size_t>(sides.extent));
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    const std::strong_ordering slices = compare(a, b);
+    return slices != 0 ? slices < 0 : a < b;
+  });
+  Groups groups{.inverse = std::vector<int64_t>(order.size())};
+  for (const int64_t position : order) {
+    const bool begins = groups.first.empty() || compare(groups.first.back(), position) != 0;
+    groups.Add(position, std::ssize(groups.first) - (begins ? 0 : 1));
+  }
+  return groups;
+}
+
+// Groups in the order of a number that the first position of each has.
+template <class Number>
+void SortGroups(Groups& groups, const Number& number) {
+  std::vector<int64_t> order(groups.first.size()), place(order.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(order, {}, [&](int64_t g) { return number(groups.first[static_cast<size_t>(g)]); });
+  Groups sorted{.inverse = std::move(groups.inverse)};
+  for (const int64_t g : order) {
+    place[static_cast<size_t>(g)] = std::ssize(sorted.first);
+    sorted.first.push_back(groups.first[static_cast<size_t>(g)]);
+    sorted.counts.push_back(groups.counts[static_cast<size_t>(g)]);
+  }
+  for (int64_t& group : sorted.inverse) group = place[static_cast<size_t>(group)];
+  groups = std::move(sorted);
+}
+
 }  // namespace
 
 // Row by row of the last dimension: positions in it, and as often those of the row.
@@ -204,57 +281,13 @@ absl::StatusOr<Arrays> RunUnique(const Attrs& attrs, const Arrays& args, const T
   const auto axis = Get<int64_t>(attrs, "axis");
   const Sides sides = SidesOf(x.shape(), axis);
   const std::vector<int64_t> keys = OrdersOf(x);
-  // Slices compare element by element.
-  const auto compare = [&](int64_t a, int64_t b) -> std::strong_ordering {
-    for (int64_t o = 0; o < sides.outer; ++o) {
-      for (int64_t i = 0; i < sides.inner; ++i) {
-        const auto u = static_cast<size_t>((o * sides.extent + a) * sides.inner + i);
-        const auto v = static_cast<size_t>((o * sides.extent + b) * sides.inner + i);
-        if (keys[u] != keys[v]) return keys[u] <=> keys[v];
-      }
-    }
-    return std::strong_ordering::equal;
-  };
-  std::vector<Ranked<int64_t>> order(static_cast<size_t>(sides.extent));
-  const bool single = sides.outer * sides.inner == 1;
-  for (int64_t s = 0; s < sides.extent; ++s) {
-    order[static_cast<size_t>(s)] = {single ? keys[static_cast<size_t>(s)] : 0, s};
-  }
-  if (single) {
-    std::sort(order.begin(), order.end());
-  } else {
-    std::sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
-      const std::strong_ordering slices = compare(a.position, b.position);
-      return slices != 0 ? slices < 0 : a.position < b.position;
-    });
-  }
-  // Groups of equal slices, each from its first one on.
-  std::vector<int64_t> first, counts, inverse(static_cast<size_t>(sides.extent));
-  for (const Ranked<int64_t>& ranked : order) {
-    if (first.empty() || compare(first.back(), ranked.position) != 0) {
-      first.push_back(ranked.position);
-      counts.push_back(0);
-    }
-    ++counts.back();
-    inverse[static_cast<size_t>(ranked.position)] = std::ssize(first) - 1;
-  }
-  const auto count = std::ssize(first);
-  if (!Get<bool>(attrs, "sorted")) {
-    std::vector<int64_t> groups(first.size()), place(first.size());
-    std::iota(groups.begin(), groups.end(), 0);
-    std::ranges::sort(groups, {}, [&](int64_t g) { return first[static_cast<size_t>(g)]; });
-    std::vector<int64_t> first_now, counts_now;
-    for (int64_t g : groups) {
-      place[static_cast<size_t>(g)] = std::ssize(first_now);
-      first_now.push_back(first[static_cast<size_t>(g)]);
-      counts_now.push_back(counts[static_cast<size_t>(g)]);
-    }
-    for (int64_t& group : inverse) group = place[static_cast<size_t>(group)];
-    first = std::move(first_now);
-    counts = std::move(counts_now);
-  }
-  return Arrays{TakeSlices(x, axis, first), Int64Array(first, {count}), Int64Array(inverse, {sides.extent}),
-                Int64Array(counts, {count})};
+  const bool sorted = Get<bool>(attrs, "sorted"), single = sides.outer * sides.inner == 1;
+  Groups groups = single ? GroupsOfNumbers(keys) : GroupsOfSlices(keys, sides);
+  if (single && sorted) SortGroups(groups, [&](int64_t first) { return keys[static_cast<size_t>(first)]; });
+  if (!single && !sorted) SortGroups(groups, [](int64_t first) { return first; });
+  const auto count = std::ssize(groups.first);
+  return Arrays{TakeSlices(x, axis, groups.first), Int64Array(groups.first, {count}),
+                Int64Array(groups.inverse, {sides.extent}), Int64Array(groups.counts, {count})};
 }
 
 absl::StatusOr<Arrays> RunCompress(const Attrs& attrs, const Arrays& args, const TwParallelHook*) {

@@ -82,6 +82,7 @@ TEST(HostSelection, UniqueIsASearchOfWhatCameBefore) {
         return true;
       };
       const int64_t count = found[1].size();
+      EXPECT_GT(count, 1);
       for (int64_t g = 0; g < count; ++g) {
         const int64_t first = found[1].GetInt(g);
         int64_t times = 0;
@@ -96,6 +97,29 @@ TEST(HostSelection, UniqueIsASearchOfWhatCameBefore) {
         const bool by_value = inner > 1 || Above(x, first, before);
         EXPECT_TRUE(sorted ? by_value : first > before);
       }
+    }
+  }
+}
+
+// More numbers than a table begins with.
+TEST(HostSelection, UniqueFindsManyNumbers) {
+  constexpr int64_t kCount = 5000, kDifferent = 1999;
+  NDArray x(DataType::Int(64), {kCount});
+  for (int64_t i = 0; i < kCount; ++i) x.SetInt(i, (i % kDifferent * 7919 % kDifferent) * (int64_t{1} << 40) - 5);
+  for (const bool sorted : {false, true}) {
+    const auto result = RunUnique({{"axis", int64_t{0}}, {"sorted", sorted}}, {x});
+    ASSERT_TRUE(result.ok());
+    const Arrays& found = *result;
+    ASSERT_EQ(found[0].size(), kDifferent);
+    for (int64_t g = 1; g < kDifferent; ++g) {
+      const auto& numbers = sorted ? found[0] : found[1];
+      ASSERT_LT(numbers.GetInt(g - 1), numbers.GetInt(g));
+    }
+    for (int64_t i = 0; i < kCount; ++i) {
+      const int64_t g = found[2].GetInt(i);
+      ASSERT_EQ(found[0].GetInt(g), x.GetInt(i));
+      ASSERT_EQ(found[1].GetInt(g), i % kDifferent);
+      ASSERT_EQ(found[3].GetInt(g), (kCount - 1 - i % kDifferent) / kDifferent + 1);
     }
   }
 }
