@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/llvm/emitter.h"
+#include "codegen/llvm/float_code.h"
 #include "codegen/llvm/polynomial.h"
 #include "codegen/llvm/vector_variants.h"
 
@@ -173,10 +174,41 @@ class MathEmitter {
       args_[0] = b_.CreateFNeg(args_[0]);
       return b_.CreateFDiv(one, b_.CreateFAdd(one, CallLibrary("exp", type)));
     }
+    if (name == "fmod" && !type.is_scalar() && type.bits() <= 32) return EmitRemainders(type);
     for (std::string_view known : kLibraryFunctions) {
       if (known == name) return CallLibrary(name, type);
     }
     return nullptr;
+  }
+
+  // x - trunc(x / y) * y in f64. A quotient below 2^28 of numbers with 24 bits is further from the integer above it
+  // than it is rounded, and the product has 52 bits: the remainder is exact. The library computes vectors with other
+  // lanes: larger quotients, infinities, zeros and NaN.
+  llvm::Value* EmitRemainders(DataType type) {
+    FloatCode f(b_, RegisterType(b_.getContext(), DataType::Float(64, type.lanes())));
+    const auto widened = [&](llvm::Value* v) { return f.Abs(b_.CreateFPExt(v, f.Like(b_.getDoubleTy()))); };
+    llvm::Value* x = widened(args_[0]);
+    llvm::Value* y = widened(args_[1]);
+    llvm::Value* quotient = b_.CreateFDiv(x, y);
+    llvm::Value* infinity = llvm::ConstantFP::getInfinity(y->getType());
+    llvm::Value* fits = b_.CreateAnd(b_.CreateFCmpOLT(quotient, f.Number(0x1p28)), b_.CreateFCmpOLT(y, infinity));
+    llvm::Value* whole = b_.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, quotient);
+    llvm::Value* rest = b_.CreateFPTrunc(b_.CreateFSub(x, b_.CreateFMul(whole, y)), args_[0]->getType());
+    rest = b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, rest, args_[0]);
+
+    llvm::BasicBlock* before = b_.GetInsertBlock();
+    llvm::BasicBlock* call = emitter_.NewBlock("remainders");
+    llvm::BasicBlock* done = emitter_.NewBlock("remainders.done");
+    b_.CreateCondBr(b_.CreateAndReduce(fits), done, call);
+    b_.SetInsertPoint(call);
+    llvm::Value* called = CallLibrary("fmod", type);
+    llvm::BasicBlock* after = b_.GetInsertBlock();
+    b_.CreateBr(done);
+    b_.SetInsertPoint(done);
+    llvm::PHINode* result = b_.CreatePHI(rest->getType(), 2);
+    result->addIncoming(rest, before);
+    result->addIncoming(called, after);
+    return result;
   }
 
   llvm::Value* EmitFloat(const NamedPolynomial& function, DataType type) {

@@ -325,6 +325,54 @@ def main(A: T.Buffer((4096,), "float32"), S: T.Buffer((1,), "float32"), B: T.Buf
   }
 }
 
+// Remainders of vectors are those of the library, bit by bit: of magnitudes that differ much or little, of multiples,
+// of neighbours of multiples and of special numbers.
+TEST(Remainders, AreThoseOfTheLibrary) {
+  constexpr char kRemainders[] = R"(
+@T.prim_func
+def main(A: T.Buffer((4099,), "float32"), B: T.Buffer((4099,), "float32"), C: T.Buffer((4099,), "float32")):
+    for i in T.vectorized(4099):
+        with T.block("C"):
+            vi = T.axis.spatial(4099, i)
+            C[vi] = T.fmod(A[vi], B[vi])
+)";
+  auto compiled = CompileToJit(ParseOrDie(kRemainders), HostTarget());
+  ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+  constexpr int64_t kCount = 4099;
+  Tensor a = *Tensor::Allocate({kTwFloat, 32, 1}, {kCount}), b = *Tensor::Allocate({kTwFloat, 32, 1}, {kCount});
+  Tensor c = *Tensor::Allocate({kTwFloat, 32, 1}, {kCount});
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  const float special[] = {inf, -inf, nan, 0.0f, -0.0f, 1e-45f, -1e-39f, 3e38f, 1.0f, -1.0f};
+  std::mt19937_64 random(1);
+  // Vectors of all kinds, of specials too, and vectors of quotients that fit.
+  for (const int spread : {1, 20, 28, 29, 100, 250}) {
+    for (int64_t i = 0; i < kCount; ++i) {
+      const auto draw = [&] {
+        return std::ldexp(static_cast<float>(static_cast<int64_t>(random() % (1 << 25)) - (1 << 24)), -24);
+      };
+      const int exponent = static_cast<int>(random() % static_cast<uint64_t>(spread));
+      float divisor = std::ldexp(draw(), -exponent / 2), x = std::ldexp(draw(), exponent - exponent / 2);
+      if (i % 3 == 0) x = divisor * static_cast<float>(random() % 1000);
+      if (i % 3 == 1) x = std::nextafter(divisor * static_cast<float>(random() % 1000), i % 2 == 0 ? inf : -inf);
+      if (spread > 100 && i % 7 == 0) x = special[random() % std::size(special)];
+      if (spread > 100 && i % 5 == 0) divisor = special[random() % std::size(special)];
+      a.data<float>()[i] = x;
+      b.data<float>()[i] = divisor;
+    }
+    TwTensor* args[] = {a.abi(), b.abi(), c.abi()};
+    ASSERT_TRUE((*compiled)->Run("main", args).ok());
+    for (int64_t i = 0; i < kCount; ++i) {
+      const float x = a.data<float>()[i], divisor = b.data<float>()[i], got = c.data<float>()[i];
+      const float want = std::fmod(x, divisor);
+      if (std::isnan(want)) {
+        EXPECT_TRUE(std::isnan(got)) << x << " % " << divisor;
+      } else {
+        EXPECT_EQ(std::bit_cast<uint32_t>(got), std::bit_cast<uint32_t>(want)) << x << " % " << divisor;
+      }
+    }
+  }
+}
+
 TEST(MathEdges, InfinitiesAndNans) {
   const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
   for (const auto& [name, function] : {std::pair<const char*, double (*)(double)>{"exp", std::exp},
