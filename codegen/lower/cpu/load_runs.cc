@@ -184,9 +184,9 @@ class RunLoader : public Mutator {
       const Expr picked = strided && op->buffer->dtype.is_scalar() ? LoadStrided(*op, *ramp, *stride) : Expr();
       return picked ? picked : self;
     }
-    if (op->predicate || isa<BroadcastNode>(op->indices[0])) return self;
+    // Positions that are loaded themselves may be runs, and so may what masks are made of.
+    if (op->predicate || isa<BroadcastNode>(op->indices[0])) return Mutator::MutateLoad(op, self);
     const std::optional<Lanes> lanes = FindLanes(op->indices[0]);
-    // Positions that are loaded themselves may be runs.
     if (!lanes) return Mutator::MutateLoad(op, self);
     const std::vector<Run> runs = RunsOf(lanes->offsets);
     const bool same = std::ranges::all_of(runs, [&](const Run& run) { return run.count == runs[0].count; });

@@ -73,6 +73,15 @@ TEST(LoadRuns, PicksEachSecondElement) {
 }
 
 // Nothing outside of the buffer is loaded.
+// What a mask and a place are made of is loaded whatever the mask is.
+TEST(LoadRuns, PicksWhatMasksAndPlacesAreMadeOf) {
+  const std::string after = After(
+      "B[0:8] = A.vload([T.Cast(\"int32x8\", A[T.Ramp(i * 16, 2, 8)])], "
+      "predicate=A[T.Ramp(i * 16 + 1, 2, 8)] < T.Broadcast(T.int8(9), 8))");
+  EXPECT_THAT(after, HasSubstr("T.Cast(\"int32x8\", T.Shuffle([A[i * 16:i * 16 + 8], A[i * 16 + 7:"));
+  EXPECT_THAT(after, HasSubstr("predicate=T.Shuffle([A[i * 16 + 1:i * 16 + 1 + 8], A[i * 16 + 8:"));
+}
+
 TEST(LoadRuns, StridesEndWithTheBuffer) {
   for (const int stride : {2, 3, 4}) {
     const Function before = ParseFunctionOrDie(absl::StrCat(R"(
