@@ -144,7 +144,7 @@ bool Conflicts(const ProgramFacts& facts, const KeptBuffer& kept, const AccessFa
   if (rows <= 1) return false;
   const double starts = static_cast<double>(way / std::max<int64_t>(l1.line_bytes, std::gcd(step, way)));
   const double sets = std::min(starts * lines_of_row, static_cast<double>(way / l1.line_bytes));
-  return rows * lines_of_row > sets * (l1.ways - 1);
+  return rows * lines_of_row > sets * l1.ways;
 }
 
 double BytesOf(const Rows& rows, int line_bytes) {
