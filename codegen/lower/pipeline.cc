@@ -43,6 +43,7 @@
 #include "codegen/lower/cpu/threads_from.h"
 #include "codegen/lower/cpu/transpose_loads.h"
 #include "codegen/lower/cpu/trim_windows.h"
+#include "codegen/lower/cpu/whole_stores.h"
 #include "codegen/lower/cpu/widen_bytes.h"
 #include "codegen/lower/cpu/widen_shifts.h"
 #include "codegen/lower/gpu/async_copies.h"
@@ -118,6 +119,7 @@ constexpr Pass kCpu[] = {
      [](const Function& f, const Context& c) -> Result { return VectorizeLoops(f, c.target.cpu_part().vector_bits); }},
     {"unroll", [](const Function& f, const Context&) -> Result { return UnrollLoops(f); }},
     {"simplify_unrolled", [](const Function& f, const Context&) -> Result { return SimplifyFunction(f); }},
+    {"store_whole", [](const Function& f, const Context&) -> Result { return StoreWhole(f); }},
     {"carry_elements", [](const Function& f, const Context&) -> Result { return CarryElements(f); }},
     {"transpose_loads", [](const Function& f, const Context&) -> Result { return TransposeLoads(f); }},
     {"load_runs", [](const Function& f, const Context&) -> Result { return LoadRuns(f); }},
