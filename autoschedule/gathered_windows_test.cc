@@ -18,7 +18,7 @@ namespace {
 
 struct Case {
   std::vector<int64_t> image;  // extents
-  std::vector<ops::Span> spans;
+  std::vector<ops::Window> windows;
   int64_t inputs = 16, outputs = 3, groups = 1;
   int64_t output_padding = 0;  // along the last dimension
   bool symbolic = false;       // the batch
@@ -26,8 +26,9 @@ struct Case {
 
 std::string Text(const Case& c) {
   std::string text = absl::StrCat(absl::StrJoin(c.image, "x"), " groups ", c.groups);
-  for (const ops::Span& s : c.spans) {
-    absl::StrAppend(&text, ", ", s.kernel, " by ", s.stride, " dilated ", s.dilation, " pads ", s.before, " ", s.after);
+  for (const ops::Window& w : c.windows) {
+    absl::StrAppend(&text, ", ", w.kernel, " by ", w.stride, " dilated ", w.dilation, " pads ", w.padding, " ",
+                    w.padding_after());
   }
   return text;
 }
@@ -37,14 +38,16 @@ Function Transposed(const Case& c) {
   std::vector<Expr> shape = {c.symbolic ? Expr(Var("n", DataType::Int(64))) : Expr(2), Expr(c.inputs)};
   std::vector<Expr> weights = {Expr(c.inputs), Expr(c.outputs / c.groups)}, outputs;
   for (size_t i = 0; i < c.image.size(); ++i) {
-    const ops::Span& span = c.spans[i];
+    const ops::Window& window = c.windows[i];
     const int64_t more = i + 1 == c.image.size() ? c.output_padding : 0;
     shape.emplace_back(c.image[i]);
-    weights.emplace_back(span.kernel);
-    outputs.emplace_back((c.image[i] - 1) * span.stride + span.reach() - span.before - span.after + more);
+    weights.emplace_back(window.kernel);
+    outputs.emplace_back((c.image[i] - 1) * window.stride + window.reach() - window.padding - window.padding_after() +
+                         more);
   }
   const Buffer x = f.Input("x", shape, DataType::Float(32)), w = f.Input("w", weights, DataType::Float(32));
-  const ops::ConvOptions options{.spans = c.spans, .groups = c.groups, .type = DataType::Float(32)};
+  const ops::ConvOptions options{
+      .windows = c.windows, .groups = c.groups, .type = DataType::Float(32), .block = "conv_transpose"};
   const Buffer y = ops::ConvTransposeNd(f, x, w, options, outputs);
   return f.Build({y});
 }
@@ -67,37 +70,37 @@ void ExpectRight(const Case& c, bool gathered = true) {
 }
 
 TEST(GatheredWindows, OfTwoDimensions) {
-  ExpectRight({.image = {7, 14}, .spans = {{4, 2, 1, 1, 1}, {4, 2, 1, 1, 1}}});
-  ExpectRight({.image = {7, 9}, .spans = {{4, 2, 1, 1, 1}, {6, 3, 1, 2, 1}}});
-  ExpectRight({.image = {5, 6}, .spans = {{16, 8, 1, 4, 4}, {16, 8, 1, 4, 4}}});
+  ExpectRight({.image = {7, 14}, .windows = {{4, 2, 1}, {4, 2, 1}}});
+  ExpectRight({.image = {7, 9}, .windows = {{4, 2, 1}, {6, 3, 2, 1, 1}}});
+  ExpectRight({.image = {5, 6}, .windows = {{16, 8, 4}, {16, 8, 4}}});
   // A side alone has a stride.
-  ExpectRight({.image = {5, 13}, .spans = {{3, 1, 1, 1, 1}, {4, 2, 1, 1, 1}}});
+  ExpectRight({.image = {5, 13}, .windows = {{3, 1, 1}, {4, 2, 1}}});
 }
 
 // The stride divides neither the windows nor the outputs.
 TEST(GatheredWindows, OfOddSizes) {
-  ExpectRight({.image = {7, 9}, .spans = {{3, 2, 1, 1, 1}, {3, 2, 1, 1, 1}}});
-  ExpectRight({.image = {7, 9}, .spans = {{5, 2, 1, 2, 2}, {5, 2, 1, 2, 2}}, .output_padding = 1});
-  ExpectRight({.image = {6, 17}, .spans = {{4, 2, 1, 0, 1}, {7, 4, 1, 2, 1}}, .output_padding = 2});
+  ExpectRight({.image = {7, 9}, .windows = {{3, 2, 1}, {3, 2, 1}}});
+  ExpectRight({.image = {7, 9}, .windows = {{5, 2, 2}, {5, 2, 2}}, .output_padding = 1});
+  ExpectRight({.image = {6, 17}, .windows = {{4, 2, 0, 1, 1}, {7, 4, 2, 1, 1}}, .output_padding = 2});
 }
 
 TEST(GatheredWindows, OfDilatedWindows) {
-  ExpectRight({.image = {7, 9}, .spans = {{3, 1, 2, 1, 1}, {3, 1, 3, 2, 2}}});
-  ExpectRight({.image = {7, 9}, .spans = {{4, 2, 3, 1, 1}, {4, 2, 2, 1, 1}}}, /*gathered=*/false);
+  ExpectRight({.image = {7, 9}, .windows = {{3, 1, 1, 2}, {3, 1, 2, 3}}});
+  ExpectRight({.image = {7, 9}, .windows = {{4, 2, 1, 3}, {4, 2, 1, 2}}}, /*gathered=*/false);
 }
 
 TEST(GatheredWindows, OfOtherDimensions) {
-  ExpectRight({.image = {37}, .spans = {{16, 8, 1, 4, 4}}, .outputs = 1});
-  ExpectRight({.image = {20}, .spans = {{10, 5, 1, 2, 3}}, .outputs = 2});
-  ExpectRight({.image = {3, 4, 9}, .spans = {{4, 2, 1, 1, 1}, {4, 2, 1, 1, 1}, {4, 2, 1, 1, 1}}, .outputs = 1});
+  ExpectRight({.image = {37}, .windows = {{16, 8, 4}}, .outputs = 1});
+  ExpectRight({.image = {20}, .windows = {{10, 5, 2, 1, 3}}, .outputs = 2});
+  ExpectRight({.image = {3, 4, 9}, .windows = {{4, 2, 1}, {4, 2, 1}, {4, 2, 1}}, .outputs = 1});
 }
 
 TEST(GatheredWindows, OfGroups) {
-  ExpectRight({.image = {7, 14}, .spans = {{4, 2, 1, 1, 1}, {4, 2, 1, 1, 1}}, .inputs = 32, .outputs = 2, .groups = 2});
+  ExpectRight({.image = {7, 14}, .windows = {{4, 2, 1}, {4, 2, 1}}, .inputs = 32, .outputs = 2, .groups = 2});
 }
 
 TEST(GatheredWindows, OfSymbolicBatches) {
-  ExpectRight({.image = {7, 14}, .spans = {{4, 2, 1, 1, 1}, {4, 2, 1, 1, 1}}, .symbolic = true});
+  ExpectRight({.image = {7, 14}, .windows = {{4, 2, 1}, {4, 2, 1}}, .symbolic = true});
 }
 
 }  // namespace

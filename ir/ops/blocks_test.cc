@@ -218,9 +218,9 @@ TEST(Blocks, EinsteinSums) {
 }
 
 TEST(Blocks, LastWindowDoesNotBeginInThePadding) {
-  const Span span{.kernel = 2, .stride = 3, .before = 0, .after = 1};
-  EXPECT_EQ(AsInt(Positions(Expr(3), span, /*ceil=*/true)), 1);
-  EXPECT_EQ(AsInt(Positions(Expr(4), span, /*ceil=*/true)), 2);
+  const Window window{.kernel = 2, .stride = 3, .after = 1};
+  EXPECT_EQ(AsInt(Positions(Expr(3), window, /*ceil=*/true)), 1);
+  EXPECT_EQ(AsInt(Positions(Expr(4), window, /*ceil=*/true)), 2);
   EXPECT_EQ(AsInt(Positions(Expr(5), {.kernel = 2, .stride = 2}, /*ceil=*/true)), 3);
 }
 

@@ -8,7 +8,7 @@
 
 #include "ir/builder.h"
 #include "ir/ops/operand_types.h"
-#include "ir/ops/padding.h"
+#include "ir/ops/window_nd.h"
 
 namespace tilewright::ops {
 

@@ -12,16 +12,16 @@ Function ConvBnRelu(const ConvShape& shape, const OperandTypes& types) {
   Buffer scale = f.Input("bn_scale", channels, type);
   Buffer offset = f.Input("bn_offset", channels, type);
   Buffer conv = AddConv(f, data, kernel, shape, types.output);
-  using Indices = std::vector<Var>;
-  const auto exprs = [](const Indices& v) { return std::vector<Expr>(v.begin(), v.end()); };
-  Buffer biased = f.Compute("bias_add", conv->shape,
-                            [&](const Indices& v) { return CastTo(type, conv.Load(exprs(v))) + bias(v.back()); });
-  Buffer scaled =
-      f.Compute("bn_mul", conv->shape, [&](const Indices& v) { return biased.Load(exprs(v)) * scale(v.back()); });
-  Buffer shifted =
-      f.Compute("bn_add", conv->shape, [&](const Indices& v) { return scaled.Load(exprs(v)) + offset(v.back()); });
-  Buffer output =
-      f.Compute("relu", conv->shape, [&](const Indices& v) { return Max(shifted.Load(exprs(v)), Const(type, 0)); });
+  const auto exprs = [](const std::vector<Var>& v) { return Indices(v.begin(), v.end()); };
+  Buffer biased = f.Compute("bias_add", conv->shape, [&](const std::vector<Var>& v) {
+    return CastTo(type, conv.Load(exprs(v))) + bias(v.back());
+  });
+  Buffer scaled = f.Compute("bn_mul", conv->shape,
+                            [&](const std::vector<Var>& v) { return biased.Load(exprs(v)) * scale(v.back()); });
+  Buffer shifted = f.Compute("bn_add", conv->shape,
+                             [&](const std::vector<Var>& v) { return scaled.Load(exprs(v)) + offset(v.back()); });
+  Buffer output = f.Compute("relu", conv->shape,
+                            [&](const std::vector<Var>& v) { return Max(shifted.Load(exprs(v)), Const(type, 0)); });
   return f.Build({output});
 }
 

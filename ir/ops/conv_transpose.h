@@ -2,14 +2,13 @@
 #pragma once
 
 #include "ir/ops/operand_types.h"
-#include "ir/ops/padding.h"
+#include "ir/ops/window_nd.h"
 
 namespace tilewright::ops {
 
 // inputs [batch, height, width, in_channels], weight [kernel, kernel, in_channels, out_channels], output [batch,
-// (height - 1) * stride - 2 padding + kernel, ..., out_channels]. As a convolution of the input with stride - 1 zeros
-// between its elements and kernel - 1 - padding zeros around it; the zeros in between are chosen by an if_then_else in
-// the block "conv2d_transpose_nhwc", those around it are "pad_temp". Requires padding < kernel and no dilation.
+// (height - 1) * stride - 2 padding + kernel, ..., out_channels]. The block is "conv2d_transpose_nhwc". Requires padding
+// < kernel and no dilation.
 Function ConvTranspose(Expr batch, Expr height, Expr width, int64_t in_channels, int64_t out_channels,
                        const Window& window, const OperandTypes& types = OperandTypes::Float32());
 

@@ -5,13 +5,9 @@
 #include <vector>
 
 #include "ir/builder.h"
+#include "ir/ops/window_nd.h"
 
 namespace tilewright::ops {
-
-// One spatial dimension of a sliding window.
-struct Window {
-  int64_t kernel = 1, stride = 1, padding = 0, dilation = 1;
-};
 
 // How many positions the window has over `extent` elements: (extent + 2 p - d (k - 1) - 1) // s + 1.
 Expr WindowCount(const Expr& extent, const Window& window);

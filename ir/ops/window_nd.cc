@@ -17,10 +17,10 @@ Expr Number(const Expr& like, int64_t value) { return Const(like.dtype(), value)
 Expr Scaled(const Expr& e, int64_t by) { return by == 1 ? e : e * Number(e, by); }
 
 // The shape of the reduced domain of a pool: batch, channels, positions, then one dimension for each kernel extent.
-std::vector<Expr> PoolDomain(const Buffer& x, const std::vector<Span>& spans, const std::vector<Expr>& shape) {
+std::vector<Expr> PoolDomain(const Buffer& x, const std::vector<Window>& windows, const std::vector<Expr>& shape) {
   std::vector<Expr> domain = {x->shape[0], x->shape[1]};
   domain.insert(domain.end(), shape.begin(), shape.end());
-  for (const Span& span : spans) domain.emplace_back(span.kernel);
+  for (const Window& window : windows) domain.emplace_back(window.kernel);
   return domain;
 }
 
@@ -30,13 +30,13 @@ struct Place {
 };
 
 // The place of the element `at` of a pool's domain in x.
-Place PlaceOf(const Buffer& x, const std::vector<Span>& spans, const Indices& at) {
+Place PlaceOf(const Buffer& x, const std::vector<Window>& windows, const Indices& at) {
   Place place{.at = {at[0], at[1]}};
-  const size_t dims = spans.size();
+  const size_t dims = windows.size();
   for (size_t i = 0; i < dims; ++i) {
-    const Expr raw = Scaled(at[2 + i], spans[i].stride) + Scaled(at[2 + dims + i], spans[i].dilation);
-    const Expr index = spans[i].before == 0 ? raw : raw - Number(raw, spans[i].before);
-    if (spans[i].before > 0) place.inside = And(place.inside, index >= Number(index, 0));
+    const Expr raw = Scaled(at[2 + i], windows[i].stride) + Scaled(at[2 + dims + i], windows[i].dilation);
+    const Expr index = windows[i].padding == 0 ? raw : raw - Number(raw, windows[i].padding);
+    if (windows[i].padding > 0) place.inside = And(place.inside, index >= Number(index, 0));
     place.inside = And(place.inside, index < x->shape[2 + i]);
     place.at.push_back(index);
   }
@@ -45,45 +45,105 @@ Place PlaceOf(const Buffer& x, const std::vector<Span>& spans, const Indices& at
 }
 
 // The position of a window whose kernel element `k` lies at `at`; whether there is one is added to `exists`.
-Expr PositionOf(const Span& span, const Expr& at, const Expr& k, const Expr& positions, Expr* exists) {
-  const Expr stretched = at + Number(at, span.before) - Scaled(k, span.dilation);
-  const Expr stride = Number(stretched, span.stride), zero = Number(stretched, 0);
-  const Expr index = span.stride == 1 ? stretched : FloorDiv(stretched, stride);
-  if (span.stride != 1) *exists = And(*exists, FloorMod(stretched, stride) == zero);
+Expr PositionOf(const Window& window, const Expr& at, const Expr& k, const Expr& positions, Expr* exists) {
+  const Expr stretched = at + Number(at, window.padding) - Scaled(k, window.dilation);
+  const Expr stride = Number(stretched, window.stride), zero = Number(stretched, 0);
+  const Expr index = window.stride == 1 ? stretched : FloorDiv(stretched, stride);
+  if (window.stride != 1) *exists = And(*exists, FloorMod(stretched, stride) == zero);
   *exists = And(*exists, And(stretched >= zero, index < positions));
   return index;
 }
 
+// The shape of an image, or the place of an element in it, whatever the order of dimensions is.
+struct Image {
+  Expr batch, channel;
+  std::vector<Expr> spatial;
+};
+Indices Ordered(Layout layout, const Image& image) {
+  Indices all = {image.batch};
+  if (layout == Layout::kChannelsFirst) all.push_back(image.channel);
+  all.insert(all.end(), image.spatial.begin(), image.spatial.end());
+  if (layout == Layout::kChannelsLast) all.push_back(image.channel);
+  return all;
+}
+Image ImageOf(Layout layout, const Indices& all) {
+  if (layout == Layout::kChannelsFirst) return {all[0], all[1], {all.begin() + 2, all.end()}};
+  return {all[0], all.back(), {all.begin() + 1, all.end() - 1}};
+}
+
+// The shape of a weight, or the place of an element in it: its two dimensions of channels as they follow each other.
+struct Filter {
+  Expr first, second;
+  Indices kernel;
+};
+Indices Ordered(Layout layout, const Filter& filter) {
+  Indices all = filter.kernel;
+  all.insert(layout == Layout::kChannelsFirst ? all.begin() : all.end(), {filter.first, filter.second});
+  return all;
+}
+Filter FilterOf(Layout layout, const Indices& all) {
+  if (layout == Layout::kChannelsFirst) return {all[0], all[1], {all.begin() + 2, all.end()}};
+  return {*(all.end() - 2), all.back(), {all.begin(), all.end() - 2}};
+}
+
 // x with zeros around it: `before` elements before the first of each spatial dimension, `extents` in all. x itself if
 // nothing is added or converted.
-Buffer Padded(FunctionBuilder& f, const Buffer& x, const std::vector<int64_t>& before, const std::vector<Expr>& extents,
-              const std::function<Expr(const Expr&)>& convert) {
-  const size_t dims = before.size();
-  std::vector<Expr> shape = {x->shape[0], x->shape[1]};
-  std::vector<bool> ends_inside;
+Buffer Padded(FunctionBuilder& f, const Buffer& x, Layout layout, const std::vector<int64_t>& before,
+              const std::vector<Expr>& extents, const std::function<Expr(const Expr&)>& convert) {
+  Image image = ImageOf(layout, x->shape);
+  std::vector<Expr> ends;  // of x in the result; null where the result ends there or before
   arith::Analyzer analyzer;
   bool same = !convert;
-  for (size_t i = 0; i < dims; ++i) {
-    const Expr& extent = x->shape[2 + i];
-    ends_inside.push_back(analyzer.CanProveLessEqual(extents[i], extent + Number(extent, before[i])));
-    same &= before[i] == 0 && ends_inside.back();
-    shape.push_back(extents[i]);
+  for (size_t i = 0; i < before.size(); ++i) {
+    const Expr end = arith::Simplify(image.spatial[i] + Number(image.spatial[i], before[i]));
+    ends.push_back(analyzer.CanProveLessEqual(extents[i], end) ? Expr() : end);
+    same &= before[i] == 0 && !ends[i];
+    image.spatial[i] = extents[i];
   }
   if (same) return x;
-  return f.Compute("pad_temp", shape, [&](const std::vector<Var>& v) {
-    Expr inside = True();
-    Indices at = {v[0], v[1]};
-    for (size_t i = 0; i < dims; ++i) {
-      const Expr position = v[2 + i], zeros = Number(position, before[i]);
-      const Expr index = before[i] == 0 ? position : position - zeros;
-      if (before[i] > 0) inside = And(inside, position >= zeros);
-      if (!ends_inside[i]) inside = And(inside, index < x->shape[2 + i]);
-      at.push_back(index);
+  return f.Compute("pad_temp", Ordered(layout, image), [&](const std::vector<Var>& v) {
+    Image at = ImageOf(layout, {v.begin(), v.end()});
+    Expr inside;
+    const auto require = [&](const Expr& condition) { inside = inside ? And(inside, condition) : condition; };
+    for (size_t i = 0; i < before.size(); ++i) {
+      Expr& index = at.spatial[i];
+      if (before[i] > 0) require(Number(index, before[i]) <= index);
+      if (ends[i]) require(index < ends[i]);
+      if (before[i] > 0) index = index - Number(index, before[i]);
     }
-    const Expr value = convert ? convert(x.Load(at)) : x.Load(at);
-    inside = arith::Simplify(inside);
-    return IsTrue(inside) ? value : IfThenElse(inside, value, Const(value.dtype(), 0));
+    const Expr element = x.Load(Ordered(layout, at));
+    const Expr value = convert ? convert(element) : element;
+    return inside ? IfThenElse(inside, value, Const(value.dtype(), 0)) : value;
   });
+}
+
+// One position or element of a window in each spatial dimension.
+std::string SpatialName(size_t i, size_t dims) {
+  return dims <= 3 ? std::string(1, "dhw"[3 - dims + i]) : "x" + std::to_string(i);
+}
+
+// What convolutions are: the sum over windows and over the `inputs` channels of a group of what `term` says of a place
+// in the result, an input channel and an element of the kernel.
+using WindowTerm = std::function<Expr(const Image& at, const Expr& input, const Indices& kernel)>;
+Buffer SumOverWindows(FunctionBuilder& f, const ConvOptions& options, const Image& result, const Expr& inputs,
+                      const Indices& kernel, const WindowTerm& term) {
+  const bool channels_first = options.layout == Layout::kChannelsFirst;
+  const size_t dims = kernel.size();
+  const ReduceAxis input("rc", inputs);
+  std::vector<ReduceAxis> axes;
+  std::vector<std::string> names = {"n", "co"};
+  for (size_t i = 0; i < dims; ++i) {
+    axes.emplace_back("r" + SpatialName(i, dims), kernel[i]);
+    names.insert(channels_first ? names.end() : names.end() - 1, SpatialName(i, dims));
+  }
+  const Indices offsets(axes.begin(), axes.end());
+  axes.insert(channels_first ? axes.begin() : axes.end(), input);
+  return f.Compute(
+      options.block, Ordered(options.layout, result),
+      [&](const std::vector<Var>& v) {
+        return Sum(term(ImageOf(options.layout, {v.begin(), v.end()}), input, offsets), axes);
+      },
+      names);
 }
 
 std::vector<int> KernelAxes(size_t dims) {
@@ -93,11 +153,11 @@ std::vector<int> KernelAxes(size_t dims) {
 }
 
 Buffer Pool(FunctionBuilder& f, const std::string& name, Reduction reduction, const Buffer& x,
-            const std::vector<Span>& spans, const std::vector<Expr>& shape, const Expr& fill,
+            const std::vector<Window>& windows, const std::vector<Expr>& shape, const Expr& fill,
             const ScalarBody& element) {
-  return ReduceElements(f, name, reduction, PoolDomain(x, spans, shape), KernelAxes(spans.size()), false,
+  return ReduceElements(f, name, reduction, PoolDomain(x, windows, shape), KernelAxes(windows.size()), false,
                         [&](const Indices& at) {
-                          Place place = PlaceOf(x, spans, at);
+                          Place place = PlaceOf(x, windows, at);
                           const Expr value = element({x.Load(place.at)});
                           return IsTrue(place.inside) ? value : IfThenElse(place.inside, value, fill);
                         });
@@ -105,109 +165,117 @@ Buffer Pool(FunctionBuilder& f, const std::string& name, Reduction reduction, co
 
 }  // namespace
 
-Expr Positions(const Expr& extent, const Span& span, bool ceil) {
-  const Expr stride = Number(extent, span.stride);
-  const Expr room = extent + Number(extent, span.before + span.after - span.reach());
+Expr Positions(const Expr& extent, const Window& window, bool ceil) {
+  const Expr stride = Number(extent, window.stride);
+  const Expr room = extent + Number(extent, window.padding + window.padding_after() - window.reach());
   const Expr one = Number(extent, 1);
   if (!ceil) return arith::Simplify(FloorDiv(room, stride) + one);
-  const Expr all = FloorDiv(room + Number(extent, span.stride - 1), stride) + one;
+  const Expr all = FloorDiv(room + Number(extent, window.stride - 1), stride) + one;
   // The last window begins inside of the image or the padding before it.
-  const Expr begins = FloorDiv(extent + Number(extent, span.before - 1), stride) + one;
+  const Expr begins = FloorDiv(extent + Number(extent, window.padding - 1), stride) + one;
   return arith::Simplify(Min(all, begins));
 }
 
 Buffer ConvNd(FunctionBuilder& f, const Buffer& x, const Buffer& weight, const ConvOptions& options,
               const std::function<Expr(const Expr&)>& input,
               const std::function<Expr(const Expr&, const Expr& channel)>& weights) {
-  const size_t dims = options.spans.size();
+  const Layout layout = options.layout;
+  const size_t dims = options.windows.size();
   TW_CHECK(x->ndim() == dims + 2 && weight->ndim() == dims + 2);
-  std::vector<Expr> padded_extents, shape = {x->shape[0], weight->shape[0]};
+  const Image image = ImageOf(layout, x->shape);
+  const Filter filter = FilterOf(layout, weight->shape);
+  const bool outputs_first = layout == Layout::kChannelsFirst;
+  const Expr &inputs = outputs_first ? filter.second : filter.first,
+             &outputs = outputs_first ? filter.first : filter.second;
+  std::vector<Expr> padded_extents;
   std::vector<int64_t> before;
+  Image result = {image.batch, outputs, {}};
   for (size_t i = 0; i < dims; ++i) {
-    const Span& span = options.spans[i];
-    const Expr& extent = x->shape[2 + i];
-    padded_extents.push_back(arith::Simplify(extent + Number(extent, span.before + span.after)));
-    before.push_back(span.before);
-    shape.push_back(Positions(extent, span));
+    const Window& window = options.windows[i];
+    const Expr& extent = image.spatial[i];
+    padded_extents.push_back(arith::Simplify(extent + Number(extent, window.padding + window.padding_after())));
+    before.push_back(window.padding);
+    result.spatial.push_back(Positions(extent, window));
   }
-  const Buffer padded = Padded(f, x, before, padded_extents, input);
-  std::vector<ReduceAxis> axes = {ReduceAxis("rc", weight->shape[1])};
-  for (size_t i = 0; i < dims; ++i) axes.emplace_back("r" + std::to_string(i), weight->shape[2 + i]);
-  return f.Compute("conv", shape, [&](const std::vector<Var>& v) {
-    Expr channel = axes[0];
-    if (options.groups != 1) {
-      const Expr per_group = FloorDiv(weight->shape[0], Number(weight->shape[0], options.groups));
-      channel = FloorDiv(v[1], arith::Simplify(per_group)) * weight->shape[1] + axes[0];
-    }
-    Indices at = {v[0], channel}, weight_at = {v[1], axes[0]};
+  const Buffer padded = Padded(f, x, layout, before, padded_extents, input);
+  const Expr group_outputs = arith::Simplify(FloorDiv(outputs, Number(outputs, options.groups)));
+  const auto term = [&](const Image& at, const Expr& rc, const Indices& offsets) {
+    Image source = {at.batch, rc, {}};
+    if (options.groups != 1) source.channel = arith::Simplify(FloorDiv(at.channel, group_outputs) * inputs + rc);
     for (size_t i = 0; i < dims; ++i) {
-      at.push_back(Scaled(v[2 + i], options.spans[i].stride) + Scaled(axes[1 + i], options.spans[i].dilation));
-      weight_at.push_back(axes[1 + i]);
+      const Window& window = options.windows[i];
+      source.spatial.push_back(Scaled(at.spatial[i], window.stride) + Scaled(offsets[i], window.dilation));
     }
-    const Expr element = weight.Load(weight_at);
-    const Expr right = weights ? weights(element, v[1]) : CastTo(options.type, element);
-    return Sum(CastTo(options.type, padded.Load(at)) * right, axes);
-  });
+    const Filter place = outputs_first ? Filter{at.channel, rc, offsets} : Filter{rc, at.channel, offsets};
+    const Expr element = weight.Load(Ordered(layout, place));
+    const Expr right = weights ? weights(element, at.channel) : CastTo(options.type, element);
+    return CastTo(options.type, padded.Load(Ordered(layout, source))) * right;
+  };
+  return SumOverWindows(f, options, result, inputs, filter.kernel, term);
 }
 
 Buffer ConvTransposeNd(FunctionBuilder& f, const Buffer& x, const Buffer& weight, const ConvOptions& options,
                        const std::vector<Expr>& spatial) {
-  const size_t dims = options.spans.size();
-  const Expr per_group = weight->shape[1];
-  std::vector<Expr> shape = {x->shape[0], arith::Simplify(per_group * Number(per_group, options.groups))};
-  shape.insert(shape.end(), spatial.begin(), spatial.end());
-  const Expr group_inputs = arith::Simplify(FloorDiv(x->shape[1], Number(x->shape[1], options.groups)));
-  std::vector<ReduceAxis> axes = {ReduceAxis("rc", group_inputs)};
-  for (size_t i = 0; i < dims; ++i) axes.emplace_back("r" + std::to_string(i), weight->shape[2 + i]);
+  const Layout layout = options.layout;
+  const size_t dims = options.windows.size();
+  TW_CHECK(x->ndim() == dims + 2 && weight->ndim() == dims + 2);
+  const Image image = ImageOf(layout, x->shape);
+  const Filter filter = FilterOf(layout, weight->shape);
+  const Expr& per_group = filter.second;
+  const Image result = {image.batch, arith::Simplify(per_group * Number(per_group, options.groups)), spatial};
+  const Expr group_inputs = arith::Simplify(FloorDiv(image.channel, Number(image.channel, options.groups)));
   // A convolution, with the window turned around, of x with stride - 1 zeros between its elements. Those around it are
-  // whole elements of x; `border` is what that is too much.
+  // whole elements of x; `border` is what that is too much. Behind x they reach as far as whole strides of the output
+  // do, so that outputs can be computed in phases of the stride.
   std::vector<int64_t> elements, borders;
   std::vector<Expr> extents;
   for (size_t i = 0; i < dims; ++i) {
-    const Span& span = options.spans[i];
-    const int64_t zeros = span.reach() - 1 - span.before;
-    elements.push_back(zeros > 0 ? CeilDiv(zeros, span.stride) : 0);
-    borders.push_back(elements[i] * span.stride - zeros);
-    const Expr last = spatial[i] + Number(spatial[i], span.reach() - 2 + borders[i]);
-    extents.push_back(arith::Simplify(FloorDiv(last, Number(last, span.stride)) + Number(last, 1)));
+    const Window& window = options.windows[i];
+    const int64_t stride = window.stride, zeros = window.reach() - 1 - window.padding;
+    elements.push_back(zeros > 0 ? CeilDiv(zeros, stride) : 0);
+    borders.push_back(elements[i] * stride - zeros);
+    const Expr strides = FloorDiv(spatial[i] + Number(spatial[i], stride - 1), Number(spatial[i], stride));
+    extents.push_back(arith::Simplify(strides + Number(strides, elements[i] + CeilDiv(window.padding, stride))));
   }
-  const Buffer padded = Padded(f, x, elements, extents, {});
-  return f.Compute("conv_transpose", shape, [&](const std::vector<Var>& v) {
-    Expr channel = axes[0], out = v[1];
+  const Buffer padded = Padded(f, x, layout, elements, extents, {});
+  const auto term = [&](const Image& at, const Expr& rc, const Indices& offsets) {
+    Image source = {at.batch, rc, {}};
+    Expr out = at.channel, falls_on_element;
     if (options.groups != 1) {
-      channel = FloorDiv(v[1], per_group) * group_inputs + axes[0];
-      out = FloorMod(v[1], per_group);
+      source.channel = FloorDiv(at.channel, per_group) * group_inputs + rc;
+      out = FloorMod(at.channel, per_group);
     }
-    Indices at = {v[0], channel}, weight_at = {channel, out};
-    Expr falls_on_element = True();
+    Indices turned;
     for (size_t i = 0; i < dims; ++i) {
-      const Span& span = options.spans[i];
-      const Expr offset = Scaled(axes[1 + i], span.dilation), border = Number(v[2 + i], borders[i]);
-      const Expr stretched = borders[i] == 0 ? v[2 + i] + offset : v[2 + i] + offset + border;
-      const Expr stride = Number(stretched, span.stride);
-      if (span.stride != 1) {
-        falls_on_element = And(falls_on_element, FloorMod(stretched, stride) == Number(stretched, 0));
+      const Window& window = options.windows[i];
+      Expr index = at.spatial[i] + Scaled(offsets[i], window.dilation);
+      if (borders[i] != 0) index = index + Number(index, borders[i]);
+      if (window.stride != 1) {
+        const Expr stride = Number(index, window.stride);
+        const Expr falls = FloorMod(index, stride) == Number(index, 0);
+        falls_on_element = falls_on_element ? And(falls_on_element, falls) : falls;
+        index = FloorDiv(index, stride);
       }
-      at.push_back(span.stride == 1 ? stretched : FloorDiv(stretched, stride));
-      weight_at.push_back(weight->shape[2 + i] - Number(weight->shape[2 + i], 1) - axes[1 + i]);
+      source.spatial.push_back(index);
+      turned.push_back(Number(offsets[i], window.kernel - 1) - offsets[i]);
     }
-    const Expr element = padded.Load(at);
-    const Expr chosen = IsTrue(falls_on_element)
-                            ? element
-                            : IfThenElse(arith::Simplify(falls_on_element), element, Const(element.dtype(), 0));
-    return Sum(CastTo(options.type, chosen) * CastTo(options.type, weight.Load(weight_at)), axes);
-  });
+    Expr element = padded.Load(Ordered(layout, source));
+    if (falls_on_element) element = IfThenElse(falls_on_element, element, Const(element.dtype(), 0));
+    const Expr factor = weight.Load(Ordered(layout, Filter{source.channel, out, turned}));
+    return CastTo(options.type, element) * CastTo(options.type, factor);
+  };
+  return SumOverWindows(f, options, result, group_inputs, filter.kernel, term);
 }
 
-Buffer FoldWindows(FunctionBuilder& f, const Buffer& x, const std::vector<Span>& spans,
+Buffer FoldWindows(FunctionBuilder& f, const Buffer& x, const std::vector<Window>& windows,
                    const std::vector<Expr>& spatial, DataType sum) {
-  const size_t dims = spans.size();
+  const size_t dims = windows.size();
   std::vector<Expr> kernel, positions, shape = {x->shape[0], x->shape[1]};
   std::vector<ReduceAxis> axes;
   for (size_t i = 0; i < dims; ++i) {
-    kernel.push_back(Number(spatial[i], spans[i].kernel));
-    positions.push_back(Positions(spatial[i], spans[i]));
-    shape[1] = arith::Simplify(FloorDiv(shape[1], Number(shape[1], spans[i].kernel)));
+    kernel.push_back(Number(spatial[i], windows[i].kernel));
+    positions.push_back(Positions(spatial[i], windows[i]));
+    shape[1] = arith::Simplify(FloorDiv(shape[1], Number(shape[1], windows[i].kernel)));
     axes.emplace_back("r" + std::to_string(i), kernel.back());
   }
   shape.insert(shape.end(), spatial.begin(), spatial.end());
@@ -218,7 +286,7 @@ Buffer FoldWindows(FunctionBuilder& f, const Buffer& x, const std::vector<Span>&
     Expr inside = True();
     for (size_t i = 0; i < dims; ++i) {
       row.push_back(axes[i]);
-      column.push_back(PositionOf(spans[i], v[2 + i], axes[i], positions[i], &inside));
+      column.push_back(PositionOf(windows[i], v[2 + i], axes[i], positions[i], &inside));
     }
     inside = arith::Simplify(inside);
     const Expr value = CastTo(sum, x(v[0], Flatten(all_kernel, row), Flatten(positions, column)));
@@ -226,20 +294,21 @@ Buffer FoldWindows(FunctionBuilder& f, const Buffer& x, const std::vector<Span>&
   });
 }
 
-Buffer MaxPoolNd(FunctionBuilder& f, const Buffer& x, const std::vector<Span>& spans, const std::vector<Expr>& shape) {
-  return Pool(f, "max_pool", Reduction::kMax, x, spans, shape, Lowest(x->dtype),
+Buffer MaxPoolNd(FunctionBuilder& f, const Buffer& x, const std::vector<Window>& windows,
+                 const std::vector<Expr>& shape) {
+  return Pool(f, "max_pool", Reduction::kMax, x, windows, shape, Lowest(x->dtype),
               [](const std::vector<Expr>& e) { return e[0]; });
 }
 
-Buffer MaxPoolPosition(FunctionBuilder& f, const Buffer& x, const Buffer& largest, const std::vector<Span>& spans,
+Buffer MaxPoolPosition(FunctionBuilder& f, const Buffer& x, const Buffer& largest, const std::vector<Window>& windows,
                        bool column_major) {
   const DataType i64 = DataType::Int(64);
-  const size_t dims = spans.size();
+  const size_t dims = windows.size();
   const std::vector<Expr> shape(largest->shape.begin() + 2, largest->shape.end());
   const Expr none = GreatestValue(i64);
-  return ReduceElements(f, "position", Reduction::kMin, PoolDomain(x, spans, shape), KernelAxes(dims), false,
+  return ReduceElements(f, "position", Reduction::kMin, PoolDomain(x, windows, shape), KernelAxes(dims), false,
                         [&](const Indices& at) {
-                          Place place = PlaceOf(x, spans, at);
+                          Place place = PlaceOf(x, windows, at);
                           Expr image = CastTo(i64, at[0]) * CastTo(i64, x->shape[1]) + CastTo(i64, at[1]);
                           Expr position = Const(i64, 0);
                           for (size_t i = 0; i < dims; ++i) {
@@ -253,22 +322,22 @@ Buffer MaxPoolPosition(FunctionBuilder& f, const Buffer& x, const Buffer& larges
                         });
 }
 
-Buffer AveragePoolNd(FunctionBuilder& f, const Buffer& x, const std::vector<Span>& spans,
+Buffer AveragePoolNd(FunctionBuilder& f, const Buffer& x, const std::vector<Window>& windows,
                      const std::vector<Expr>& shape, bool count_padding) {
   const DataType type = x->dtype, sum_type = type.bits() < 32 ? DataType::Float(32) : type;
-  Buffer sums = Pool(f, "pool_sum", Reduction::kSum, x, spans, shape, Const(sum_type, 0),
+  Buffer sums = Pool(f, "pool_sum", Reduction::kSum, x, windows, shape, Const(sum_type, 0),
                      [&](const std::vector<Expr>& e) { return CastTo(sum_type, e[0]); });
   return f.Compute("average_pool", sums->shape, [&](const std::vector<Var>& v) {
     Expr count = 1;
-    for (size_t i = 0; i < spans.size(); ++i) {
+    for (size_t i = 0; i < windows.size(); ++i) {
       // Offsets k with low <= position * stride - before + k * dilation < high.
-      const Span& span = spans[i];
+      const Window& window = windows[i];
       const Expr extent = x->shape[2 + i];
-      const Expr begin = Scaled(v[2 + i], span.stride) - Number(v[2 + i], span.before);
-      const Expr low = Number(begin, count_padding ? -span.before : 0);
-      const Expr high = count_padding ? extent + Number(extent, span.after) : extent;
-      const Expr dilation = Number(begin, span.dilation), up = Number(begin, span.dilation - 1);
-      const Expr kernel = Number(begin, span.kernel), zero = Number(begin, 0);
+      const Expr begin = Scaled(v[2 + i], window.stride) - Number(v[2 + i], window.padding);
+      const Expr low = Number(begin, count_padding ? -window.padding : 0);
+      const Expr high = count_padding ? extent + Number(extent, window.padding_after()) : extent;
+      const Expr dilation = Number(begin, window.dilation), up = Number(begin, window.dilation - 1);
+      const Expr kernel = Number(begin, window.kernel), zero = Number(begin, 0);
       const Expr first = Max(FloorDiv(low - begin + up, dilation), zero);
       const Expr last = Min(FloorDiv(high - begin + up, dilation), kernel);
       count = arith::Simplify(count * (last - first));
@@ -277,11 +346,11 @@ Buffer AveragePoolNd(FunctionBuilder& f, const Buffer& x, const std::vector<Span
   });
 }
 
-Buffer LpPoolNd(FunctionBuilder& f, const Buffer& x, const std::vector<Span>& spans, const std::vector<Expr>& shape,
+Buffer LpPoolNd(FunctionBuilder& f, const Buffer& x, const std::vector<Window>& windows, const std::vector<Expr>& shape,
                 int64_t p) {
   const DataType type = x->dtype, wide = type.bits() < 32 ? DataType::Float(32) : type;
   const Expr power = ConstFloat(wide, static_cast<double>(p));
-  Buffer sums = Pool(f, "pool_sum", Reduction::kSum, x, spans, shape, Const(wide, 0),
+  Buffer sums = Pool(f, "pool_sum", Reduction::kSum, x, windows, shape, Const(wide, 0),
                      [&](const std::vector<Expr>& e) { return Power(Call(wide, "abs", {CastTo(wide, e[0])}), power); });
   return Map(f, "lp_pool", {sums}, [&](const std::vector<Expr>& e) {
     const Expr root = p == 2 ? Unary("sqrt", e[0]) : Power(e[0], ConstFloat(wide, 1.0 / static_cast<double>(p)));

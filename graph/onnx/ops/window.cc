@@ -11,10 +11,10 @@ namespace tilewright::graph {
 namespace {
 
 namespace ops = tilewright::ops;
-using ops::Span;
+using ops::Window;
 
 // The windows of a node over the spatial extents `in`; padding by auto_pad where it says so.
-absl::StatusOr<std::vector<Span>> SpansOf(OnnxNode& n, const Exprs& in, const Int64s& kernel) {
+absl::StatusOr<std::vector<Window>> WindowsOf(OnnxNode& n, const Exprs& in, const Int64s& kernel) {
   const size_t dims = in.size();
   const Int64s ones(dims, 1);
   const Int64s strides = n.Ints("strides").value_or(ones), dilations = n.Ints("dilations").value_or(ones);
@@ -23,36 +23,36 @@ absl::StatusOr<std::vector<Span>> SpansOf(OnnxNode& n, const Exprs& in, const In
     return n.Error("kernel, strides, dilations or pads of another number of dimensions than ", dims);
   }
   const std::string mode = n.String("auto_pad", "NOTSET");
-  std::vector<Span> spans;
+  std::vector<Window> windows;
   for (size_t i = 0; i < dims; ++i) {
-    Span span{.kernel = kernel[i], .stride = strides[i], .dilation = dilations[i]};
+    Window window{.kernel = kernel[i], .stride = strides[i], .dilation = dilations[i]};
     constexpr int64_t kMost = int64_t{1} << 24;
-    for (int64_t value : {span.kernel, span.stride, span.dilation}) {
+    for (int64_t value : {window.kernel, window.stride, window.dilation}) {
       if (value < 1 || value > kMost) return n.Error("a kernel, stride or dilation of ", value);
     }
     if (mode == "SAME_UPPER" || mode == "SAME_LOWER") {
       const auto extent = AsInt(in[i]);
-      int64_t total = span.reach() - span.stride;
+      int64_t total = window.reach() - window.stride;
       if (extent) {
-        const int64_t positions = CeilDiv(*extent, span.stride);
-        total = (positions - 1) * span.stride + span.reach() - *extent;
-      } else if (span.stride != 1) {
+        const int64_t positions = CeilDiv(*extent, window.stride);
+        total = (positions - 1) * window.stride + window.reach() - *extent;
+      } else if (window.stride != 1) {
         return n.Unsupported("auto_pad of a symbolic extent with a stride");
       }
       total = std::max<int64_t>(total, 0);
-      span.before = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
-      span.after = total - span.before;
+      window.padding = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
+      window.after = total - window.padding;
     } else if (mode == "NOTSET") {
-      span.before = pads[i];
-      span.after = pads[dims + i];
-      if (span.before < 0 || span.after < 0) return n.Unsupported("negative pads");
-      if (span.before > kMost || span.after > kMost) return n.Error("pads of more than 2^24");
+      window.padding = pads[i];
+      window.after = pads[dims + i];
+      if (window.padding < 0 || window.after < 0) return n.Unsupported("negative pads");
+      if (window.padding > kMost || window.after > kMost) return n.Error("pads of more than 2^24");
     } else if (mode != "VALID") {
       return n.Error("auto_pad is \"", mode, "\"");
     }
-    spans.push_back(span);
+    windows.push_back(window);
   }
-  return spans;
+  return windows;
 }
 
 Exprs Spatial(const Item& x) { return {x.shape.begin() + 2, x.shape.end()}; }
@@ -109,29 +109,29 @@ Buffer WithBias(ProgramParts& p, const Buffer& sums, const Buffer* bias, DataTyp
   });
 }
 
-bool Fits(const Exprs& in, const std::vector<Span>& spans) {
+bool Fits(const Exprs& in, const std::vector<Window>& windows) {
   for (size_t i = 0; i < in.size(); ++i) {
     const auto extent = AsInt(in[i]);
-    if (extent && *extent + spans[i].before + spans[i].after < spans[i].reach()) return false;
+    if (extent && *extent + windows[i].padding + windows[i].padding_after() < windows[i].reach()) return false;
   }
   return true;
 }
 
 // The windows of a convolution, whose channels fit each other and which fit into the image.
-absl::StatusOr<std::vector<Span>> SpansOfConv(OnnxNode& n, const Item& x, const Item& weight) {
+absl::StatusOr<std::vector<Window>> WindowsOfConv(OnnxNode& n, const Item& x, const Item& weight) {
   TW_RETURN_IF_ERROR(CheckChannels(n, x, weight));
   TW_ASSIGN_OR_RETURN(const Int64s kernel, KernelOf(n, weight));
-  TW_ASSIGN_OR_RETURN(std::vector<Span> spans, SpansOf(n, Spatial(x), kernel));
-  if (!Fits(Spatial(x), spans)) return n.Error("the window does not fit into the image");
-  return spans;
+  TW_ASSIGN_OR_RETURN(std::vector<Window> windows, WindowsOf(n, Spatial(x), kernel));
+  if (!Fits(Spatial(x), windows)) return n.Error("the window does not fit into the image");
+  return windows;
 }
 
 absl::Status ImportConv(OnnxNode& n) {
   TW_RETURN_IF_ERROR(CheckFloatConv(n));
   const Item &x = n.In(0), &weight = n.In(1);
-  TW_ASSIGN_OR_RETURN(const std::vector<Span> spans, SpansOfConv(n, x, weight));
+  TW_ASSIGN_OR_RETURN(const std::vector<Window> windows, WindowsOfConv(n, x, weight));
   TW_RETURN_IF_ERROR(n.RequireShape(2, {weight.shape[0]}));
-  const ops::ConvOptions options{.spans = spans, .groups = n.Int("group", 1), .type = SumType(x.dtype)};
+  const ops::ConvOptions options{.windows = windows, .groups = n.Int("group", 1), .type = SumType(x.dtype)};
   return n.Out(n.Program("conv", n.in(), [&](ProgramParts& p) {
     Buffer sums = ops::ConvNd(p.f, p.in[0], p.in[1], options);
     return Buffers{WithBias(p, sums, p.in.size() > 2 ? &p.in[2] : nullptr, x.dtype)};
@@ -153,10 +153,10 @@ absl::Status ImportConvInteger(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
   const Item &x = n.In(0), &weight = n.In(1);
   TW_RETURN_IF_ERROR(CheckConv(n, x, weight));
-  TW_ASSIGN_OR_RETURN(const std::vector<Span> spans, SpansOfConv(n, x, weight));
+  TW_ASSIGN_OR_RETURN(const std::vector<Window> windows, WindowsOfConv(n, x, weight));
   TW_RETURN_IF_ERROR(CheckOfChannel(n, 3, weight.shape[0]));
   const DataType i32 = DataType::Int(32);
-  const ops::ConvOptions options{.spans = spans, .groups = n.Int("group", 1), .type = i32};
+  const ops::ConvOptions options{.windows = windows, .groups = n.Int("group", 1), .type = i32};
   const bool has_x = n.Has(2), has_w = n.Has(3);
   return n.Out(n.Program("conv_integer", n.in(), [&](ProgramParts& p) {
     const auto input = [&](const Expr& e) {
@@ -173,12 +173,12 @@ absl::Status ImportQLinearConv(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 8));
   const Item &x = n.In(0), &weight = n.In(3);
   TW_RETURN_IF_ERROR(CheckConv(n, x, weight));
-  TW_ASSIGN_OR_RETURN(const std::vector<Span> spans, SpansOfConv(n, x, weight));
+  TW_ASSIGN_OR_RETURN(const std::vector<Window> windows, WindowsOfConv(n, x, weight));
   TW_RETURN_IF_ERROR(n.RequireShape(8, {weight.shape[0]}));
   TW_RETURN_IF_ERROR(CheckOfChannel(n, 4, weight.shape[0]));
   TW_RETURN_IF_ERROR(CheckOfChannel(n, 5, weight.shape[0]));
   const DataType i32 = DataType::Int(32), f32 = DataType::Float(32);
-  const ops::ConvOptions options{.spans = spans, .groups = n.Int("group", 1), .type = i32};
+  const ops::ConvOptions options{.windows = windows, .groups = n.Int("group", 1), .type = i32};
   return n.Out(n.Program("qlinear_conv", n.in(), [&](ProgramParts& p) {
     Buffer sums = ops::ConvNd(
         p.f, p.in[0], p.in[3], options, [&](const Expr& e) { return CastTo(i32, e) - CastTo(i32, First(p.in[2])); },
@@ -195,7 +195,7 @@ absl::Status ImportQLinearConv(OnnxNode& n) {
 
 // Windows of a transposed convolution, and the spatial extents of its output: its input's times strides, and `rest`.
 struct TransposedForm {
-  std::vector<Span> spans;
+  std::vector<Window> windows;
   Exprs shape;
   Int64s rest;
 };
@@ -214,26 +214,26 @@ absl::StatusOr<TransposedForm> TransposedFormOf(OnnxNode& n, const Item& x, cons
   const std::string mode = n.String("auto_pad", "NOTSET");
   TransposedForm form = {.rest = Int64s(dims, 0)};
   for (size_t i = 0; i < dims; ++i) {
-    Span span{.kernel = kernel[i], .stride = strides[i], .dilation = dilations[i]};
-    if (span.stride < 1 || span.dilation < 1) return n.Error("a stride or dilation below 1");
+    Window window{.kernel = kernel[i], .stride = strides[i], .dilation = dilations[i]};
+    if (window.stride < 1 || window.dilation < 1) return n.Error("a stride or dilation below 1");
     const Expr extent = x.shape[2 + i];
     if (wanted || mode == "SAME_UPPER" || mode == "SAME_LOWER") {
       // The padding follows from the output's extent; what is odd goes to the beginning, by SAME_UPPER to the end.
-      const Expr output = wanted ? Extent((*wanted)[wanted->size() - dims + i]) : extent * Extent(span.stride);
-      const Expr full = (extent - Extent(1)) * Extent(span.stride) + Extent(extra[i] + span.reach());
+      const Expr output = wanted ? Extent((*wanted)[wanted->size() - dims + i]) : extent * Extent(window.stride);
+      const Expr full = (extent - Extent(1)) * Extent(window.stride) + Extent(extra[i] + window.reach());
       const auto total = AsInt(n.emit().Simplify(full - output));
       if (!total) return n.Unsupported("padding of a symbolic extent");
       const int64_t half = *total / 2;
-      span.before = std::max<int64_t>(mode == "SAME_UPPER" ? half : *total - half, 0);
+      window.padding = std::max<int64_t>(mode == "SAME_UPPER" ? half : *total - half, 0);
       form.shape.push_back(n.emit().Simplify(output));
     } else {
       if (mode == "VALID") pads.assign(2 * dims, 0);
-      span.before = pads[i];
-      form.rest[i] = extra[i] + span.reach() - span.stride - pads[i] - pads[dims + i];
-      form.shape.push_back(n.emit().Simplify(extent * Extent(span.stride) + Extent(form.rest[i])));
+      window.padding = pads[i];
+      form.rest[i] = extra[i] + window.reach() - window.stride - pads[i] - pads[dims + i];
+      form.shape.push_back(n.emit().Simplify(extent * Extent(window.stride) + Extent(form.rest[i])));
     }
     if (const auto output = AsInt(form.shape.back()); output && *output < 0) return n.Error("an extent of ", *output);
-    form.spans.push_back(span);
+    form.windows.push_back(window);
   }
   return form;
 }
@@ -249,15 +249,16 @@ absl::Status ImportConvTranspose(OnnxNode& n) {
   TW_ASSIGN_OR_RETURN(const Int64s kernel, KernelOf(n, weight));
   TW_RETURN_IF_ERROR(n.RequireShape(2, {n.emit().Simplify(weight.shape[1] * Extent(groups))}));
   TW_ASSIGN_OR_RETURN(const TransposedForm form, TransposedFormOf(n, x, kernel));
-  const ops::ConvOptions options{.spans = form.spans, .groups = groups, .type = SumType(x.dtype)};
+  const ops::ConvOptions options{
+      .windows = form.windows, .groups = groups, .type = SumType(x.dtype), .block = "conv_transpose"};
   return n.Out(n.Program("conv_transpose", n.in(), [&](ProgramParts& p) {
     std::vector<Expr> inner;
     for (size_t i = 0; i < kernel.size(); ++i) {
       // The extent of a symbolic input is computed in the program, so that bounds can be proven.
       const Expr extent = p.in[0]->shape[2 + i];
-      inner.push_back(AsInt(form.shape[i])
-                          ? p.local(form.shape[i])
-                          : extent * Const(extent.dtype(), form.spans[i].stride) + Const(extent.dtype(), form.rest[i]));
+      inner.push_back(AsInt(form.shape[i]) ? p.local(form.shape[i])
+                                           : extent * Const(extent.dtype(), form.windows[i].stride) +
+                                                 Const(extent.dtype(), form.rest[i]));
     }
     Buffer sums = ops::ConvTransposeNd(p.f, p.in[0], p.in[1], options, inner);
     return Buffers{WithBias(p, sums, p.in.size() > 2 ? &p.in[2] : nullptr, x.dtype)};
@@ -266,7 +267,7 @@ absl::Status ImportConvTranspose(OnnxNode& n) {
 
 // What the pools share: windows and the extents of the output.
 struct PoolForm {
-  std::vector<Span> spans;
+  std::vector<Window> windows;
   bool ceil = false;
 };
 absl::StatusOr<PoolForm> PoolOf(OnnxNode& n) {
@@ -277,15 +278,15 @@ absl::StatusOr<PoolForm> PoolOf(OnnxNode& n) {
   const auto kernel = n.Ints("kernel_shape");
   if (!kernel) return n.Error("it has no kernel_shape");
   PoolForm form;
-  TW_ASSIGN_OR_RETURN(form.spans, SpansOf(n, Spatial(x), *kernel));
+  TW_ASSIGN_OR_RETURN(form.windows, WindowsOf(n, Spatial(x), *kernel));
   form.ceil = n.Int("ceil_mode", 0) != 0;
-  if (!Fits(Spatial(x), form.spans) && !form.ceil) return n.Error("the window does not fit into the image");
+  if (!Fits(Spatial(x), form.windows) && !form.ceil) return n.Error("the window does not fit into the image");
   return form;
 }
 std::vector<Expr> PoolShape(const Buffer& x, const PoolForm& form) {
   std::vector<Expr> shape;
-  for (size_t i = 0; i < form.spans.size(); ++i) {
-    shape.push_back(ops::Positions(x->shape[2 + i], form.spans[i], form.ceil));
+  for (size_t i = 0; i < form.windows.size(); ++i) {
+    shape.push_back(ops::Positions(x->shape[2 + i], form.windows[i], form.ceil));
   }
   return shape;
 }
@@ -293,39 +294,39 @@ std::vector<Expr> PoolShape(const Buffer& x, const PoolForm& form) {
 // The first dimension along which windows reach, where taking the largest along it first, then along the others, takes
 // less than half of the comparisons: `stride` windows along it for each result. Windows along the last dimension, whose
 // vectors are gathered, are left for the fewest elements.
-std::optional<size_t> FirstDimension(const std::vector<Span>& spans) {
+std::optional<size_t> FirstDimension(const std::vector<Window>& windows) {
   size_t along = 0;
-  while (along + 1 < spans.size() && spans[along].kernel == 1) ++along;
+  while (along + 1 < windows.size() && windows[along].kernel == 1) ++along;
   int64_t others = 1, stride = 1;
-  for (size_t i = 0; i < spans.size(); ++i) {
+  for (size_t i = 0; i < windows.size(); ++i) {
     if (i == along) continue;
-    others *= spans[i].kernel;
-    stride *= spans[i].stride;
+    others *= windows[i].kernel;
+    stride *= windows[i].stride;
   }
-  if (2 * (stride * spans[along].kernel + others) >= others * spans[along].kernel) return std::nullopt;
+  if (2 * (stride * windows[along].kernel + others) >= others * windows[along].kernel) return std::nullopt;
   return along;
 }
 
 // The largest elements of windows. Maxima of maxima are the same ones, NaN and padding included.
-Buffer LargestOf(ProgramParts& p, Buffer x, std::vector<Span> spans, const std::vector<Expr>& shape) {
-  while (const std::optional<size_t> along = FirstDimension(spans)) {
-    std::vector<Span> one(spans.size());
+Buffer LargestOf(ProgramParts& p, Buffer x, std::vector<Window> windows, const std::vector<Expr>& shape) {
+  while (const std::optional<size_t> along = FirstDimension(windows)) {
+    std::vector<Window> one(windows.size());
     std::vector<Expr> kept(x->shape.begin() + 2, x->shape.end());
-    one[*along] = spans[*along];
+    one[*along] = windows[*along];
     kept[*along] = shape[*along];
     x = ops::MaxPoolNd(p.f, x, one, kept);
-    spans[*along] = Span();
+    windows[*along] = Window();
   }
-  return ops::MaxPoolNd(p.f, x, spans, shape);
+  return ops::MaxPoolNd(p.f, x, windows, shape);
 }
 
 absl::Status ImportMaxPool(OnnxNode& n) {
   TW_ASSIGN_OR_RETURN(const PoolForm form, PoolOf(n));
   const bool column_major = n.Int("storage_order", 0) != 0;
   return n.Out(n.Program("max_pool", n.in(), [&](ProgramParts& p) {
-    Buffer largest = LargestOf(p, p.in[0], form.spans, PoolShape(p.in[0], form));
+    Buffer largest = LargestOf(p, p.in[0], form.windows, PoolShape(p.in[0], form));
     if (!n.Wants(1)) return Buffers{largest};
-    return Buffers{largest, ops::MaxPoolPosition(p.f, p.in[0], largest, form.spans, column_major)};
+    return Buffers{largest, ops::MaxPoolPosition(p.f, p.in[0], largest, form.windows, column_major)};
   }));
 }
 absl::Status ImportAveragePool(OnnxNode& n) {
@@ -333,7 +334,7 @@ absl::Status ImportAveragePool(OnnxNode& n) {
   TW_ASSIGN_OR_RETURN(const PoolForm form, PoolOf(n));
   const bool count_padding = n.Int("count_include_pad", 0) != 0;
   return n.Out(n.Program("average_pool", n.in(), [&](ProgramParts& p) {
-    return Buffers{ops::AveragePoolNd(p.f, p.in[0], form.spans, PoolShape(p.in[0], form), count_padding)};
+    return Buffers{ops::AveragePoolNd(p.f, p.in[0], form.windows, PoolShape(p.in[0], form), count_padding)};
   }));
 }
 absl::Status ImportLpPool(OnnxNode& n) {
@@ -341,7 +342,7 @@ absl::Status ImportLpPool(OnnxNode& n) {
   TW_ASSIGN_OR_RETURN(const PoolForm form, PoolOf(n));
   const int64_t p_norm = n.Int("p", 2);
   return n.Out(n.Program("lp_pool", n.in(), [&](ProgramParts& p) {
-    return Buffers{ops::LpPoolNd(p.f, p.in[0], form.spans, PoolShape(p.in[0], form), p_norm)};
+    return Buffers{ops::LpPoolNd(p.f, p.in[0], form.windows, PoolShape(p.in[0], form), p_norm)};
   }));
 }
 
@@ -385,12 +386,12 @@ absl::Status ImportCol2Im(OnnxNode& n) {
   if (x.rank() != 3) return n.Error("its input has rank ", x.rank());
   TW_ASSIGN_OR_RETURN(const Exprs image, n.Values(1));
   TW_ASSIGN_OR_RETURN(const Int64s kernel, n.Numbers(2));
-  TW_ASSIGN_OR_RETURN(const std::vector<Span> spans, SpansOf(n, image, kernel));
-  if (!Fits(image, spans)) return n.Error("the window does not fit into the image");
+  TW_ASSIGN_OR_RETURN(const std::vector<Window> windows, WindowsOf(n, image, kernel));
+  if (!Fits(image, windows)) return n.Error("the window does not fit into the image");
   Expr elements = Extent(1), positions = Extent(1);
-  for (size_t i = 0; i < spans.size(); ++i) {
+  for (size_t i = 0; i < windows.size(); ++i) {
     elements = elements * Extent(kernel[i]);
-    positions = positions * ops::Positions(image[i], spans[i]);
+    positions = positions * ops::Positions(image[i], windows[i]);
   }
   const auto channels = AsInt(x.shape[1]), of_window = AsInt(n.emit().Simplify(elements));
   if (channels && of_window && *channels % *of_window != 0) {
@@ -398,7 +399,7 @@ absl::Status ImportCol2Im(OnnxNode& n) {
   }
   TW_RETURN_IF_ERROR(n.RequireShape(0, {x.shape[0], x.shape[1], n.emit().Simplify(positions)}));
   return n.Out(n.Program("col2im", {x}, [&](ProgramParts& p) {
-    Buffer sums = ops::FoldWindows(p.f, p.in[0], spans, p.local(image), SumType(x.dtype));
+    Buffer sums = ops::FoldWindows(p.f, p.in[0], windows, p.local(image), SumType(x.dtype));
     return Buffers{WithBias(p, sums, nullptr, x.dtype)};
   }));
 }
