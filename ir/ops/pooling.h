@@ -1,17 +1,16 @@
 // Pooling over windows of an image with channels last.
 #pragma once
 
-#include "ir/ops/padding.h"
+#include "ir/ops/window_nd.h"
 
 namespace tilewright::ops {
 
-// data [batch, height, width, channels]; the largest element of each window, padding counting as the least value. Block
-// "max_pool2d_nhwc".
+// data [batch, height, width, channels]; the largest element of each window, padding not counting. Block "max_pool".
 Function MaxPool(Expr batch, Expr height, Expr width, Expr channels, const Window& window,
                  DataType dtype = DataType::Float(32));
 
 // The sum of each window divided by kernel * kernel (padding counts as zeros). Floating-point types. Blocks
-// "pool_sum", "avg_pool2d_nhwc".
+// "pool_sum", "average_pool".
 Function AveragePool(Expr batch, Expr height, Expr width, Expr channels, const Window& window,
                      DataType dtype = DataType::Float(32));
 

@@ -16,44 +16,6 @@ Expr Number(const Expr& like, int64_t value) { return Const(like.dtype(), value)
 
 Expr Scaled(const Expr& e, int64_t by) { return by == 1 ? e : e * Number(e, by); }
 
-// The shape of the reduced domain of a pool: batch, channels, positions, then one dimension for each kernel extent.
-std::vector<Expr> PoolDomain(const Buffer& x, const std::vector<Window>& windows, const std::vector<Expr>& shape) {
-  std::vector<Expr> domain = {x->shape[0], x->shape[1]};
-  domain.insert(domain.end(), shape.begin(), shape.end());
-  for (const Window& window : windows) domain.emplace_back(window.kernel);
-  return domain;
-}
-
-struct Place {
-  Indices at;
-  Expr inside = True();
-};
-
-// The place of the element `at` of a pool's domain in x.
-Place PlaceOf(const Buffer& x, const std::vector<Window>& windows, const Indices& at) {
-  Place place{.at = {at[0], at[1]}};
-  const size_t dims = windows.size();
-  for (size_t i = 0; i < dims; ++i) {
-    const Expr raw = Scaled(at[2 + i], windows[i].stride) + Scaled(at[2 + dims + i], windows[i].dilation);
-    const Expr index = windows[i].padding == 0 ? raw : raw - Number(raw, windows[i].padding);
-    if (windows[i].padding > 0) place.inside = And(place.inside, index >= Number(index, 0));
-    place.inside = And(place.inside, index < x->shape[2 + i]);
-    place.at.push_back(index);
-  }
-  place.inside = arith::Simplify(place.inside);
-  return place;
-}
-
-// The position of a window whose kernel element `k` lies at `at`; whether there is one is added to `exists`.
-Expr PositionOf(const Window& window, const Expr& at, const Expr& k, const Expr& positions, Expr* exists) {
-  const Expr stretched = at + Number(at, window.padding) - Scaled(k, window.dilation);
-  const Expr stride = Number(stretched, window.stride), zero = Number(stretched, 0);
-  const Expr index = window.stride == 1 ? stretched : FloorDiv(stretched, stride);
-  if (window.stride != 1) *exists = And(*exists, FloorMod(stretched, stride) == zero);
-  *exists = And(*exists, And(stretched >= zero, index < positions));
-  return index;
-}
-
 // The shape of an image, or the place of an element in it, whatever the order of dimensions is.
 struct Image {
   Expr batch, channel;
@@ -69,6 +31,49 @@ Indices Ordered(Layout layout, const Image& image) {
 Image ImageOf(Layout layout, const Indices& all) {
   if (layout == Layout::kChannelsFirst) return {all[0], all[1], {all.begin() + 2, all.end()}};
   return {all[0], all.back(), {all.begin() + 1, all.end() - 1}};
+}
+
+// The shape of the reduced domain of a pool: that of its result, then one dimension for each kernel extent.
+std::vector<Expr> PoolDomain(const Buffer& x, const std::vector<Window>& windows, const std::vector<Expr>& shape,
+                             Layout layout) {
+  Image result = ImageOf(layout, x->shape);
+  result.spatial = shape;
+  std::vector<Expr> domain = Ordered(layout, result);
+  for (const Window& window : windows) domain.emplace_back(window.kernel);
+  return domain;
+}
+
+struct Place {
+  Indices at;
+  Expr inside = True();
+};
+
+// The place of the element `at` of a pool's domain in x.
+Place PlaceOf(const Buffer& x, const std::vector<Window>& windows, const Indices& at, Layout layout) {
+  const auto kernel = at.end() - static_cast<std::ptrdiff_t>(windows.size());
+  Image image = ImageOf(layout, {at.begin(), kernel});
+  const std::vector<Expr> extents = ImageOf(layout, x->shape).spatial;
+  Expr inside = True();
+  for (size_t i = 0; i < windows.size(); ++i) {
+    Expr& index = image.spatial[i];
+    index = Scaled(index, windows[i].stride) + Scaled(kernel[static_cast<std::ptrdiff_t>(i)], windows[i].dilation);
+    if (windows[i].padding > 0) {
+      index = index - Number(index, windows[i].padding);
+      inside = And(inside, index >= Number(index, 0));
+    }
+    inside = And(inside, index < extents[i]);
+  }
+  return {Ordered(layout, image), arith::Simplify(inside)};
+}
+
+// The position of a window whose kernel element `k` lies at `at`; whether there is one is added to `exists`.
+Expr PositionOf(const Window& window, const Expr& at, const Expr& k, const Expr& positions, Expr* exists) {
+  const Expr stretched = at + Number(at, window.padding) - Scaled(k, window.dilation);
+  const Expr stride = Number(stretched, window.stride), zero = Number(stretched, 0);
+  const Expr index = window.stride == 1 ? stretched : FloorDiv(stretched, stride);
+  if (window.stride != 1) *exists = And(*exists, FloorMod(stretched, stride) == zero);
+  *exists = And(*exists, And(stretched >= zero, index < positions));
+  return index;
 }
 
 // The shape of a weight, or the place of an element in it: its two dimensions of channels as they follow each other.
@@ -153,14 +158,26 @@ std::vector<int> KernelAxes(size_t dims) {
 }
 
 Buffer Pool(FunctionBuilder& f, const std::string& name, Reduction reduction, const Buffer& x,
-            const std::vector<Window>& windows, const std::vector<Expr>& shape, const Expr& fill,
+            const std::vector<Window>& windows, const std::vector<Expr>& shape, Layout layout, const Expr& fill,
             const ScalarBody& element) {
-  return ReduceElements(f, name, reduction, PoolDomain(x, windows, shape), KernelAxes(windows.size()), false,
+  return ReduceElements(f, name, reduction, PoolDomain(x, windows, shape, layout), KernelAxes(windows.size()), false,
                         [&](const Indices& at) {
-                          Place place = PlaceOf(x, windows, at);
+                          Place place = PlaceOf(x, windows, at, layout);
                           const Expr value = element({x.Load(place.at)});
                           return IsTrue(place.inside) ? value : IfThenElse(place.inside, value, fill);
                         });
+}
+
+// How many elements `window` covers at `position`, of the `extent` ones of an image and (`count_padding`) its padding.
+Expr Covered(const Window& window, const Expr& position, const Expr& extent, bool count_padding) {
+  // Offsets k with low <= position * stride - padding + k * dilation < high.
+  const Expr begin = Scaled(position, window.stride) - Number(position, window.padding);
+  const Expr low = Number(begin, count_padding ? -window.padding : 0);
+  const Expr high = count_padding ? extent + Number(extent, window.padding_after()) : extent;
+  const Expr dilation = Number(begin, window.dilation), up = Number(begin, window.dilation - 1);
+  const Expr first = Max(FloorDiv(low - begin + up, dilation), Number(begin, 0));
+  const Expr last = Min(FloorDiv(high - begin + up, dilation), Number(begin, window.kernel));
+  return last - first;
 }
 
 }  // namespace
@@ -295,20 +312,21 @@ Buffer FoldWindows(FunctionBuilder& f, const Buffer& x, const std::vector<Window
 }
 
 Buffer MaxPoolNd(FunctionBuilder& f, const Buffer& x, const std::vector<Window>& windows,
-                 const std::vector<Expr>& shape) {
-  return Pool(f, "max_pool", Reduction::kMax, x, windows, shape, Lowest(x->dtype),
+                 const std::vector<Expr>& shape, Layout layout) {
+  return Pool(f, "max_pool", Reduction::kMax, x, windows, shape, layout, Lowest(x->dtype),
               [](const std::vector<Expr>& e) { return e[0]; });
 }
 
 Buffer MaxPoolPosition(FunctionBuilder& f, const Buffer& x, const Buffer& largest, const std::vector<Window>& windows,
                        bool column_major) {
+  constexpr Layout kChannelsFirst = Layout::kChannelsFirst;
   const DataType i64 = DataType::Int(64);
   const size_t dims = windows.size();
   const std::vector<Expr> shape(largest->shape.begin() + 2, largest->shape.end());
   const Expr none = GreatestValue(i64);
-  return ReduceElements(f, "position", Reduction::kMin, PoolDomain(x, windows, shape), KernelAxes(dims), false,
-                        [&](const Indices& at) {
-                          Place place = PlaceOf(x, windows, at);
+  return ReduceElements(f, "position", Reduction::kMin, PoolDomain(x, windows, shape, kChannelsFirst), KernelAxes(dims),
+                        false, [&](const Indices& at) {
+                          Place place = PlaceOf(x, windows, at, kChannelsFirst);
                           Expr image = CastTo(i64, at[0]) * CastTo(i64, x->shape[1]) + CastTo(i64, at[1]);
                           Expr position = Const(i64, 0);
                           for (size_t i = 0; i < dims; ++i) {
@@ -323,26 +341,21 @@ Buffer MaxPoolPosition(FunctionBuilder& f, const Buffer& x, const Buffer& larges
 }
 
 Buffer AveragePoolNd(FunctionBuilder& f, const Buffer& x, const std::vector<Window>& windows,
-                     const std::vector<Expr>& shape, bool count_padding) {
+                     const std::vector<Expr>& shape, bool count_padding, Layout layout) {
   const DataType type = x->dtype, sum_type = type.bits() < 32 ? DataType::Float(32) : type;
-  Buffer sums = Pool(f, "pool_sum", Reduction::kSum, x, windows, shape, Const(sum_type, 0),
+  Buffer sums = Pool(f, "pool_sum", Reduction::kSum, x, windows, shape, layout, Const(sum_type, 0),
                      [&](const std::vector<Expr>& e) { return CastTo(sum_type, e[0]); });
+  const std::vector<Expr> extents = ImageOf(layout, x->shape).spatial;
   return f.Compute("average_pool", sums->shape, [&](const std::vector<Var>& v) {
+    const Indices at(v.begin(), v.end());
+    const std::vector<Expr> positions = ImageOf(layout, at).spatial;
+    arith::Analyzer analyzer;
+    for (size_t i = 0; i < v.size(); ++i) analyzer.Bind(v[i], Range{Const(v[i].dtype(), 0), sums->shape[i]});
     Expr count = 1;
     for (size_t i = 0; i < windows.size(); ++i) {
-      // Offsets k with low <= position * stride - before + k * dilation < high.
-      const Window& window = windows[i];
-      const Expr extent = x->shape[2 + i];
-      const Expr begin = Scaled(v[2 + i], window.stride) - Number(v[2 + i], window.padding);
-      const Expr low = Number(begin, count_padding ? -window.padding : 0);
-      const Expr high = count_padding ? extent + Number(extent, window.padding_after()) : extent;
-      const Expr dilation = Number(begin, window.dilation), up = Number(begin, window.dilation - 1);
-      const Expr kernel = Number(begin, window.kernel), zero = Number(begin, 0);
-      const Expr first = Max(FloorDiv(low - begin + up, dilation), zero);
-      const Expr last = Min(FloorDiv(high - begin + up, dilation), kernel);
-      count = arith::Simplify(count * (last - first));
+      count = analyzer.Simplify(count * Covered(windows[i], positions[i], extents[i], count_padding));
     }
-    return CastTo(type, Div(sums.Load({v.begin(), v.end()}), CastTo(sum_type, count)));
+    return CastTo(type, Div(sums.Load(at), CastTo(sum_type, count)));
   });
 }
 
@@ -350,7 +363,7 @@ Buffer LpPoolNd(FunctionBuilder& f, const Buffer& x, const std::vector<Window>& 
                 int64_t p) {
   const DataType type = x->dtype, wide = type.bits() < 32 ? DataType::Float(32) : type;
   const Expr power = ConstFloat(wide, static_cast<double>(p));
-  Buffer sums = Pool(f, "pool_sum", Reduction::kSum, x, windows, shape, Const(wide, 0),
+  Buffer sums = Pool(f, "pool_sum", Reduction::kSum, x, windows, shape, Layout::kChannelsFirst, Const(wide, 0),
                      [&](const std::vector<Expr>& e) { return Power(Call(wide, "abs", {CastTo(wide, e[0])}), power); });
   return Map(f, "lp_pool", {sums}, [&](const std::vector<Expr>& e) {
     const Expr root = p == 2 ? Unary("sqrt", e[0]) : Power(e[0], ConstFloat(wide, 1.0 / static_cast<double>(p)));

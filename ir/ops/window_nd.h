@@ -57,16 +57,18 @@ Buffer ConvTransposeNd(FunctionBuilder& f, const Buffer& x, const Buffer& weight
 Buffer FoldWindows(FunctionBuilder& f, const Buffer& x, const std::vector<Window>& windows,
                    const std::vector<Expr>& shape, DataType sum);
 
+// Pools: `shape` are the spatial extents of the result.
+//
 // The largest element of each window; padding does not count. Integer and floating-point types.
 Buffer MaxPoolNd(FunctionBuilder& f, const Buffer& x, const std::vector<Window>& windows,
-                 const std::vector<Expr>& shape);
-// The row-major position in x (int64) of the element that MaxPoolNd gave, the first of equal ones. `column_major`:
-// positions within an image count along its first spatial dimension first.
+                 const std::vector<Expr>& shape, Layout layout = Layout::kChannelsFirst);
+// The row-major position in x (int64) of the element that MaxPoolNd gave, the first of equal ones; channels first.
+// `column_major`: positions within an image count along its first spatial dimension first.
 Buffer MaxPoolPosition(FunctionBuilder& f, const Buffer& x, const Buffer& largest, const std::vector<Window>& windows,
                        bool column_major);
 // The mean of each window, of the elements inside of the image or (`count_padding`) inside of the padded one.
 Buffer AveragePoolNd(FunctionBuilder& f, const Buffer& x, const std::vector<Window>& windows,
-                     const std::vector<Expr>& shape, bool count_padding);
+                     const std::vector<Expr>& shape, bool count_padding, Layout layout = Layout::kChannelsFirst);
 // (sum of |x|^p)^(1/p) of each window.
 Buffer LpPoolNd(FunctionBuilder& f, const Buffer& x, const std::vector<Window>& windows, const std::vector<Expr>& shape,
                 int64_t p);
