@@ -36,8 +36,8 @@ TEST(GpuRows, ChainsAreOneKernel) {
   EXPECT_EQ(KernelsOf(ops::Softmax(64, 200)), 1);
   EXPECT_EQ(KernelsOf(ops::LayerNorm(64, 200, 1e-5)), 1);
   EXPECT_EQ(KernelsOf(ops::RowNorm(64, 200)), 1);
-  EXPECT_EQ(SketchOfBlock(ops::Softmax(64, 200), "T_softmax_maxelem"), "row_threads");
-  EXPECT_EQ(SketchOfBlock(ops::RowNorm(64, 200), "C"), "row_threads");
+  EXPECT_EQ(SketchOfBlock(ops::Softmax(64, 200), "softmax_max"), "row_threads");
+  EXPECT_EQ(SketchOfBlock(ops::RowNorm(64, 200), "squares"), "row_threads");
 }
 
 // Blocks that read an array, and blocks that compute exponentials.
@@ -68,10 +68,8 @@ TEST(GpuRows, RowsThatFitAreReadOnce) {
     EXPECT_EQ(ReadsAndExponentials(ops::LayerNorm(64, columns, 1e-5), "A").first, 1) << columns;
   }
   EXPECT_EQ(ReadsAndExponentials(ops::Softmax(64, 256, {kF16, kF16}), "A"), std::pair(1, 1));
-  EXPECT_EQ(ReadsAndExponentials(ops::Softmax(64, 256), "A", {Choice::Of("T_softmax_norm.kept", "nothing")}),
-            std::pair(3, 2));
-  EXPECT_EQ(ReadsAndExponentials(ops::Softmax(64, 256), "A", {Choice::Of("T_softmax_norm.kept", "shared")}),
-            std::pair(2, 1));
+  EXPECT_EQ(ReadsAndExponentials(ops::Softmax(64, 256), "A", {Choice::Of("softmax.kept", "nothing")}), std::pair(3, 2));
+  EXPECT_EQ(ReadsAndExponentials(ops::Softmax(64, 256), "A", {Choice::Of("softmax.kept", "shared")}), std::pair(2, 1));
   for (const int64_t columns : {32, 192, 1024}) {
     ExpectRightOnGpus(ops::Softmax(5, columns), {.tolerance = 1e-5});
     ExpectRightOnGpus(ops::LayerNorm(5, columns, 1e-5), {.tolerance = 1e-4});

@@ -27,8 +27,6 @@ absl::StatusOr<int64_t> GroupOf(OnnxNode& n, const HeadsOf& q, const HeadsOf& k)
   return *all / *shared;
 }
 
-Expr LargerNumber(Expr a, Expr b) { return Max(std::move(a), std::move(b)); }
-
 Expr GroupHead(const Expr& head, int64_t group) {
   return group == 1 ? head : FloorDiv(head, Const(head.dtype(), group));
 }
@@ -82,11 +80,7 @@ absl::StatusOr<Items> EmitWeights(OnnxNode& n, const AttentionParts& parts, cons
     if (!parts.edit && !parts.sink) return Buffers{ops::SoftmaxOver(p.f, x, {3})};
     const Buffers more(p.in.begin() + 1, p.in.end());
     const Expr zero = Const(kF32, 0), least = ops::Lowest(kF32);
-    tilewright::ReduceAxis k("k3", x->shape[3]);
-    Buffer largest = p.f.Compute("softmax_max", {x->shape[0], x->shape[1], x->shape[2], Expr(1)},
-                                 [&](Symbol b, Symbol h, Symbol i, Symbol) -> tilewright::ComputeBody {
-                                   return {x(b, h, i, k), {k}, least, LargerNumber};
-                                 });
+    Buffer largest = ops::Reduce(p.f, "softmax_max", ops::Reduction::kMaxNumber, x, {3}, true);
     const auto top = [&](const Expr& b, const Expr& h, const Expr& i) {
       const Expr of_row = largest(b, h, i, Expr(0));
       return parts.sink ? Max(of_row, parts.sink(h, more)) : of_row;

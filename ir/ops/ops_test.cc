@@ -3,6 +3,7 @@
 #include "ir/builder.h"
 #include "ir/ops/conv.h"
 #include "ir/ops/matmul.h"
+#include "ir/ops/pooling.h"
 #include "ir/structural.h"
 
 namespace tilewright::ops {
@@ -54,6 +55,18 @@ TEST(Conv, NoPaddingBlockWithoutPadding) {
   Function f = Conv({.spatial = {128}, .in_channels = 128, .out_channels = 256, .windows = {{.stride = 2}}});
   ASSERT_EQ(Blocks(f).size(), 1u);
   EXPECT_TRUE(IsInt(f->params[2].buffer->shape[1], 64));
+}
+
+TEST(AveragePool, DividesByTheSizeOfWholeWindows) {
+  const Function f = AveragePool(1, 8, 6, 4, {.kernel = 3, .padding = 1});
+  const BlockNode* block = Blocks(f).back();
+  ASSERT_EQ(block->name, "average_pool");
+  const Expr sum = block->reads[0].buffer.Load(
+      {block->iter_vars[0].var, block->iter_vars[1].var, block->iter_vars[2].var, block->iter_vars[3].var});
+  const Buffer& out = f->params[1].buffer;
+  EXPECT_TRUE(StructuralEqual(block->body, Store(out, Div(sum, ConstFloat(DataType::Float(32), 9)),
+                                                 {block->iter_vars[0].var, block->iter_vars[1].var,
+                                                  block->iter_vars[2].var, block->iter_vars[3].var})));
 }
 
 }  // namespace

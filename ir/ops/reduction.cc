@@ -14,6 +14,7 @@ Expr AddTo(Expr a, Expr b) { return std::move(a) + std::move(b); }
 Expr MultiplyBy(Expr a, Expr b) { return std::move(a) * std::move(b); }
 Expr LargerOf(Expr a, Expr b) { return Larger(a, b); }
 Expr SmallerOf(Expr a, Expr b) { return Smaller(a, b); }
+Expr LargerNumber(Expr a, Expr b) { return Max(std::move(a), std::move(b)); }
 
 ComputeBody Fold(Reduction reduction, const Expr& value, std::vector<ReduceAxis> axes) {
   const DataType type = value.dtype();
@@ -26,6 +27,8 @@ ComputeBody Fold(Reduction reduction, const Expr& value, std::vector<ReduceAxis>
       return {value, std::move(axes), Lowest(type), LargerOf};
     case Reduction::kMin:
       return {value, std::move(axes), Highest(type), SmallerOf};
+    case Reduction::kMaxNumber:
+      return {value, std::move(axes), Lowest(type), LargerNumber};
   }
   return {value};
 }

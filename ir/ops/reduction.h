@@ -15,13 +15,14 @@
 
 namespace tilewright::ops {
 
-enum class Reduction { kSum, kProduct, kMax, kMin };
+// The largest number (kMaxNumber) leaves NaN out; all others pass it on.
+enum class Reduction { kSum, kProduct, kMax, kMin, kMaxNumber };
 
 // The element of the reduced domain at some indices.
 using ElementAt = std::function<Expr(const Indices&)>;
 
 // Reduces a domain of extents `shape` over the dimensions `axes` (ascending): each stays with extent one where `keep`,
-// else it goes. NaN is passed on.
+// else it goes.
 Buffer ReduceElements(FunctionBuilder& f, const std::string& name, Reduction reduction, const std::vector<Expr>& shape,
                       const std::vector<int>& axes, bool keep, const ElementAt& element);
 Buffer Reduce(FunctionBuilder& f, const std::string& name, Reduction reduction, const Buffer& x,

@@ -8,60 +8,72 @@ namespace {
 
 DataType Computing(DataType type) { return type.bits() < 32 ? DataType::Float(32) : type; }
 
-Expr LargerNumber(Expr a, Expr b) { return Max(std::move(a), std::move(b)); }
+Buffer EachElement(FunctionBuilder& f, const std::string& name, const Buffer& x, const ElementAt& element) {
+  return f.Compute(name, x->shape, [&](const std::vector<Var>& v) { return element({v.begin(), v.end()}); });
+}
 
 }  // namespace
 
-Buffer SoftmaxOver(FunctionBuilder& f, const Buffer& x, const std::vector<int>& axes, bool logarithm) {
-  const DataType type = Computing(x->dtype);
-  const std::vector<Expr>& shape = x->shape;
-  std::vector<bool> reduced(shape.size(), false);
-  for (int axis : axes) reduced[static_cast<size_t>(axis)] = true;
-  // The largest element but for NaN, which makes the differences NaN.
-  std::vector<Expr> kept = shape;
-  std::vector<ReduceAxis> over;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    if (!reduced[i]) continue;
-    kept[i] = 1;
-    over.emplace_back("k" + std::to_string(i), shape[i]);
-  }
-  Buffer largest = f.Compute("softmax_max", kept, [&](const std::vector<Var>& v) -> ComputeBody {
-    Indices at(v.begin(), v.end());
-    size_t next = 0;
-    for (size_t i = 0; i < at.size(); ++i) {
-      if (reduced[i]) at[i] = over[next++];
-    }
-    const Expr value = CastTo(type, x.Load(at));
-    return over.empty() ? ComputeBody(value) : ComputeBody(value, over, Lowest(type), LargerNumber);
+Indices RowOf(const Indices& at, const std::vector<int>& axes) {
+  Indices row = at;
+  for (size_t i = axes.size(); i-- > 0;) row.erase(row.begin() + axes[i]);
+  return row;
+}
+
+Buffer KeepAxes(FunctionBuilder& f, const std::string& name, const Buffer& rows, std::vector<Expr> shape,
+                const std::vector<int>& axes, DataType type) {
+  for (int axis : axes) shape[static_cast<size_t>(axis)] = 1;
+  return f.Compute(name, std::move(shape), [&](const std::vector<Var>& v) {
+    return CastTo(type, rows.Load(RowOf({v.begin(), v.end()}, axes)));
   });
-  Buffer shifted = Map(f, logarithm ? "softmax_shift" : "softmax_exp", {x, largest}, [&](const std::vector<Expr>& e) {
-    const Expr difference = CastTo(type, e[0]) - e[1];
+}
+
+Buffer SoftmaxOver(FunctionBuilder& f, const Buffer& x, const std::vector<int>& axes, bool logarithm,
+                   std::optional<DataType> output) {
+  const DataType result = output.value_or(x->dtype), type = Computing(result);
+  // The largest element but for NaN, which makes the differences NaN.
+  Buffer largest = ReduceElements(f, "softmax_max", Reduction::kMaxNumber, x->shape, axes, false,
+                                  [&](const Indices& at) { return CastTo(type, x.Load(at)); });
+  Buffer shifted = EachElement(f, logarithm ? "softmax_shift" : "softmax_exp", x, [&](const Indices& at) {
+    const Expr difference = CastTo(type, x.Load(at)) - largest.Load(RowOf(at, axes));
     return logarithm ? difference : Call(type, "exp", {difference});
   });
-  Buffer sums = ReduceElements(f, "softmax_sum", Reduction::kSum, shape, axes, true, [&](const Indices& at) {
+  Buffer sums = ReduceElements(f, "softmax_sum", Reduction::kSum, x->shape, axes, false, [&](const Indices& at) {
     const Expr value = shifted.Load(at);
     return logarithm ? Call(type, "exp", {value}) : value;
   });
-  return Map(f, logarithm ? "log_softmax" : "softmax", {shifted, sums}, [&](const std::vector<Expr>& e) {
-    return CastTo(x->dtype, logarithm ? e[0] - Call(type, "log", {e[1]}) : Div(e[0], e[1]));
+  return EachElement(f, logarithm ? "log_softmax" : "softmax", x, [&](const Indices& at) {
+    const Expr value = shifted.Load(at), sum = sums.Load(RowOf(at, axes));
+    return CastTo(result, logarithm ? value - Call(type, "log", {sum}) : Div(value, sum));
   });
 }
 
 Normalized Normalize(FunctionBuilder& f, const Buffer& x, const std::vector<int>& axes, double epsilon, DataType type) {
   const Expr count = CountOf(x->shape, axes, type);
-  Buffer total = ReduceElements(f, "norm_sum", Reduction::kSum, x->shape, axes, true,
+  Buffer total = ReduceElements(f, "norm_sum", Reduction::kSum, x->shape, axes, false,
                                 [&](const Indices& at) { return CastTo(type, x.Load(at)); });
   Buffer mean = Map(f, "norm_mean", {total}, [&](const std::vector<Expr>& e) { return Div(e[0], count); });
-  Buffer squares = ReduceElements(f, "norm_squares", Reduction::kSum, x->shape, axes, true, [&](const Indices& at) {
-    const Expr difference = CastTo(type, x.Load(at)) - LoadBroadcast(mean, x->shape, at);
-    return difference * difference;
+  const auto difference = [&](const Indices& at) { return CastTo(type, x.Load(at)) - mean.Load(RowOf(at, axes)); };
+  Buffer squares = ReduceElements(f, "norm_squares", Reduction::kSum, x->shape, axes, false, [&](const Indices& at) {
+    const Expr value = difference(at);
+    return value * value;
   });
   Buffer scale = Map(f, "norm_scale", {squares}, [&](const std::vector<Expr>& e) {
     return Div(ConstFloat(type, 1), Call(type, "sqrt", {Div(e[0], count) + ConstFloat(type, epsilon)}));
   });
-  Buffer value = Map(f, "normalized", {x, mean, scale},
-                     [&](const std::vector<Expr>& e) { return (CastTo(type, e[0]) - e[1]) * e[2]; });
+  Buffer value =
+      EachElement(f, "normalized", x, [&](const Indices& at) { return difference(at) * scale.Load(RowOf(at, axes)); });
   return {value, mean, scale};
+}
+
+Buffer ScaleAndShift(FunctionBuilder& f, const std::string& name, const Buffer& x, const std::vector<Buffer>& factors,
+                     DataType type) {
+  std::vector<Buffer> parts = {x};
+  parts.insert(parts.end(), factors.begin(), factors.end());
+  return MapTo(f, name, x->shape, parts, [&](const std::vector<Expr>& e) {
+    const Expr scaled = e[0] * CastTo(x->dtype, e[1]);
+    return CastTo(type, e.size() > 2 ? scaled + CastTo(x->dtype, e[2]) : scaled);
+  });
 }
 
 Buffer LocalResponseNorm(FunctionBuilder& f, const Buffer& x, int64_t size, double alpha, double beta, double bias) {

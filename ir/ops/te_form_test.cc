@@ -1,9 +1,8 @@
-// The operators have the form that te.create_prim_func gives: written here as the script that it prints.
+// Products and convolutions have the form that te.create_prim_func gives: written here as the script that it prints.
 #include <gtest/gtest.h>
 
 #include "ir/ops/conv.h"
 #include "ir/ops/matmul.h"
-#include "ir/ops/normalization.h"
 #include "ir/script/parse_or_die.h"
 #include "ir/structural.h"
 
@@ -55,37 +54,6 @@ def main(inputs: T.Buffer((1, 56, 56, 64), "float32"), weight: T.Buffer((3, 3, 6
             with T.init():
                 conv2d_nhwc[vn, vh, vw, vco] = T.float32(0)
             conv2d_nhwc[vn, vh, vw, vco] = conv2d_nhwc[vn, vh, vw, vco] + pad_temp[vn, vh * 2 + vrh, vw * 2 + vrw, vrc] * weight[vrh, vrw, vrc, vco]
-)");
-}
-
-TEST(TeForm, Softmax) {
-  ExpectEqual(Softmax(256, 128), R"(
-@T.prim_func
-def main(A: T.Buffer((256, 128), "float32"), T_softmax_norm: T.Buffer((256, 128), "float32")):
-    T.func_attr({"tir.noalias": True})
-    T_softmax_maxelem = T.alloc_buffer((256,))
-    T_softmax_exp = T.alloc_buffer((256, 128))
-    T_softmax_expsum = T.alloc_buffer((256,))
-    for i0, k in T.grid(256, 128):
-        with T.block("T_softmax_maxelem"):
-            v_i0, v_k = T.axis.remap("SR", [i0, k])
-            with T.init():
-                T_softmax_maxelem[v_i0] = T.float32(-3.4028234663852886e+38)
-            T_softmax_maxelem[v_i0] = T.max(T_softmax_maxelem[v_i0], A[v_i0, v_k])
-    for i0, i1 in T.grid(256, 128):
-        with T.block("T_softmax_exp"):
-            v_i0, v_i1 = T.axis.remap("SS", [i0, i1])
-            T_softmax_exp[v_i0, v_i1] = T.exp(A[v_i0, v_i1] - T_softmax_maxelem[v_i0])
-    for i0, k in T.grid(256, 128):
-        with T.block("T_softmax_expsum"):
-            v_i0, v_k = T.axis.remap("SR", [i0, k])
-            with T.init():
-                T_softmax_expsum[v_i0] = T.float32(0)
-            T_softmax_expsum[v_i0] = T_softmax_expsum[v_i0] + T_softmax_exp[v_i0, v_k]
-    for i0, i1 in T.grid(256, 128):
-        with T.block("T_softmax_norm"):
-            v_i0, v_i1 = T.axis.remap("SS", [i0, i1])
-            T_softmax_norm[v_i0, v_i1] = T_softmax_exp[v_i0, v_i1] / T_softmax_expsum[v_i0]
 )");
 }
 

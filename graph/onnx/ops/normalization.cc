@@ -162,15 +162,10 @@ absl::Status ImportLayerNormalization(OnnxNode& n) {
   const DataType wide = stash->bits() > 32 ? *stash : Computing(type);
   return n.Out(n.Program("layer_norm", n.in(), [&](ProgramParts& p) {
     const ops::Normalized norm = ops::Normalize(p.f, p.in[0], axes, epsilon, wide);
-    Buffers parts = {norm.value};
-    parts.insert(parts.end(), p.in.begin() + 1, p.in.end());
-    Buffer value = ops::MapTo(p.f, "layer_norm", p.in[0]->shape, parts, [&](const Exprs& e) {
-      const Expr scaled = e[0] * CastTo(e[0].dtype(), e[1]);
-      return CastTo(type, e.size() > 2 ? scaled + CastTo(e[0].dtype(), e[2]) : scaled);
-    });
+    Buffer value = ops::ScaleAndShift(p.f, "layer_norm", norm.value, {p.in.begin() + 1, p.in.end()}, type);
     Buffers results = {value};
     const auto stashed = [&](const char* name, const Buffer& b) {
-      return b->dtype == *stash ? b : ops::Map(p.f, name, {b}, [&](const Exprs& e) { return CastTo(*stash, e[0]); });
+      return ops::KeepAxes(p.f, name, b, p.in[0]->shape, axes, *stash);
     };
     if (n.num_outputs() > 1) results.push_back(stashed("mean", norm.mean));
     if (n.num_outputs() > 2) results.push_back(stashed("inverse_deviation", norm.inverse_deviation));
@@ -237,13 +232,11 @@ absl::Status ImportSkipLayerNormalization(OnnxNode& n) {
   for (size_t i = 1; i < inputs.size(); ++i) TW_RETURN_IF_ERROR(CheckInto(n, sums[0].shape, inputs[i]));
   TW_ASSIGN_OR_RETURN(Items results, n.Program("skip_layer_norm", inputs, [&](ProgramParts& p) {
     const ops::Normalized norm = ops::Normalize(p.f, p.in[0], {last}, epsilon, wide);
-    Buffers parts = {norm.value};
-    parts.insert(parts.end(), p.in.begin() + 1, p.in.end());
-    Buffer value = ops::MapTo(p.f, "skip_layer_norm", p.in[0]->shape, parts, [&](const Exprs& e) {
-      const Expr scaled = e[0] * CastTo(wide, e[1]);
-      return CastTo(type, e.size() > 2 ? scaled + CastTo(wide, e[2]) : scaled);
-    });
-    return Buffers{value, norm.mean, norm.inverse_deviation};
+    Buffer value = ops::ScaleAndShift(p.f, "skip_layer_norm", norm.value, {p.in.begin() + 1, p.in.end()}, type);
+    const auto kept = [&](const char* name, const Buffer& b) {
+      return ops::KeepAxes(p.f, name, b, p.in[0]->shape, {last}, wide);
+    };
+    return Buffers{value, kept("mean", norm.mean), kept("inverse_deviation", norm.inverse_deviation)};
   }));
   results.push_back(sums[0]);
   return n.Out(std::move(results));
@@ -258,14 +251,18 @@ absl::Status ImportMeanVarianceNormalization(OnnxNode& n) {
     const Buffer& x = p.in[0];
     const Expr count = ops::CountOf(x->shape, axes, wide);
     const ops::Normalized norm = ops::Normalize(p.f, x, axes, 0, wide);
+    const auto difference = [&](const ops::Indices& at) {
+      return CastTo(wide, x.Load(at)) - norm.mean.Load(ops::RowOf(at, axes));
+    };
     Buffer squares =
-        ops::ReduceElements(p.f, "squares", ops::Reduction::kSum, x->shape, axes, true, [&](const ops::Indices& at) {
-          const Expr d = CastTo(wide, x.Load(at)) - ops::LoadBroadcast(norm.mean, x->shape, at);
+        ops::ReduceElements(p.f, "squares", ops::Reduction::kSum, x->shape, axes, false, [&](const ops::Indices& at) {
+          const Expr d = difference(at);
           return d * d;
         });
-    return Buffers{ops::Map(p.f, "normalized", {x, norm.mean, squares}, [&](const Exprs& e) {
-      const Expr deviation = ops::Unary("sqrt", Div(e[2], count)) + ConstFloat(wide, 1e-9);
-      return CastTo(type, Div(CastTo(wide, e[0]) - e[1], deviation));
+    return Buffers{p.f.Compute("normalized", x->shape, [&](const std::vector<Symbol>& v) {
+      const ops::Indices at(v.begin(), v.end());
+      const Expr variance = Div(squares.Load(ops::RowOf(at, axes)), count);
+      return CastTo(type, Div(difference(at), ops::Unary("sqrt", variance) + ConstFloat(wide, 1e-9)));
     })};
   }));
 }

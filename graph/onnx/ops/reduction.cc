@@ -106,29 +106,17 @@ absl::Status ImportReduceLogSumExp(OnnxNode& n) {
     const Buffer& x = p.in[0];
     const auto element = [&](const ops::Indices& at) { return CastTo(wide, x.Load(at)); };
     const Expr low = ops::Lowest(wide), high = ops::Highest(wide);
-    Buffer raw = ops::ReduceElements(p.f, "largest", Reduction::kMax, x->shape, axes, true, element);
+    Buffer raw = ops::ReduceElements(p.f, "largest", Reduction::kMax, x->shape, axes, false, element);
     // Infinite rows are not shifted.
     Buffer largest = ops::Map(p.f, "shift", {raw}, [&](const Exprs& e) {
       return Select(Or(e[0] == low, e[0] == high), Const(wide, 0), e[0]);
     });
     Buffer sum = ops::ReduceElements(
-        p.f, "exp_sum", Reduction::kSum, x->shape, axes, true,
-        [&](const ops::Indices& at) { return Unary("exp", element(at) - ops::LoadBroadcast(largest, x->shape, at)); });
-    Buffer kept = ops::Map(p.f, "log_sum_exp", {sum, largest},
-                           [&](const Exprs& e) { return ops::Convert(type, Unary("log", e[0]) + e[1]); });
-    if (keep) return Buffers{kept};
-    std::vector<Expr> shape;
-    std::vector<bool> reduced(x->ndim(), false);
-    for (int axis : axes) reduced[static_cast<size_t>(axis)] = true;
-    for (size_t i = 0; i < x->ndim(); ++i) {
-      if (!reduced[i]) shape.push_back(x->shape[i]);
-    }
-    return Buffers{p.f.Compute("squeezed", shape, [&](const std::vector<Symbol>& v) {
-      ops::Indices at;
-      size_t next = 0;
-      for (size_t i = 0; i < x->ndim(); ++i) at.push_back(reduced[i] ? Expr(0) : Expr(v[next++]));
-      return kept.Load(at);
-    })};
+        p.f, "exp_sum", Reduction::kSum, x->shape, axes, false,
+        [&](const ops::Indices& at) { return Unary("exp", element(at) - largest.Load(ops::RowOf(at, axes))); });
+    Buffer result = ops::Map(p.f, "log_sum_exp", {sum, largest},
+                             [&](const Exprs& e) { return ops::Convert(type, Unary("log", e[0]) + e[1]); });
+    return Buffers{keep ? ops::KeepAxes(p.f, "kept", result, x->shape, axes, type) : result};
   }));
 }
 
