@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ir/builder.h"
+#include "ir/ops/row_ops.h"
 #include "ir/structural.h"
 
 namespace tilewright::ops {
@@ -35,8 +36,8 @@ Function Attention(const AttentionShape& shape, const OperandTypes& types) {
   const bool grouped = !StructuralEqual(heads, key_heads);
   const auto key_head = [&](const Var& head) { return grouped ? FloorDiv(head, FloorDiv(heads, key_heads)) : head; };
   ReduceAxis d("d", dim), j("j", keys);
-  const std::vector<Expr> rows = {batch, heads, queries}, all = {batch, heads, queries, keys};
-  const std::vector<std::string> row_names = {"b", "h", "i"}, names = {"b", "h", "i", "j"};
+  const std::vector<Expr> all = {batch, heads, queries, keys};
+  const std::vector<std::string> names = {"b", "h", "i", "j"};
   const Buffer scores = f.Compute(
       "scores", all,
       [&](Var b, Var h, Var i, Var at) {
@@ -51,21 +52,8 @@ Function Attention(const AttentionShape& shape, const OperandTypes& types) {
         return sees ? IfThenElse(sees, score, ConstFloat(type, -INFINITY)) : score;
       },
       names);
-  const Buffer largest =
-      f.Compute("largest", rows, [&](Var b, Var h, Var i) { return MaxOver(scaled(b, h, i, j), j); }, row_names);
-  const Buffer exponentials = f.Compute(
-      "exponentials", all,
-      [&](Var b, Var h, Var i, Var at) { return Call(type, "exp", {scaled(b, h, i, at) - largest(b, h, i)}); }, names);
-  const Buffer total =
-      f.Compute("total", rows, [&](Var b, Var h, Var i) { return Sum(exponentials(b, h, i, j), j); }, row_names);
   const bool rounds = types.weight.is_float() && types.weight.bits() < type.bits();
-  const Buffer probabilities = f.Compute(
-      "probabilities", all,
-      [&](Var b, Var h, Var i, Var at) {
-        const Expr quotient = Div(exponentials(b, h, i, at), total(b, h, i));
-        return rounds ? CastTo(types.weight, quotient) : quotient;
-      },
-      names);
+  const Buffer probabilities = SoftmaxOver(f, scaled, {3}, /*logarithm=*/false, rounds ? types.weight : type);
   const Buffer attention =
       f.Compute("attention", {batch, heads, queries, dim},
                 [&](Var b, Var h, Var i, Var c) {

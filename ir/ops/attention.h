@@ -19,7 +19,7 @@ struct AttentionShape {
 };
 
 // softmax(query key^T / sqrt(dim)) value, query [batch, heads, queries, dim], key and value [batch, key_heads, keys,
-// dim], output like query. Blocks scores, scaled, largest, exponentials, total, probabilities, attention.
+// dim], output like query. Blocks scores, scaled, those of SoftmaxOver, attention.
 //
 // Sums and all else are in `types.output`, float32 or float64; probabilities that meet values of a narrower
 // floating-point type are rounded to that type, as every implementation of it does.

@@ -7,8 +7,8 @@
 namespace tilewright::ops {
 
 // inputs [batch, height, width, in_channels], weight [kernel, kernel, in_channels, out_channels], output [batch,
-// (height - 1) * stride - 2 padding + kernel, ..., out_channels]. The block is "conv2d_transpose_nhwc". Requires padding
-// < kernel and no dilation.
+// (height - 1) * stride - 2 padding + kernel, ..., out_channels]. The block is "conv2d_transpose_nhwc". Requires
+// padding < kernel and no dilation.
 Function ConvTranspose(Expr batch, Expr height, Expr width, int64_t in_channels, int64_t out_channels,
                        const Window& window, const OperandTypes& types = OperandTypes::Float32());
 

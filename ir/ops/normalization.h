@@ -12,8 +12,8 @@ Function Softmax(Expr rows, Expr columns, const RowTypes& types = {});
 // norm[i] = square root of the sum of squares of row i. Blocks squares, norm.
 Function RowNorm(Expr rows, Expr columns, const RowTypes& types = {});
 
-// (A[i, j] - mean) / sqrt(variance + epsilon) * gamma[j] + beta[j], mean and variance of row i: the variance is taken of
-// differences from the mean, not as a difference of sums. gamma and beta are in the type of computing.
+// (A[i, j] - mean) / sqrt(variance + epsilon) * gamma[j] + beta[j], mean and variance of row i: the variance is taken
+// of differences from the mean, not as a difference of sums. gamma and beta are in the type of computing.
 Function LayerNorm(Expr rows, Expr columns, double epsilon = 1e-5, const RowTypes& types = {});
 
 }  // namespace tilewright::ops

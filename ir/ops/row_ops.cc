@@ -30,7 +30,9 @@ Buffer KeepAxes(FunctionBuilder& f, const std::string& name, const Buffer& rows,
 
 Buffer SoftmaxOver(FunctionBuilder& f, const Buffer& x, const std::vector<int>& axes, bool logarithm,
                    std::optional<DataType> output) {
-  const DataType result = output.value_or(x->dtype), type = Computing(result);
+  const DataType result = output.value_or(x->dtype);
+  const bool narrows = x->dtype.is_float() && x->dtype.bits() > result.bits();
+  const DataType type = Computing(narrows ? x->dtype : result);
   // The largest element but for NaN, which makes the differences NaN.
   Buffer largest = ReduceElements(f, "softmax_max", Reduction::kMaxNumber, x->shape, axes, false,
                                   [&](const Indices& at) { return CastTo(type, x.Load(at)); });

@@ -10,14 +10,14 @@
 
 namespace tilewright::ops {
 
-// The place of the row that has the element `at`: without the dimensions `axes` (ascending), over which rows are reduced.
+// The place of the row that has the element `at`: without the dimensions `axes` (ascending), which are reduced.
 Indices RowOf(const Indices& at, const std::vector<int>& axes);
 // What was computed for each row of extents `shape`, as `type`, with extents of one in the dimensions `axes`.
 Buffer KeepAxes(FunctionBuilder& f, const std::string& name, const Buffer& rows, std::vector<Expr> shape,
                 const std::vector<int>& axes, DataType type);
 
-// exp(x - largest) / sum over `axes`; with `logarithm` its logarithm. The result has the type of x, or `output`, and is
-// computed in it, f16 and bf16 in f32.
+// exp(x - largest) / sum over `axes`; with `logarithm` its logarithm. The result has the type of x, or `output`. All is
+// computed in the wider one of the types, f16 and bf16 in f32.
 Buffer SoftmaxOver(FunctionBuilder& f, const Buffer& x, const std::vector<int>& axes, bool logarithm = false,
                    std::optional<DataType> output = {});
 
@@ -27,7 +27,7 @@ struct Normalized {
   Buffer value, mean, inverse_deviation;
 };
 Normalized Normalize(FunctionBuilder& f, const Buffer& x, const std::vector<int>& axes, double epsilon, DataType type);
-// x * scale + shift in the type of x, as `type`. `factors` are the scale and, if there is one, the shift; they broadcast.
+// x * scale + shift in the type of x, as `type`. `factors`, which broadcast, are the scale and, if given, the shift.
 Buffer ScaleAndShift(FunctionBuilder& f, const std::string& name, const Buffer& x, const std::vector<Buffer>& factors,
                      DataType type);
 
