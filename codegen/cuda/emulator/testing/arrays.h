@@ -1,9 +1,11 @@
-// Arrays, random elements and fault matchers of the emulator's tests.
+// Arrays, random elements, fault matchers and a fixture of the emulator's tests.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <numeric>
 #include <ostream>
 #include <random>
 #include <string>
@@ -14,6 +16,7 @@
 #include "codegen/cuda/emulator/fault.h"
 #include "codegen/cuda/emulator/launch.h"
 #include "gmock/gmock.h"
+#include "gtest/gtest.h"
 
 namespace tilewright::emulator {
 
@@ -97,5 +100,22 @@ MATCHER_P2(Faults, kind, text, "") {
   }
   return false;
 }
+
+// Runs kernels that read an array of 1, 2, ... and write another one.
+class InAndOutTest : public ::testing::Test {
+ protected:
+  InAndOutTest() : in_(4096), out_(4096) {
+    std::iota(in_.data(), in_.data() + in_.size(), 1u);
+    memory_.Add("in", in_.data(), in_.bytes());
+    memory_.Add("out", out_.data(), out_.bytes(), GlobalMemory::kOutput);
+  }
+  LaunchResult Run(LaunchOptions options, const std::function<void()>& kernel) {
+    if (options.shared_bytes == 0) options.shared_bytes = 8192;
+    return Launch(options, memory_, kernel);
+  }
+
+  Array<uint32_t> in_, out_;
+  GlobalMemory memory_;
+};
 
 }  // namespace tilewright::emulator
