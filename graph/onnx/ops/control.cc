@@ -228,6 +228,18 @@ StringList TypeNames(const Items& items) {
   return names;
 }
 
+// The results of a loop after `known` items. The body's outputs from `first_stacked` on are stacked, `trips` of them.
+Items ResultsOf(const Carried& loop, const Items& known, size_t first_stacked, const Expr& trips) {
+  Items results;
+  for (const Item& type : loop.types) results.push_back(Outside(type, known));
+  for (size_t i = first_stacked; i < loop.body->outputs.size(); ++i) {
+    Item stacked = Outside(loop.body->outputs[i], known);
+    stacked.shape.insert(stacked.shape.begin(), trips);
+    results.push_back(std::move(stacked));
+  }
+  return results;
+}
+
 absl::Status ImportLoop(OnnxNode& n) {
   TW_ASSIGN_OR_RETURN(const onnx::GraphProto* graph, BodyOf(n, "body"));
   const size_t count = n.in().size() < 2 ? 0 : n.in().size() - 2;
@@ -246,15 +258,9 @@ absl::Status ImportLoop(OnnxNode& n) {
                         return inputs;
                       }));
   if (!loop.body) return absl::OkStatus();
-  Items known = initial, results;
+  Items known = initial;
   for (const Item& item : n.in()) known.push_back(item);
-  for (const Item& type : loop.types) results.push_back(Outside(type, known));
-  const Expr trips = Symbol("trips", DataType::Int(64));
-  for (size_t i = 1 + count; i < loop.body->outputs.size(); ++i) {
-    Item scanned = Outside(loop.body->outputs[i], known);
-    scanned.shape.insert(scanned.shape.begin(), trips);
-    results.push_back(std::move(scanned));
-  }
+  const Items results = ResultsOf(loop, known, 1 + count, Symbol("trips", DataType::Int(64)));
   const auto scanned = static_cast<int64_t>(loop.body->outputs.size() - 1 - count);
   // Without a condition the loop goes on. (Absent arguments at the end of a call would be dropped.)
   TW_ASSIGN_OR_RETURN(const Item always, n.emit().FromValues(DataType::Bool(), {}, {Extent(1)}));
@@ -315,13 +321,7 @@ absl::Status ImportScan(OnnxNode& n) {
                         return inputs;
                       }));
   if (!scan.body) return absl::OkStatus();
-  Items results;
-  for (const Item& type : scan.types) results.push_back(Outside(type, operands));
-  for (size_t i = count; i < scan.body->outputs.size(); ++i) {
-    Item scanned = Outside(scan.body->outputs[i], operands);
-    scanned.shape.insert(scanned.shape.begin(), operands[count].shape[0]);
-    results.push_back(std::move(scanned));
-  }
+  const Items results = ResultsOf(scan, operands, count, operands[count].shape[0]);
   std::vector<Value> args;
   for (const Item& item : operands) args.push_back(item.value);
   args.insert(args.end(), scan.body->captured.begin(), scan.body->captured.end());
