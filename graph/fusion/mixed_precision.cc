@@ -13,6 +13,7 @@
 #include "graph/fusion/narrow_program.h"
 #include "graph/fusion/program_form.h"
 #include "graph/ir/functor.h"
+#include "ir/functor.h"
 
 namespace tilewright::graph {
 namespace {
@@ -24,25 +25,51 @@ bool IsFloat(const Value& atom) {
   return type != nullptr && type->dtype == kF32;
 }
 
+bool Overflows(double value, const NDArray& narrow, int64_t at) {
+  narrow.Set(at, value);
+  return std::isfinite(value) && !std::isfinite(narrow.Get(at));
+}
+
+// Whether a number of the program is finite and infinite in 16 bits.
+bool HasLargeNumber(const PrimFunc& program, DataType type) {
+  const NDArray narrow(type, {1});
+  bool found = false;
+  PreOrder(program->body, [&](const Stmt& stmt) {
+    const auto* store = dyn_cast<StoreNode>(stmt);
+    if (store == nullptr) return !found;
+    PreOrder(store->value, [&](const Expr& part) {
+      const auto* number = dyn_cast<FloatImmNode>(part);
+      found |= number != nullptr && Overflows(number->value, narrow, 0);
+      return !found;
+    });
+    return !found;
+  });
+  return found;
+}
+
 // A program's role and which of its parameters are factors, found once for each.
 class Roles {
  public:
+  explicit Roles(DataType type) : type_(type) {}
+
   struct Entry {
     FloatRole role = FloatRole::kOther;
     std::vector<size_t> factors;
     bool regular = false;
+    bool has_large_number = false;
   };
   const Entry& Of(const GraphModule& module, const std::string& name) {
     const auto [it, is_new] = entries_.try_emplace(name);
     if (is_new) {
       const PrimFunc program = module.FindProgram(name);
-      it->second = {FloatRoleOf(program), {}, IsRegular(program)};
+      it->second = {FloatRoleOf(program), {}, IsRegular(program), HasLargeNumber(program, type_)};
       if (it->second.role == FloatRole::kMultiplies) it->second.factors = FactorsOfSums(program);
     }
     return it->second;
   }
 
  private:
+  const DataType type_;
   std::unordered_map<std::string, Entry> entries_;
 };
 
@@ -62,9 +89,7 @@ class NarrowConstants {
   Value Make(const ConstantNode& constant) const {
     const NDArray from = constant.ToNDArray(), to(type_, constant.shape);
     for (int64_t i = 0; i < from.size(); ++i) {
-      const double value = from.Get(i);
-      to.Set(i, value);
-      if (std::isfinite(value) && !std::isfinite(to.Get(i))) return {};
+      if (Overflows(from.Get(i), to, i)) return {};
     }
     return Constant(to);
   }
@@ -83,6 +108,10 @@ class NarrowValues : public Visitor {
     VisitFunction(function);
     for (auto it = steps_.rbegin(); it != steps_.rend(); ++it) NoteWanted(*it);
     for (const Step& step : steps_) {
+      if (MayBeLarge(step)) {
+        large_.insert(step.result);
+        continue;
+      }
       if (!escapes_.contains(step.result) && IsNarrow(step)) narrow_.insert(step.result);
     }
   }
@@ -130,6 +159,18 @@ class NarrowValues : public Visitor {
     }
   }
 
+  // Whether the result may hold a constant that 16 bits do not: softmax of a row of these is not NaN.
+  bool MayBeLarge(const Step& step) const {
+    const auto may = [&](const Value& arg) {
+      const auto* var = dyn_cast<VarNode>(arg);
+      return var != nullptr ? large_.contains(var) : !constants_.Of(*cast<ConstantNode>(arg));
+    };
+    if (step.call == nullptr) return may(step.viewed);
+    if (step.role->role != FloatRole::kFollows) return false;
+    return step.role->has_large_number ||
+           std::ranges::any_of(step.call->args, [&](const Value& arg) { return IsFloat(arg) && may(arg); });
+  }
+
   bool IsNarrow(const Step& step) const {
     if (step.call == nullptr) {
       const auto* source = dyn_cast<VarNode>(step.viewed);
@@ -144,7 +185,7 @@ class NarrowValues : public Visitor {
       if (!IsFloat(arg)) continue;
       any = true;
       const auto* var = dyn_cast<VarNode>(arg);
-      if (var != nullptr ? !narrow_.contains(var) : !constants_.Of(*cast<ConstantNode>(arg))) return false;
+      if (var != nullptr && !narrow_.contains(var)) return false;
     }
     return any;
   }
@@ -153,7 +194,7 @@ class NarrowValues : public Visitor {
   Roles& roles_;
   NarrowConstants& constants_;
   std::vector<Step> steps_;
-  std::unordered_set<const VarNode*> escapes_, wanted_, narrow_;
+  std::unordered_set<const VarNode*> escapes_, wanted_, large_, narrow_;
 };
 
 class Converter : public Mutator {
@@ -239,7 +280,7 @@ class RoundingRemover : public Mutator {
 
 absl::StatusOr<GraphModule> MixedPrecision(const GraphModule& module, const OpTable& ops, DataType type) {
   BlockBuilder builder(&ops, module);
-  Roles roles;
+  Roles roles(type);
   NarrowConstants constants(type);
   for (const ModuleEntry& entry : module.entries()) {
     if (!entry.function) continue;

@@ -141,6 +141,45 @@ TEST(MixedPrecision, ConstantsThatAreTooLargeStayAsTheyAre) {
   EXPECT_LT(m.Error(Precision::kBFloat16), 2e-2);
 }
 
+// A row that is masked as a whole has equal numbers, not infinite ones, which softmax would make NaN of. The products
+// read what the masks lead to as well.
+TEST(MixedPrecision, WhatLargeConstantsFlowIntoHas32Bits) {
+  PrecisionModel m;
+  onnx::TensorProto* mask = m.writer().graph().add_initializer();
+  mask->set_name("mask");
+  mask->set_data_type(TensorProto::BOOL);
+  for (const int64_t dim : {8, 1}) mask->add_dims(dim);
+  for (int row = 0; row < 8; ++row) mask->add_int32_data(row % 3 > 0);
+  m.writer().Floats("lowest", {}, {-3.4028e38F});
+  m.writer().Floats("row", {16}, std::vector<float>(16, -3.4028e38F));
+  m.writer().Floats("minus_infinity", {}, {-INFINITY});
+  m.writer().Floats("tenth", {}, {0.1F});
+  m.writer().Int64s("shape", {4, 32});
+  m.writer().Int64s("back", {8, 16});
+  m.Node("MatMul", {"x", m.Weights({16, 16})}, "scores");
+  m.Node("Where", {"mask", "scores", "lowest"}, "number");
+  m.Node("Where", {"mask", "scores", "row"}, "constant");
+  m.Node("Where", {"mask", "scores", "minus_infinity"}, "infinite");
+  m.Node("Clip", {"infinite", "lowest"}, "clipped");
+  m.Node("Mul", {"number", "tenth"}, "scaled");
+  m.Node("Reshape", {"scaled", "shape"}, "view");
+  m.Node("Reshape", {"view", "back"}, "moved");
+  const std::string weights = m.Weights({16, 16});
+  for (const std::string masked : {"number", "constant", "clipped", "moved"}) {
+    m.Node("Softmax", {masked}, masked + "_softmax");
+    m.Node("MatMul", {masked + "_softmax", weights}, masked + "_y");
+    m.writer().Output(masked + "_y");
+  }
+  m.Node("MatMul", {"infinite", weights}, "wanted");
+  m.Node("ReduceMax", {"wanted"}, "z");
+  m.writer().Output("z");
+  const auto types = m.Types(Precision::kBFloat16);
+  for (const std::string wide : {"number", "constant", "clipped", "scaled"}) EXPECT_EQ(types.at(wide), kF32) << wide;
+  EXPECT_EQ(types.at("infinite"), kBF16);
+  EXPECT_LT(m.Error(Precision::kBFloat16), 2e-2);
+  EXPECT_LT(m.Error(Precision::kFloat16), 2e-3);
+}
+
 TEST(MixedPrecision, ConvolutionsWithPadding) {
   PrecisionModel m({1, 3, 9, 9});
   const auto pads = [&](const std::string& x, const std::string& w, const std::string& y) {
