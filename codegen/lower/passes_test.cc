@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/substitute.h"
 #include "codegen/lower/common/compact_buffers.h"
 #include "codegen/lower/common/flatten_buffers.h"
 #include "codegen/lower/common/lower_blocks.h"
@@ -190,6 +191,41 @@ def main(A: T.Buffer((66,), "float32"), B: T.Buffer((64,), "float32")):
 )")));
   EXPECT_THAT(body, HasSubstr("X = T.decl_buffer((10,))"));
   EXPECT_THAT(body, HasSubstr("B[o * 8 + i] = X[i] + X[i + 1] + X[i + 2]"));
+}
+
+// What vectors in registers may reach at most is allocated where that is little: not for a slice to the far end.
+TEST(CompactBuffers, BoundsOfSymbolicExtentsAreAllocatedWhereTheyAreSmall) {
+  const auto allocated = [](const std::string& extent) {
+    const std::string text = absl::Substitute(R"(
+@T.prim_func
+def main(a: T.handle, B: T.Buffer((1,), "float32")):
+    n = T.int64()
+    A = T.match_buffer(a, (n,))
+    X = T.alloc_buffer(($0,), scope="register")
+    for i in range($0):
+        with T.block("X"):
+            vi = T.axis.spatial($0, i)
+            X[vi] = A[n - vi - T.int64(1)]
+    for k, l in T.grid(($0 + T.int64(63)) // T.int64(64), T.int64(64)):
+        with T.block("B"):
+            vk = T.axis.reduce($0, k * T.int64(64) + l)
+            T.where(k * T.int64(64) + l < $0)
+            with T.init():
+                B[0] = T.float32(0)
+            B[0] = B[0] + X[vk]
+)",
+                                              extent);
+    const std::string body = Body(CompactBuffers(Opaque(text)));
+    const size_t begin = body.find("X = T.decl_buffer(") + 18;
+    return body.substr(begin, body.find(", scope", begin) - begin);
+  };
+  const auto flipped = [](const std::string& end) {
+    return "T.int64(0) - T.max(T.int64(" + end + "), T.int64(0) - n - T.int64(1)) - T.int64(1)";
+  };
+  EXPECT_EQ(allocated(flipped("-1000")), "(T.int64(1024),)");
+  for (const std::string far : {"-2147483648", "-1152921504606846976"}) {
+    EXPECT_EQ(allocated(flipped(far)), "(" + flipped(far) + ",)");
+  }
 }
 
 TEST(CompactBuffers, LeavesGathersAlone) {

@@ -17,6 +17,10 @@
 namespace tilewright {
 namespace {
 
+// Bytes up to which a symbolic extent grows to what vectors reach at most. A slice to the far end may reach 2^60, which
+// nobody can allocate.
+constexpr int64_t kMaxBytesOfBound = int64_t{1} << 20;
+
 using VarSet = std::unordered_set<const VarNode*>;
 
 bool MentionsAny(const Expr& e, const VarSet& vars) {
@@ -187,7 +191,7 @@ class Compacter : public ScopedMutator {
       const std::optional<Range>& range = touched.dims[d];
       if (range) {
         const Expr extent = ConstantIfBounded(range->extent);
-        const bool beyond = innermost && buffer->scope.kind() == MemoryKind::kRegister && AsInt(extent) &&
+        const bool beyond = innermost && buffer->scope.kind() == MemoryKind::kRegister && MayGrow(buffer, d, extent) &&
                             analyzer_.CanProve(extent > fields.shape[d]);
         // What is touched is no more than the buffer has, whatever its symbolic extent.
         const bool constant = !AsInt(fields.shape[d]) && AsInt(range->extent);
@@ -250,6 +254,12 @@ class Compacter : public ScopedMutator {
   Expr ConstantIfBounded(const Expr& extent) {
     const arith::Bounds bounds = analyzer_.ConstBounds(extent);
     return bounds.max == arith::kPosInf ? extent : Const(extent.dtype(), std::max<int64_t>(bounds.max, 1));
+  }
+  // Whether memory may have `extent`, a bound of what is touched, which is more than the dimension has.
+  static bool MayGrow(const Buffer& buffer, size_t d, const Expr& extent) {
+    const std::optional<int64_t> most = AsInt(extent);
+    const int64_t element_bytes = int64_t{buffer->dtype.bytes()} * buffer->dtype.lanes();
+    return most && (AsInt(buffer->shape[d]) || *most <= kMaxBytesOfBound / element_bytes);
   }
   Expr Shift(const Expr& index, const Expr& first) {
     return IsInt(first, 0) ? index : analyzer_.Simplify(FoldRamp(index - first));
