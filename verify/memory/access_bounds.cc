@@ -248,10 +248,11 @@ class Checker : public Visitor {
       }
     }
     arith::Analyzer::Scope scope(&analyzer_);
+    // Innermost ones first: an arm of a long chain of choices needs its own and the one before.
     for (size_t assumed = 0; assumed <= conditions_.size(); ++assumed) {
-      if (assumed > 0) analyzer_.Assume(conditions_[assumed - 1]);
+      if (assumed > 0) analyzer_.Assume(conditions_[conditions_.size() - assumed]);
       if (!IsInside(least, greatest, extent)) continue;
-      proven_.push_back({least, greatest, extent, assumed});
+      proven_.push_back({least, greatest, extent, assumed == 0 ? 0 : conditions_.size()});
       return true;
     }
     if (std::ranges::any_of(conditions_, [&](const Expr& e) { return analyzer_.CanProve(Not(e)); })) return true;
@@ -474,7 +475,7 @@ class Checker : public Visitor {
   arith::Analyzer analyzer_;
   struct Inside {
     Expr least, greatest, extent;
-    size_t conditions = 0;  // by the first ones of `conditions_`
+    size_t conditions = 0;  // `conditions_` had as many
   };
   const Stmt& body_;
   std::optional<Pointers> pointers_;  // of `body_`, once they are needed
