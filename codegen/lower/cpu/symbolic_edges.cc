@@ -9,6 +9,7 @@
 #include "codegen/lower/common/loop_partition.h"
 #include "codegen/lower/common/simplify.h"
 #include "codegen/lower/cpu/edge_conditions.h"
+#include "codegen/lower/cpu/edge_tile.h"
 #include "codegen/lower/cpu/shifted_tiles.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
@@ -34,63 +35,6 @@ class Decider : public Mutator {
  private:
   const Comparisons& decided_;
 };
-
-// The conditions of one loop over tiles, where all at its end compare with the same size, up to constants. With the
-// size as coefficient * full + left, iteration full + t is whole for t <= whole, whatever is left.
-struct Tile {
-  Expr size;
-  int64_t coefficient = 0;
-  int64_t whole = 0;          // negative
-  int64_t begin = 0;          // from this iteration on, conditions at the beginning are as in the middle
-  bool unrolled = true;       // all conditions depend on unrolled loops alone
-  std::vector<int64_t> more;  // by which sizes of conditions are greater; of those at the beginning 0
-
-  // Whether the only iteration that is not whole is the last one.
-  bool is_plain() const { return begin == 0 && whole == -1; }
-};
-
-// An extent as the number of tiles that cover a size.
-bool Covers(const Expr& extent, const Expr& size, int64_t coefficient) {
-  const Expr step = Const(size.dtype(), coefficient);
-  const Expr tiles = FloorDiv(size + (step - Const(step.dtype(), 1)), step);
-  arith::Analyzer analyzer;
-  return IsInt(analyzer.Simplify(CastTo(tiles.dtype(), extent) - tiles), 0);
-}
-
-// The size that the loop covers with tiles, of those in conditions.
-std::optional<Expr> CoveredSize(const std::vector<EdgeCondition>& conditions, const Expr& extent) {
-  for (const EdgeCondition& condition : conditions) {
-    if (!condition.at_end()) continue;
-    if (condition.coefficient == 1) return CastTo(condition.size.dtype(), extent);
-    if (Covers(extent, condition.size, condition.coefficient)) return condition.size;
-  }
-  return std::nullopt;
-}
-
-// Iterations at the end that may not be whole, up to which they are written one by one.
-constexpr int64_t kMostAtEnd = 2;
-
-std::optional<Tile> TileOf(const std::vector<EdgeCondition>& conditions, const Expr& extent) {
-  const std::optional<Expr> size = CoveredSize(conditions, extent);
-  if (!size) return std::nullopt;
-  Tile tile{.size = *size, .whole = -1};
-  arith::Analyzer analyzer;
-  for (const EdgeCondition& condition : conditions) {
-    tile.unrolled &= condition.unrolled;
-    if (!condition.at_end()) {
-      tile.begin = std::max(tile.begin, *AsInt(analyzer.Simplify(condition.Iterations(condition.least))));
-      tile.more.push_back(0);
-      continue;
-    }
-    if (tile.coefficient == 0) tile.coefficient = condition.coefficient;
-    const auto more = AsInt(analyzer.Simplify(condition.size - CastTo(condition.size.dtype(), *size)));
-    if (!more || condition.coefficient != tile.coefficient) return std::nullopt;
-    tile.more.push_back(*more);
-    tile.whole = std::min(tile.whole, arith::FloorDivInt(*more - condition.greatest - 1, tile.coefficient));
-  }
-  if (tile.whole < -kMostAtEnd) return std::nullopt;
-  return tile;
-}
 
 // Rows of a tile up to which the edge is written for each number of them.
 constexpr int64_t kMostRowsLeft = 16;
@@ -141,7 +85,7 @@ class EdgeCutter : public Mutator {
       const DataType type = condition.inner.dtype();
       decided[condition.comparison] =
           condition.at_end()
-              ? condition.At(CastTo(type, left) + Const(type, edge.tile.more[i] - t * edge.tile.coefficient))
+              ? condition.At(edge.tile.sizes[i].At(CastTo(type, left) - Const(type, t * edge.tile.coefficient)))
               : Bool(condition.negated);
     }
     const Expr at = CastTo(edge.var.dtype(), edge.full) + Const(edge.var.dtype(), t);
@@ -260,8 +204,9 @@ class EdgeCutter : public Mutator {
       Comparisons decided;
       for (size_t i = 0; i < conditions.size(); ++i) {
         const EdgeCondition& condition = conditions[i];
-        const Expr left = Const(condition.inner.dtype(), tile.more[i] + back * step);
-        decided[condition.comparison] = condition.at_end() ? condition.At(left) : Bool(condition.negated);
+        const Expr left = Const(condition.inner.dtype(), back * step);
+        decided[condition.comparison] =
+            condition.at_end() ? condition.At(tile.sizes[i].At(left)) : Bool(condition.negated);
       }
       const std::optional<Stmt> last = AtPlace(Decider(decided).Mutate(loop.body), loop.var, step, from_end(back));
       if (!last) return std::nullopt;
@@ -281,7 +226,8 @@ class EdgeCutter : public Mutator {
     for (size_t i = 0; i < conditions.size(); ++i) {
       const EdgeCondition& condition = conditions[i];
       if (condition.at_end()) {
-        reach = std::max(reach, condition.greatest - tile.more[i]);
+        const SizeOfCondition& size = tile.sizes[i];
+        reach = std::max(reach, arith::FloorDivInt(condition.greatest - size.least, size.scale));
       } else {
         first = std::max(first, *AsInt(condition.size) - condition.least);
       }
@@ -438,7 +384,7 @@ class EdgeCutter : public Mutator {
       for (size_t i = 0; i < conditions.size(); ++i) {
         const EdgeCondition& condition = conditions[i];
         decided[condition.comparison] = condition.at_end()
-                                            ? condition.At(Const(condition.inner.dtype(), tile.more[i] + back))
+                                            ? condition.At(tile.sizes[i].At(Const(condition.inner.dtype(), back)))
                                             : Bool(condition.negated);
       }
       const Expr place = tile.size - Const(tile.size.dtype(), back);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_replace.h"
 #include "codegen/lower/common/pass_testing.h"
 
 namespace tilewright {
@@ -141,6 +142,35 @@ TEST(SymbolicEdges, TilesOfImagesOverlap) {
   EXPECT_THAT(after, HasSubstr("s + j1 < 5")) << after;
   EXPECT_THAT(after, HasSubstr("i + 1 == n")) << after;
   ExpectSame(before);
+}
+
+// A window that moves by several places gives fewer places: the image's size follows from theirs up to a remainder.
+TEST(SymbolicEdges, WindowsThatMoveByStrides) {
+  constexpr char kStrides[] = R"(
+@T.prim_func
+def main(a: T.handle, b: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n,), "int32")
+    B = T.match_buffer(b, (n,), "int32")
+    for j0 in range((PLACES + 3) // 4):
+        S = T.decl_buffer((4,), "int32", scope="register")
+        for j1 in T.unroll(4):
+            S[j1] = 0
+        for s in range(3):
+            for j1 in T.unroll(4):
+                if j0 * 4 + j1 < PLACES:
+                    S[j1] = S[j1] + T.if_then_else(1 <= (j0 * 4 + j1) * STRIDE + s and (j0 * 4 + j1) * STRIDE + s < n + 1, A[(j0 * 4 + j1) * STRIDE + s - 1], 0)
+        for j1 in T.unroll(4):
+            if j0 * 4 + j1 < PLACES:
+                B[j0 * 4 + j1] = S[j1]
+)";
+  for (const int stride : {1, 2, 3, 5}) {
+    const std::string places = "((n - 1) // " + std::to_string(stride) + " + 1)";
+    const std::string text = absl::StrReplaceAll(kStrides, {{"PLACES", places}, {"STRIDE", std::to_string(stride)}});
+    const Function before = testing::Opaque(text);
+    EXPECT_THAT(testing::Body(CutSymbolicEdges(before)), HasSubstr("j0_place")) << stride;
+    ExpectSame(before);
+  }
 }
 
 // Adding to what is there must not happen twice.
