@@ -39,6 +39,41 @@ class Decider : public Mutator {
 // Rows of a tile up to which the edge is written for each number of them.
 constexpr int64_t kMostRowsLeft = 16;
 
+// Loops that are written out become loops where no place in a register depends on them: in code that decides its
+// conditions as it runs, there is nothing to gain from many copies.
+class Roller : public Mutator {
+ public:
+  using Mutator::Mutate;
+  Expr Mutate(const Expr& e) override { return e; }
+
+ protected:
+  Stmt MutateFor(const ForNode* op, const Stmt& self) override {
+    const Stmt mutated = Mutator::MutateFor(op, self);
+    if (op->kind != ForKind::kUnrolled || PlacesRegisters(op->body, op->var)) return mutated;
+    ForNode::Fields fields = cast<ForNode>(mutated)->fields();
+    fields.kind = ForKind::kSerial;
+    return For(std::move(fields));
+  }
+
+ private:
+  static bool PlacesRegisters(const Stmt& body, const Var& var) {
+    bool found = false;
+    const auto add = [&](const Buffer& buffer, const std::vector<Expr>& indices) {
+      found |= buffer->scope.kind() == MemoryKind::kRegister &&
+               std::ranges::any_of(indices, [&](const Expr& index) { return UsesVar(index, var); });
+    };
+    PreOrder(body, [&](const Stmt& s) {
+      if (const auto* store = dyn_cast<StoreNode>(s)) add(store->buffer, store->indices);
+      return !found;
+    });
+    PreOrderExprs(body, [&](const Expr& e) {
+      if (const auto* load = dyn_cast<LoadNode>(e)) add(load->buffer, load->indices);
+      return !found;
+    });
+    return found;
+  }
+};
+
 class EdgeCutter : public Mutator {
  public:
   EdgeCutter(const Function& function, int64_t stores) : next_id_(function->next_id), stores_(stores) {}
@@ -57,6 +92,8 @@ class EdgeCutter : public Mutator {
 
  private:
   Stmt Copy(const Stmt& body) { return CopyWithFreshNames(body, &next_id_); }
+  // With less code.
+  Stmt CopyRolled(const Stmt& body) { return Copy(Roller().Mutate(body)); }
 
   // The body where all conditions are as in the middle.
   static Stmt Whole(const std::vector<EdgeCondition>& conditions, const Stmt& body) {
@@ -142,10 +179,12 @@ class EdgeCutter : public Mutator {
     const std::vector<EdgeCondition> conditions = FindEdgeConditions(loop.var, loop.body);
     if (conditions.empty()) return self;
     const std::optional<Tile> tile = TileOf(conditions, loop.extent);
+    if (tile) {
+      if (std::optional<Stmt> shifted = Shifted(loop, self, *tile, conditions)) return *std::move(shifted);
+    }
     const int64_t stores = CountStores(loop.body);
     if (!tile || stores_ + stores * (tile->begin + 2) > kMaxStores) return ThreeParts(loop, self, conditions);
     if (tile->is_plain() && tile->coefficient == 1) return self;
-    if (std::optional<Stmt> shifted = Shifted(loop, self, *tile, conditions)) return *std::move(shifted);
     const Edge edge = MakeEdge(*tile, conditions, loop.var, loop.body);
     const DataType type = loop.var.dtype();
     const auto part = [&](int64_t from, const Expr& extent, const Stmt& body) {
@@ -165,23 +204,26 @@ class EdgeCutter : public Mutator {
     Stmt cut = Sequence(std::move(sequence));
     if (!tile->is_plain()) {
       stores_ += stores;
-      cut = If(Const(type, tile->begin) <= End(edge), cut, Copy(self));
+      cut = If(Const(type, tile->begin) <= End(edge), cut, CopyRolled(self));
     }
     return Named(edge, cut);
   }
 
   // With tiles that overlap at the end (shifted_tiles.h), where one that is not full would keep its conditions. Where
-  // the size is too small for them the loop stays.
+  // the size is too small for them the loop stays. Tiles at both ends are written out if there is not too much of it.
   std::optional<Stmt> Shifted(const ForNode& loop, const Stmt& self, const Tile& tile,
                               const std::vector<EdgeCondition>& conditions) {
-    const int64_t step = tile.coefficient, parts = tile.begin - tile.whole + 2;
-    const int64_t stores = parts * CountStores(loop.body);
+    const int64_t step = tile.coefficient;
+    // Those of the last tiles that are not whole, and the others.
+    const int64_t at_end = -tile.whole - 1, ends = tile.begin + at_end;
+    const int64_t rolled = CountStores(Roller().Mutate(loop.body)), written_out = CountStores(loop.body);
+    const bool roll = stores_ + ends * written_out + rolled > kMaxStores;
+    const int64_t stores = ends * (roll ? rolled : written_out) + rolled;
     if (step == 1 || tile.is_plain() || stores_ + stores > kMaxStores || !MayRunTwice(loop.body)) return std::nullopt;
+    const auto copy = [&](const Stmt& end) { return roll ? CopyRolled(end) : Copy(end); };
     const DataType type = tile.size.dtype();
     const Var tiles(loop.var.name() + "_tiles", type), place(loop.var.name() + "_place", type);
     const auto from_end = [&](int64_t count) { return tile.size - Const(type, count * step); };
-    // Those of the last tiles that are not whole, and the others.
-    const int64_t at_end = -tile.whole - 1;
     const std::optional<Stmt> whole = AtPlace(Whole(conditions, loop.body), loop.var, step, place);
     if (!whole) return std::nullopt;
     std::vector<Stmt> sequence;
@@ -195,7 +237,7 @@ class EdgeCutter : public Mutator {
     const Expr begin = Const(loop.var.dtype(), tile.begin);
     if (tile.begin > 0) {
       const Expr zero = Const(loop.var.dtype(), 0);
-      sequence.push_back(Copy(part(zero, begin, AllButTheBeginning(conditions, loop.body))));
+      sequence.push_back(copy(part(zero, begin, AllButTheBeginning(conditions, loop.body))));
     }
     const Expr first = Min(CastTo(type, loop.var) * Const(type, step), from_end(at_end + 1));
     const Expr count = CastTo(loop.var.dtype(), tiles) - Const(loop.var.dtype(), at_end + tile.begin);
@@ -210,12 +252,12 @@ class EdgeCutter : public Mutator {
       }
       const std::optional<Stmt> last = AtPlace(Decider(decided).Mutate(loop.body), loop.var, step, from_end(back));
       if (!last) return std::nullopt;
-      sequence.push_back(Copy(*last));
+      sequence.push_back(copy(*last));
     }
     stores_ += stores;
     const Expr enough = Const(type, LeastForShifted(tile, conditions)) <= tile.size;
     const Expr all = FloorDiv(tile.size + Const(type, step - 1), Const(type, step));
-    return If(enough, LetStmt(tiles, all, Sequence(std::move(sequence))), Copy(self));
+    return If(enough, LetStmt(tiles, all, Sequence(std::move(sequence))), CopyRolled(self));
   }
 
   // The size from which on tiles that overlap have place: those at the beginning do not reach the end, the others do
@@ -273,9 +315,9 @@ class EdgeCutter : public Mutator {
       return For(std::move(fields));
     };
     std::vector<Stmt> sequence;
-    if (begin > 0) sequence.push_back(Copy(part(Const(type, 0), first, loop.body)));
+    if (begin > 0) sequence.push_back(CopyRolled(part(Const(type, 0), first, loop.body)));
     sequence.push_back(part(first, last, Whole(conditions, loop.body)));
-    if (has_end) sequence.push_back(Copy(part(last, loop.extent, loop.body)));
+    if (has_end) sequence.push_back(CopyRolled(part(last, loop.extent, loop.body)));
     return LetStmt(first, Min(Const(type, begin), loop.extent),
                    LetStmt(last, Max(first, end), Sequence(std::move(sequence))));
   }
@@ -351,7 +393,7 @@ class EdgeCutter : public Mutator {
     const int64_t stores = CountStores(body);
     if (stores_ + stores > kMaxStores) return body;
     stores_ += stores;
-    Stmt borders = Copy(body);
+    Stmt borders = CopyRolled(body);
     if (tile && tile->coefficient == 1) borders = Borders(var, body, conditions, *tile, std::move(borders));
     return If(And(IsPast(var, conditions, false), IsPast(var, conditions, true)), Whole(conditions, body), borders);
   }
