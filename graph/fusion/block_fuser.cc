@@ -112,11 +112,11 @@ std::optional<JoinedKernel> BlockFuser::Join(const std::vector<int>& members) co
     }
   }
   joined.name = absl::StrJoin(parts, "_");
-  std::optional<Composed> composed = ComposePrograms(module_, joined.name, ports.params, bindings, ports.results);
+  std::optional<Composed> composed = ComposeWithNames(module_, joined.name, ports.params, bindings, ports.results);
   if (!composed) return std::nullopt;
   joined.composed = *std::move(composed);
   joined.composed.program = InlineChains(WithOneIndexType(WithoutUnitDimensions(joined.composed.program)));
-  joined.composed.program = WithSizes(joined.composed.program, costs_.sizes());
+  joined.composed.program = WithSizes(joined.composed.program, SizesWith(joined.composed.names, costs_.sizes()));
   joined.params = ports.params;
   joined.results = ports.results;
   return joined;

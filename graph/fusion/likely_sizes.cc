@@ -42,15 +42,18 @@ double MostBytes(const std::vector<const TensorTypeNode*>& tensors, const Likely
   return most;
 }
 
+void AddLikely(const Expr& extent, const LikelySizes& likely, std::vector<int64_t>* known) {
+  known->insert(known->end(), {likely.Least(extent), likely.Likely(extent)});
+  const auto [least, most] = std::ranges::minmax(*known);
+  *known = least == most ? std::vector<int64_t>{most} : std::vector<int64_t>{least, most};
+}
+
 // The least and the largest likely values of the extents of a program that is called with tensors of these types.
 void AddSizes(const CallTirNode& call, const PrimFunc& program, const LikelySizes& likely, SizesByName* sizes) {
   const auto add = [&](const Expr& own, const Expr& actual) {
     const auto* symbol = dyn_cast<SymbolNode>(own);
     if (symbol == nullptr) return;
-    std::vector<int64_t>& known = (*sizes)[symbol->name];
-    known.insert(known.end(), {likely.Least(actual), likely.Likely(actual)});
-    const auto [least, most] = std::ranges::minmax(known);
-    known = least == most ? std::vector<int64_t>{most} : std::vector<int64_t>{least, most};
+    AddLikely(actual, likely, &(*sizes)[symbol->name]);
   };
   std::vector<const TensorTypeNode*> types;
   for (const Value& arg : call.args) types.push_back(TensorTypeOf(arg));
@@ -90,6 +93,15 @@ SizesByName TypicalSizes(const Function& function, SizesByName given) {
     }
     if (size == 1 || MostBytes(calls.tensors, SizesNamed(given)) <= kTypicalBytes) return given;
   }
+}
+
+SizesByName SizesWith(const std::vector<std::pair<Symbol, Expr>>& names, SizesByName sizes) {
+  const LikelySizes likely = SizesNamed(sizes);
+  for (const auto& [name, extent] : names) {
+    sizes.erase(name->name);
+    AddLikely(extent, likely, &sizes[name->name]);
+  }
+  return sizes;
 }
 
 PrimFunc WithSizes(const PrimFunc& program, const SizesByName& sizes) {

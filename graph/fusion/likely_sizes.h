@@ -7,6 +7,9 @@
 // tells `add`, whose first extent is a symbol of its own, that this one is likely 444.
 #pragma once
 
+#include <utility>
+#include <vector>
+
 #include "autoschedule/program/sizes.h"
 #include "graph/ir/graph_module.h"
 #include "graph/ir/value.h"
@@ -19,6 +22,9 @@ SizesByName TypicalSizes(const Function& function, SizesByName given);
 
 // These sizes for extents of no function.
 LikelySizes SizesNamed(const SizesByName& sizes);
+
+// `sizes`, and those of names for extents by them.
+SizesByName SizesWith(const std::vector<std::pair<Symbol, Expr>>& names, SizesByName sizes);
 
 // The program with those of the sizes that are of its extents.
 PrimFunc WithSizes(const PrimFunc& program, const SizesByName& sizes);

@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "graph/ir/call_types.h"
 #include "graph/ir/functor.h"
+#include "graph/rewrite/extent_names.h"
 #include "graph/rewrite/lowering.h"
 #include "ir/annotations.h"
 #include "ir/builder.h"
@@ -56,7 +57,8 @@ void BindSymbols(const Type& type, const Type& actual, VarMap& symbols) {
 // Writes one program for several bindings.
 class ProgramFuser {
  public:
-  ProgramFuser(const GraphModule& module, std::string name) : module_(module), name_(std::move(name)) {}
+  ProgramFuser(const GraphModule& module, std::string name, ExtentNames names)
+      : module_(module), name_(std::move(name)), names_(std::move(names)) {}
 
   std::optional<Composed> Run(std::span<const Var> params, std::span<const Binding> bindings,
                               std::span<const Var> results) {
@@ -85,7 +87,7 @@ class ProgramFuser {
   using Buffers = std::vector<Buffer>;
 
   Buffer MakeBuffer(const std::string& name, const TensorTypeNode& type) const {
-    return Buffer(name, *type.shape, type.dtype);
+    return Buffer(name, names_.Of(*type.shape), type.dtype);
   }
 
   // A buffer for a variable that is a tensor of known rank; null for another.
@@ -168,7 +170,7 @@ class ProgramFuser {
     if (!buffers_.contains(&var)) buffers_[&var] = {Allocate(var.name, *type)};
     FunctionBuilder f("reshape");
     const Buffer in = f.Input("x", (*x)->shape, (*x)->dtype);
-    const Buffer out = ops::Reshape(f, in, *type->shape);
+    const Buffer out = ops::Reshape(f, in, names_.Of(*type->shape));
     written_.insert(buffers_[&var][0].get());
     return AddBody(f.Build({out}), {}, {{in, *x}, {out, buffers_[&var][0]}});
   }
@@ -189,7 +191,7 @@ class ProgramFuser {
     for (size_t i = 0; i < callee->params.size(); ++i) {
       const Param& param = callee->params[i];
       if (i >= actual.size()) {
-        symbols[param.var] = CastTo(param.var.dtype(), call.symbols[i - actual.size()]);
+        symbols[param.var] = CastTo(param.var.dtype(), names_.Of(call.symbols[i - actual.size()]));
         continue;
       }
       map[param.buffer] = actual[i];
@@ -231,7 +233,7 @@ class ProgramFuser {
     fields.body = Stmt(new BlockRealizeNode({}, True(), Block(std::move(root))));
     fields.next_id = next_id_;
     if (no_alias_) fields.attrs[kNoAlias] = {True()};
-    Composed composed{.constants = captured_};
+    Composed composed{.constants = captured_, .names = names_.names()};
     composed.program = WithSymbolParams(PrimFunc(std::move(fields)), &composed.symbols);
     return composed;
   }
@@ -240,6 +242,7 @@ class ProgramFuser {
 
   const GraphModule& module_;
   const std::string name_;
+  const ExtentNames names_;
   uint32_t next_id_ = 1;
   bool no_alias_ = true;  // so far all programs say that their parameters do not overlap
   std::unordered_map<const VarNode*, Buffers> buffers_;
@@ -313,7 +316,16 @@ bool IsPrimitive(const Function& function) {
 
 std::optional<Composed> ComposePrograms(const GraphModule& module, const std::string& name, std::span<const Var> params,
                                         std::span<const Binding> bindings, std::span<const Var> results) {
-  return ProgramFuser(module, name).Run(params, bindings, results);
+  return ProgramFuser(module, name, ExtentNames()).Run(params, bindings, results);
+}
+
+std::optional<Composed> ComposeWithNames(const GraphModule& module, const std::string& name,
+                                         std::span<const Var> params, std::span<const Binding> bindings,
+                                         std::span<const Var> results) {
+  const ExtentNames names(params);
+  std::optional<Composed> composed = ProgramFuser(module, name, names).Run(params, bindings, results);
+  if (!composed || !names.Hide(composed->symbols)) return composed;
+  return ComposePrograms(module, name, params, bindings, results);
 }
 
 absl::StatusOr<GraphModule> FusePrograms(const GraphModule& module, const OpTable& ops) {

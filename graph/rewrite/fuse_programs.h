@@ -17,6 +17,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -29,7 +30,8 @@ namespace tilewright::graph {
 struct Composed {
   PrimFunc program;  // its parameters: `params`, `constants`, the results, then scalars
   std::vector<Value> constants;
-  std::vector<Expr> symbols;  // the values of the scalars
+  std::vector<Expr> symbols;                   // the values of the scalars
+  std::vector<std::pair<Symbol, Expr>> names;  // extents that have a symbol of their own (extent_names.h)
 };
 
 // The bindings are calls of programs, fields of their results and reshapes, in an order in which they may run. `params`
@@ -37,6 +39,11 @@ struct Composed {
 // binding is anything else, a variable is not a tensor of known rank, or a result is bound by no call or reshape.
 std::optional<Composed> ComposePrograms(const GraphModule& module, const std::string& name, std::span<const Var> params,
                                         std::span<const Binding> bindings, std::span<const Var> results);
+
+// The same, with names for extents of `params` whose parts nothing else needs.
+std::optional<Composed> ComposeWithNames(const GraphModule& module, const std::string& name,
+                                         std::span<const Var> params, std::span<const Binding> bindings,
+                                         std::span<const Var> results);
 
 // Private functions with the attribute Primitive that hold anything else (branches, operators without a program) stay.
 absl::StatusOr<GraphModule> FusePrograms(const GraphModule& module, const OpTable& ops);
