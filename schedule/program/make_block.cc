@@ -17,7 +17,7 @@ Stmt MakeBlock(const NewBlock& block, uint32_t* next_id, uint32_t* block_id) {
     const IterVar& iter = block.iters[d];
     const DataType dtype = iter.var.dtype();
     const Var loop("ax" + std::to_string(d), dtype), iterator("v" + std::to_string(d), dtype);
-    loops.push_back({.id = (*next_id)++, .var = loop, .extent = iter.domain.extent});
+    loops.push_back({.id = (*next_id)++, .var = loop, .min = iter.domain.min, .extent = iter.domain.extent});
     fields.iter_vars.push_back({iterator, iter.domain, iter.kind});
     bindings.push_back(loop);
     fresh[iter.var] = iterator;
