@@ -34,20 +34,24 @@ constexpr StencilTile kStencilTiles[] = {{4, 4, 1}, {2, 2, 4}, {1, 4, 4}, {6, 1,
 
 int64_t LineBits(const Target& target) { return int64_t{8} * target.Nearest().line_bytes; }
 
-// Whether every access goes through its buffer in the order of the loops, or does not move at all.
+// Whether every access goes through its buffer in the order of the loops, or does not move at all. The extent of the
+// outermost loop does not matter.
 bool GoesInOrder(const PlainPlan& plan) {
-  if (!std::ranges::all_of(plan.extents, [](const auto& extent) { return extent.has_value(); })) return false;
+  if (std::any_of(plan.extents.begin() + 1, plan.extents.end(), [](const auto& extent) { return !extent; })) {
+    return false;
+  }
+  const auto moves = [&](size_t i) { return plan.extents[i].value_or(plan.likely[i]) > 1; };
   const Access* store = nullptr;
   for (const Access& access : plan.accesses) store = access.store ? &access : store;
   if (store == nullptr) return false;
   int64_t step = 1;
   for (size_t i = plan.extents.size(); i-- > 0;) {
-    if (*plan.extents[i] > 1 && store->strides[i] != step) return false;
-    step *= *plan.extents[i];
+    if (moves(i) && store->strides[i] != step) return false;
+    step *= plan.extents[i].value_or(1);
   }
   for (const Access& access : plan.accesses) {
     for (size_t i = 0; i < plan.extents.size(); ++i) {
-      if (*plan.extents[i] > 1 && access.strides[i] != store->strides[i]) return false;
+      if (moves(i) && access.strides[i] != store->strides[i]) return false;
     }
   }
   return true;
@@ -250,7 +254,8 @@ std::vector<LoopRv> TakeLoopsOfSamePlaces(const PlainPlan& plan, const BlockNode
 
 bool IsFlat(const PlainPlan& plan, const BlockNode& block) {
   if (plan.vector < 0 || !GoesInOrder(plan)) return false;
-  if (*plan.extents[static_cast<size_t>(plan.vector)] % plan.lanes == 0) return false;
+  const std::optional<int64_t> row = plan.extents[static_cast<size_t>(plan.vector)];
+  if (!row || *row % plan.lanes == 0) return false;
   // Indices that are used as values or in conditions would have to be divided out again.
   return !UsesVarsAsValues(block.body);
 }

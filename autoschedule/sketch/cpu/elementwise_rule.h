@@ -32,8 +32,8 @@
 
 namespace tilewright {
 
-// Whether the block goes through all its buffers in the order of its loops, whose extents are constant, and its rows do
-// not fill vectors: then the loops become one.
+// Whether the block goes through all its buffers in the order of its loops, whose extents but for the outermost one are
+// constant, and its rows do not fill vectors: then the loops become one.
 bool IsFlat(const PlainPlan& plan, const BlockNode& block);
 
 // On a refusal the steps before it stay applied.

@@ -63,6 +63,15 @@ void FindPicked(PlainPlan& plan) {
   }
 }
 
+// Where iterations of an outermost loop of symbolic extent are so short that threads share many of them or none, it is
+// shared alone: an index that is divided to find two others costs more than uneven parts.
+size_t PreferredParallelLoops(const Schedule& sch, const PlainPlan& plan, const std::vector<LoopRv>& loops,
+                              const Target& target) {
+  const int64_t of_each = plan.work / LikelyExtent(sch, loops[0]);
+  const bool alone = !ExtentOf(sch, loops[0]) && !IsWorthThreads(target.cores * of_each, target);
+  return alone ? 1 : ParallelLoops(sch, loops, target.cores);
+}
+
 }  // namespace
 
 Outcome<PlainPlan> MakePlainPlan(const Schedule& sch, BlockRv block, const Target& target) {
@@ -106,8 +115,9 @@ Outcome<PlainPlan> MakePlainPlan(const Schedule& sch, BlockRv block, const Targe
 Outcome<std::monostate> RunInParallel(Schedule& sch, const PlainPlan& plan, std::vector<LoopRv> loops,
                                       const Target& target, Choices& choices) {
   if (std::ranges::all_of(loops, [&](LoopRv loop) { return ExtentOf(sch, loop) == 1; })) return std::monostate();
-  const int64_t preferred =
-      IsWorthThreads(plan.work, target) ? static_cast<int64_t>(ParallelLoops(sch, loops, target.cores)) : 0;
+  const int64_t preferred = IsWorthThreads(plan.work, target)
+                                ? static_cast<int64_t>(PreferredParallelLoops(sch, plan, loops, target))
+                                : 0;
   std::vector<int64_t> candidates(LoopsToFuse(sch, loops) + 1);
   std::iota(candidates.begin(), candidates.end(), 0);
   TW_ASSIGN_OR_RETURN(const Choices::Pick parallel,
