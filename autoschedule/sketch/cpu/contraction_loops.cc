@@ -187,7 +187,8 @@ Outcome<LoopNest> NestLoops(Schedule& sch, const std::string& name, const Contra
   return LoopOrder(sch, name, plan, loops, sizes, copies_rows, target, choices).Apply();
 }
 
-SharedLoops ShareLoops(const Schedule& sch, const std::vector<LoopRv>& loops, double products, const Target& target) {
+SharedLoops ShareLoops(const Schedule& sch, const std::vector<LoopRv>& loops, double products, bool may_be_alone,
+                       const Target& target) {
   const double cycles = products / (target.FmaPerCycle() * target.lanes(DataType::Float(32).bits()));
   std::vector<int64_t> likely;
   for (const LoopRv& loop : loops) likely.push_back(LikelyExtent(sch, loop));
@@ -198,8 +199,9 @@ SharedLoops ShareLoops(const Schedule& sch, const std::vector<LoopRv>& loops, do
                          target.cores);
   };
   const bool may_be_one = loops.size() > 1 && !ExtentOf(sch, loops[0]) && LeastExtent(sch, loops[0]) == 1;
-  if (may_be_one && cycles / static_cast<double>(likely[0]) >= StageCycles(target)) return {1, count(1)};
-  return {0, count(0)};
+  const double of_each = may_be_one ? cycles / static_cast<double>(likely[0]) : 0;
+  if (may_be_alone && of_each >= StageCycles(target)) return {1, count(1)};
+  return {0, of_each >= ForkJoinCycles(target) ? ParallelLoops(sch, loops, target.cores) : count(0)};
 }
 
 }  // namespace tilewright

@@ -56,7 +56,9 @@ struct SharedLoops {
   size_t count = 1;  // how many after them, made one, keep all cores busy
 };
 // Elements of a batch whose size is symbolic, and may be 1, are computed one after the other where each is worth a fork
-// of threads. `products`: of all iterations.
-SharedLoops ShareLoops(const Schedule& sch, const std::vector<LoopRv>& loops, double products, const Target& target);
+// of threads and `may_be_alone`; or they are one loop with as many others as keep all cores busy where there is but one
+// element. `products`: of all iterations.
+SharedLoops ShareLoops(const Schedule& sch, const std::vector<LoopRv>& loops, double products, bool may_be_alone,
+                       const Target& target);
 
 }  // namespace tilewright

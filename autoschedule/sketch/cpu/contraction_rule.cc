@@ -439,8 +439,8 @@ Outcome<Done> ContractionSchedule::FetchRowsAhead(LoopRv loop) {
 Outcome<Done> ContractionSchedule::RunInParallel() {
   if (nest_.loops_of_rows > 0) nest_.outer.resize(std::min(nest_.outer.size(), nest_.loops_of_rows));
   const bool rows_alone = contraction_.batch.empty() && contraction_.rows.size() == 1;
-  const double products = plan_.batch_inside || rows_alone ? 0 : sizes_.products;
-  const auto [alone, count] = ShareLoops(sch_, nest_.outer, products, target_);
+  const bool may_be_alone = !plan_.batch_inside && !rows_alone;
+  const auto [alone, count] = ShareLoops(sch_, nest_.outer, sizes_.products, may_be_alone, target_);
   nest_.outer.erase(nest_.outer.begin(), nest_.outer.begin() + static_cast<std::ptrdiff_t>(alone));
   size_t preferred = count;
   // What other stages compute in an iteration is the nearer the smaller it is.
