@@ -12,6 +12,7 @@
 #include "autoschedule/program/sizes.h"
 #include "ir/annotations.h"
 #include "ir/iterations.h"
+#include "verify/structure/block_scope.h"
 
 namespace tilewright {
 namespace {
@@ -23,10 +24,22 @@ struct SharedLoop {
   Expr statements;
 };
 
+// The blocks, and those inside of them.
+void AddInside(Schedule& sch, std::vector<BlockRv> blocks, std::vector<BlockRv>* all) {
+  for (const BlockRv& block : blocks) {
+    all->push_back(block);
+    if (BlockScope::Of(RealizeOf(sch, block).block.get()).children().empty()) continue;
+    const Outcome<std::vector<BlockRv>> inside = sch.GetChildBlocks(block);
+    if (inside.ok()) AddInside(sch, *inside, all);
+  }
+}
+
 std::vector<SharedLoop> SharedLoops(Schedule& sch, const std::string& function) {
   std::vector<SharedLoop> shared;
   std::vector<uint32_t> seen;
-  for (const BlockRv& block : BlocksInRoot(sch, function)) {
+  std::vector<BlockRv> blocks;
+  AddInside(sch, BlocksInRoot(sch, function), &blocks);
+  for (const BlockRv& block : blocks) {
     const Outcome<std::vector<LoopRv>> loops = sch.GetLoops(block);
     if (!loops.ok()) continue;
     for (const LoopRv& rv : *loops) {
@@ -40,10 +53,8 @@ std::vector<SharedLoop> SharedLoops(Schedule& sch, const std::string& function) 
 }
 
 // From how many statements on threads finish sooner than the caller alone; 0 where nothing is known.
-int64_t LeastStatements(const Function& function, const std::vector<SharedLoop>& loops, const Target& target) {
-  const LikelySizes sizes = LikelySizes::Of(function);
-  double statements = 0;
-  for (const SharedLoop& loop : loops) statements += static_cast<double>(sizes.Likely(loop.statements));
+int64_t LeastStatements(const Function& function, const Target& target) {
+  const auto statements = static_cast<double>(LikelySizes::Of(function).Likely(StatementIterations(function->body)));
   const Projection projected = Project(function, target);
   const double alone = (projected.seconds - projected.fork_seconds) * projected.cores_used * projected.balance;
   const double gained = alone / statements * (1 - 1.0 / target.cores);
@@ -57,7 +68,7 @@ void ChooseThreadsBySize(Schedule& sch, const std::string& function, const Targe
   if (target.cores == 1 || SymbolicExtents(sch.module().Find(function)).empty()) return;
   const std::vector<SharedLoop> loops = SharedLoops(sch, function);
   if (std::ranges::all_of(loops, [](const SharedLoop& loop) { return AsInt(loop.statements).has_value(); })) return;
-  const int64_t least = LeastStatements(sch.module().Find(function), loops, target);
+  const int64_t least = LeastStatements(sch.module().Find(function), target);
   if (least == 0) return;
   for (const SharedLoop& loop : loops) {
     if (AsInt(loop.statements)) continue;

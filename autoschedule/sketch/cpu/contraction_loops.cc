@@ -200,7 +200,12 @@ SharedLoops ShareLoops(const Schedule& sch, const std::vector<LoopRv>& loops, do
   };
   const bool may_be_one = loops.size() > 1 && !ExtentOf(sch, loops[0]) && LeastExtent(sch, loops[0]) == 1;
   const double of_each = may_be_one ? cycles / static_cast<double>(likely[0]) : 0;
-  if (may_be_alone && of_each >= StageCycles(target)) return {1, count(1)};
+  if (may_be_alone && of_each >= StageCycles(target)) {
+    const size_t inside = count(1);
+    int64_t iterations = 1;
+    for (size_t i = 1; i <= inside; ++i) iterations *= likely[i];
+    if (KeepsCoresBusyThroughout(iterations, target.cores)) return {1, inside};
+  }
   return {0, of_each >= ForkJoinCycles(target) ? ParallelLoops(sch, loops, target.cores) : count(0)};
 }
 

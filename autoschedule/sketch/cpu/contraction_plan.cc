@@ -118,10 +118,23 @@ bool ReadsLines(const BlockNode& block, const ContractionPlan& plan) {
   });
 }
 
+// Rates tiles by their mean slowness at both ends of the likely sizes: `few` are the same ones with the
+// least number of rows. A tile of many rows has few vectors side by side, and where one row is
+// left of it these wait for each other.
+void RateAtBothEnds(const std::vector<RegisterTile>& few, std::vector<RegisterTile>* tiles) {
+  const double best = BestTile(*tiles).efficiency, best_of_few = BestTile(few).efficiency;
+  for (RegisterTile& tile : *tiles) {
+    const auto of_few = std::ranges::find_if(
+        few, [&](const RegisterTile& t) { return t.vectors == tile.vectors && t.rows == tile.rows; });
+    if (of_few == few.end()) continue;
+    tile.efficiency = 2 * best / (best / tile.efficiency + best_of_few / of_few->efficiency);
+  }
+}
+
 // The tiles of the plan's instruction in vector registers. None where groups of two rows would be padded: they are not
 // masked when they are loaded.
-void PlanTiles(const BlockRealizeNode& realize, const BlockRealizeNode& likely, const Target& target,
-               ContractionPlan* plan) {
+void PlanTiles(const BlockRealizeNode& realize, const BlockRealizeNode& likely, const LikelySizes& sizes,
+               const Target& target, ContractionPlan* plan) {
   const std::vector<IterVar>& iters = realize.block->iter_vars;
   plan->tiles.clear();
   if (!Divides(plan->instruction.group, iters[static_cast<size_t>(plan->depth)].domain.extent)) {
@@ -135,6 +148,9 @@ void PlanTiles(const BlockRealizeNode& realize, const BlockRealizeNode& likely, 
   operands.whole_lines = plan->whole_lines = ReadsLines(*realize.block, *plan);
   const int64_t most_rows = std::min(rows, MaxRowsWithoutConflicts(target, stride));
   plan->tiles = RegisterTiles(plan->instruction, rows, columns, most_rows, operands);
+  const int64_t least = sizes.Least(iters[static_cast<size_t>(plan->row)].domain.extent);
+  if (least >= TileCostsOf(target).most_rows || least >= rows) return;
+  RateAtBothEnds(RegisterTiles(plan->instruction, least, columns, most_rows, operands), &plan->tiles);
 }
 
 // The iterator whose neighbours are rows of a tile: the last one that probably has several. A batch inside of a
@@ -188,6 +204,7 @@ Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Tar
   if (contraction->rows.empty()) return No("{block0} has no rows to tile", id);
   const Ref<BlockRealizeNode> kept = LikelyRealizeOf(sch, block);
   const BlockRealizeNode& likely = *kept;
+  const LikelySizes sizes = LikelySizes::Of(FunctionOf(sch, block));
   ContractionPlan plan{*contraction,
                        instructions.back(),
                        {},
@@ -214,7 +231,7 @@ Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Tar
     for (const TileInstruction& instruction : instructions) {
       plan.instruction = instruction;
       if (plan.flips_rows) plan.instruction.registers -= TileInstruction::kFlipRegisters;
-      PlanTiles(realize, likely, target, &plan);
+      PlanTiles(realize, likely, sizes, target, &plan);
       if (!plan.tiles.empty()) plans.push_back(plan);
     }
     TW_ASSIGN_OR_RETURN(plan, PickPlan(sch, realize.block->name, plans, choices));
