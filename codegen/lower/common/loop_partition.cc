@@ -243,12 +243,14 @@ class Partitioner : public Mutator {
 
   Stmt MutateWhole(const ForNode* op, const Stmt& self) {
     const std::optional<int64_t> min = AsInt(op->min), extent = AsInt(op->extent);
-    const bool serial = op->kind == ForKind::kSerial;
-    if (!min || !extent || (!serial && op->kind != ForKind::kParallel)) return Mutator::MutateFor(op, self);
+    const bool serial = op->kind == ForKind::kSerial, parallel = op->kind == ForKind::kParallel;
+    if (!min || (!extent && !parallel) || (!serial && !parallel)) return Mutator::MutateFor(op, self);
     const int64_t body_stores = CountStores(op->body);
     const bool lanes = body_stores <= kMaxStoresOfLanes;
-    CutFinder finder(op, *min, *min + *extent, lanes);
-    const std::vector<int64_t> bounds = Bounds(*min, *min + *extent, finder.Find());
+    // Where its end is not known, a fused loop may be made of others whose ends are.
+    const int64_t end = *min + extent.value_or(0);
+    CutFinder finder(op, *min, end, lanes);
+    const std::vector<int64_t> bounds = Bounds(*min, end, finder.Find());
     const int64_t parts = static_cast<int64_t>(bounds.size()) - 1;
     const int64_t growth = (parts - 1) * body_stores;
     if (parts == 1 && !serial && !finder.parts().empty()) return BranchOverParts(op, finder.parts());
