@@ -36,6 +36,7 @@ nlohmann::ordered_json ToJson(const ModelResult& result, const Peak& peak) {
                                  {"version", result.version}, {"opt_level", nullptr},  {"kernels", nullptr}};
   if (own) json["opt_level"] = result.opt_level;
   if (own) json["kernels"] = result.kernels;
+  if (!result.symbolic.empty()) json["symbolic"] = result.symbolic;
   if (!result.ok()) {
     json["error"] = result.error;
     json["checked"] = result.wrong;

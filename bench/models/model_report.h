@@ -15,6 +15,7 @@ namespace tilewright::bench {
 struct ModelResult {
   std::string model;
   std::map<std::string, int64_t> dims;
+  std::map<std::string, int64_t> symbolic = {};  // dimensions that the model keeps, and what they were in the runs
   std::string dtype = "f32";
   std::string implementation, version;
   double flops = 0, bytes = 0;

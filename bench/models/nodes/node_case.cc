@@ -16,6 +16,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 constexpr int64_t kOpset = 21, kIrVersion = 10;
+constexpr char kBatchName[] = "n";
 
 // Domains by their short names, with the opset where a line names none.
 struct DomainRow {
@@ -206,12 +207,20 @@ bool NodeCase::has_batch() const {
   return std::ranges::any_of(inputs, [](const NodeInput& input) { return input.tensor.batch_axis >= 0; });
 }
 
+std::map<std::string, int64_t> NodeCase::Batch() const {
+  for (const NodeInput& input : inputs) {
+    const int axis = input.tensor.batch_axis;
+    if (axis >= 0) return {{kBatchName, input.tensor.shape[static_cast<size_t>(axis)]}};
+  }
+  return {};
+}
+
 onnx::ModelProto NodeCase::Symbolic() const {
   onnx::ModelProto symbolic = model;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].tensor.batch_axis < 0) continue;
     auto* type = symbolic.mutable_graph()->mutable_input(static_cast<int>(i))->mutable_type()->mutable_tensor_type();
-    type->mutable_shape()->mutable_dim(inputs[i].tensor.batch_axis)->set_dim_param("n");
+    type->mutable_shape()->mutable_dim(inputs[i].tensor.batch_axis)->set_dim_param(kBatchName);
   }
   return symbolic;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -34,7 +35,9 @@ struct NodeCase {
 
   // Whether an extent is marked as that of the batch.
   bool has_batch() const;
-  // The model with the dimension "n" in place of each marked extent.
+  // The size of the batch by the name of its dimension in the symbolic model; none where there is no batch.
+  std::map<std::string, int64_t> Batch() const;
+  // The model with that dimension in place of each marked extent.
   onnx::ModelProto Symbolic() const;
   // One array for each input; equal seeds give equal ones.
   std::vector<NDArray> Arrays(uint64_t seed) const;

@@ -76,6 +76,20 @@ std::vector<std::string> Missing(const std::vector<ModelResult>& results, const 
   return lines;
 }
 
+// Cases of which a symbolic batch takes longest next to constant extents, at most so many.
+std::string SlowestSymbolic(std::vector<NodeRow> rows, int slowest) {
+  std::erase_if(rows, [](const NodeRow& row) { return row.symbolic_ratio == 0; });
+  std::ranges::sort(rows, {}, [](const NodeRow& row) { return std::pair(row.symbolic_ratio, row.text); });
+  if (rows.size() > static_cast<size_t>(slowest)) rows.resize(static_cast<size_t>(slowest));
+  if (rows.empty()) return "";
+  std::string text = absl::StrFormat("\n%7s %11s %11s  %s\n", "ratio", "constant ms", "symbolic ms", "case");
+  for (const NodeRow& row : rows) {
+    absl::StrAppendFormat(&text, "%7.3f %11.4f %11.4f  %s\n", row.symbolic_ratio, row.own->timing.median_ms,
+                          row.symbolic->timing.median_ms, Short(row.text));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<NodeRow> NodeRows(const std::vector<ModelResult>& results) {
@@ -106,6 +120,7 @@ std::vector<NodeRow> NodeRows(const std::vector<ModelResult>& results) {
 
 std::string NodesToText(const Report& head, const std::vector<ModelResult>& results, int slowest) {
   const std::vector<NodeRow> rows = NodeRows(results);
+  const std::string symbolic = SlowestSymbolic(rows, slowest);
   std::string text = HeadText(head);
   absl::StrAppendFormat(&text, "%7s %10s %10s  %-12s %s\n", "ratio", "our ms", "peer ms", "peer", "case");
   for (const NodeRow& row : rows) {
@@ -113,7 +128,9 @@ std::string NodesToText(const Report& head, const std::vector<ModelResult>& resu
     absl::StrAppendFormat(&text, "%7.3f %10.4f %10.4f  %-12s %s\n", row.ratio, row.own->timing.median_ms,
                           row.fastest->timing.median_ms, row.fastest->implementation, Short(row.text));
   }
-  absl::StrAppend(&text, "\nRatio: time of the fastest peer over ours.\n", Means(results, rows));
+  absl::StrAppend(&text, "\nRatio: time of the fastest peer over ours.\n", symbolic);
+  if (!symbolic.empty()) absl::StrAppend(&text, "\nRatio: time of constant extents over a symbolic batch.\n");
+  absl::StrAppend(&text, "\n", Means(results, rows));
   const std::vector<std::string> missing = Missing(results, rows);
   if (!missing.empty()) absl::StrAppend(&text, "\nNot measured, or not compared:\n");
   for (const std::string& line : missing) absl::StrAppend(&text, "  ", line, "\n");

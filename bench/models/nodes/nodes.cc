@@ -136,6 +136,7 @@ class Nodes {
       run.AddVariant(kSymbolicName, symbolic);
     }
     for (ModelResult& result : run.Run()) {
+      if (result.implementation == kSymbolicName) result.symbolic = node.Batch();
       if (result.own() && !result.ok()) {
         std::fprintf(stderr, "error: %s: %s: %s\n", result.implementation.c_str(), node.text.c_str(),
                      result.error.c_str());

@@ -19,6 +19,8 @@ grep -q '4 of 4: Loop' "${TEST_TMPDIR}/err.txt"  # Gather has no batch
 grep -q 'constant extents over a symbolic batch: geometric mean .* over 4 cases' "${TEST_TMPDIR}/out.txt"
 grep -q 'onnxruntime: not installed.*: 4 cases' "${TEST_TMPDIR}/out.txt"
 grep -q '"impl": "tilewright-symbolic"' "${TEST_TMPDIR}/out.json"
+grep -A12 '"impl": "tilewright-symbolic"' "${TEST_TMPDIR}/out.json" | tr -d ' \n' | grep -q '"symbolic":{"n":2}'
+grep -q 'symbolic ms  case' "${TEST_TMPDIR}/out.txt"
 grep -q '"median_ms"' "${TEST_TMPDIR}/out.json"
 grep -q 'A test.' "${TEST_TMPDIR}/out.md"
 # The table of the repository, filtered.
