@@ -115,9 +115,8 @@ Outcome<PlainPlan> MakePlainPlan(const Schedule& sch, BlockRv block, const Targe
 Outcome<std::monostate> RunInParallel(Schedule& sch, const PlainPlan& plan, std::vector<LoopRv> loops,
                                       const Target& target, Choices& choices) {
   if (std::ranges::all_of(loops, [&](LoopRv loop) { return ExtentOf(sch, loop) == 1; })) return std::monostate();
-  const int64_t preferred = IsWorthThreads(plan.work, target)
-                                ? static_cast<int64_t>(PreferredParallelLoops(sch, plan, loops, target))
-                                : 0;
+  const int64_t preferred =
+      IsWorthThreads(plan.work, target) ? static_cast<int64_t>(PreferredParallelLoops(sch, plan, loops, target)) : 0;
   std::vector<int64_t> candidates(LoopsToFuse(sch, loops) + 1);
   std::iota(candidates.begin(), candidates.end(), 0);
   TW_ASSIGN_OR_RETURN(const Choices::Pick parallel,
