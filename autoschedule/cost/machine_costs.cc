@@ -1,6 +1,7 @@
 #include "autoschedule/cost/machine_costs.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/math.h"
 #include "target/costs.h"
@@ -23,6 +24,10 @@ bool IsWorthThreads(int64_t operations, const Target& target, bool combines) {
   const CpuCosts& costs = CpuCostsOf(target);
   return target.cores > 1 && costs.element_cycles * static_cast<double>(operations) >=
                                  (combines ? costs.combine_forks : 1) * ForkJoinCycles(target);
+}
+
+int64_t OperationsWorthThreads(const Target& target) {
+  return static_cast<int64_t>(std::ceil(ForkJoinCycles(target) / CpuCostsOf(target).element_cycles));
 }
 
 double CyclesToCopy(double bytes, bool scattered, const Target& target) {

@@ -19,6 +19,9 @@ double StageCycles(const Target& target);
 // threads are combined afterwards.
 bool IsWorthThreads(int64_t operations, const Target& target, bool combines = false);
 
+// From how many operations on elements on that is so.
+int64_t OperationsWorthThreads(const Target& target);
+
 // Cycles in which cores copy so many bytes, together, in a stage of its own. `scattered`: to or from more bytes than
 // their second cache levels hold, or more pages.
 double CyclesToCopy(double bytes, bool scattered, const Target& target);

@@ -11,6 +11,7 @@
 #include "ir/analysis.h"
 #include "ir/annotations.h"
 #include "ir/arith/analyzer.h"
+#include "ir/arith/same_expr.h"
 #include "ir/builtin.h"
 
 namespace tilewright {
@@ -231,7 +232,9 @@ class Gatherer {
   }
 
   LoopMask ComputeBinary(const BinaryNode* op) {
-    if (op->dtype().is_bool() && op->a.dtype().is_index()) return Varies(Form(op->a)) | Varies(Form(op->b));
+    // A comparison of places is a condition of loops; elements that are integers of the same types are loaded.
+    const bool of_places = op->a.dtype().is_index() && !arith::ReadsMemory(op->a) && !arith::ReadsMemory(op->b);
+    if (op->dtype().is_bool() && of_places) return Varies(Form(op->a)) | Varies(Form(op->b));
     // a + b * c.
     for (const auto& [sum, product] : {std::pair(&op->a, &op->b), std::pair(&op->b, &op->a)}) {
       const auto* mul = dyn_cast<BinaryNode>(*product);

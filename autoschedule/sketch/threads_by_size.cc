@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "autoschedule/cost/machine_costs.h"
 #include "autoschedule/cost/projected.h"
 #include "autoschedule/program/attempt.h"
 #include "autoschedule/program/block_loops.h"
@@ -52,14 +53,16 @@ std::vector<SharedLoop> SharedLoops(Schedule& sch, const std::string& function) 
   return shared;
 }
 
-// From how many statements on threads finish sooner than the caller alone; 0 where nothing is known.
+// From how many statements on threads finish sooner than the caller alone, and no later than where a constant extent
+// is worth threads; 0 where nothing is known.
 int64_t LeastStatements(const Function& function, const Target& target) {
   const auto statements = static_cast<double>(LikelySizes::Of(function).Likely(StatementIterations(function->body)));
   const Projection projected = Project(function, target);
   const double alone = (projected.seconds - projected.fork_seconds) * projected.cores_used * projected.balance;
   const double gained = alone / statements * (1 - 1.0 / target.cores);
   const double least = target.cpu_part().fork_join_seconds / gained;
-  return least > 0 && std::isfinite(least) ? static_cast<int64_t>(std::ceil(least)) : 0;
+  if (least <= 0 || !std::isfinite(least)) return 0;
+  return std::min(static_cast<int64_t>(std::ceil(least)), OperationsWorthThreads(target));
 }
 
 }  // namespace
