@@ -55,6 +55,29 @@ TEST(ThreadsBySize, AreAChoiceWhereSizesAreNotKnown) {
   EXPECT_THAT(always.program, Not(HasSubstr("tilewright.threads_from")));
 }
 
+// A step of a recurrent net has loops of its own.
+TEST(ThreadsBySize, AreAskedInsideOfBlocks) {
+  Schedule sch{Module(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((20, n, 64), "float32"), C: T.Buffer((n, 64), "float32"), n: T.int32):
+    for t in range(20):
+        with T.block("step"):
+            vt = T.axis.opaque(20, t)
+            for i in T.parallel(n):
+                for j in range(64):
+                    with T.block("C"):
+                        vi, vj = T.axis.remap("SS", [i, j])
+                        C[vi, vj] = T.exp(A[vt, vi, vj]) + C[vi, vj]
+)"))};
+  Choices choices = Choices::Preferred();
+  Target target = *NamedTarget("x86-znver4");
+  target.cores = 2;
+  ChooseThreadsBySize(sch, "main", target, choices);
+  ASSERT_EQ(choices.made().size(), 1u);
+  EXPECT_EQ(choices.made()[0].name, "C.threads_from");
+  EXPECT_THAT(Print(sch.module().Find("main")), HasSubstr("tilewright.threads_from"));
+}
+
 TEST(ThreadsBySize, AreNotAskedOfOtherLoops) {
   EXPECT_THAT(Ask("32", "parallel", 2).labels, IsEmpty());
   EXPECT_THAT(Ask("n", "serial", 2).labels, IsEmpty());

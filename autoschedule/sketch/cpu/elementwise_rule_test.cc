@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "autoschedule/program/block_loops.h"
+#include "autoschedule/program/sizes.h"
 #include "autoschedule/sketch/rule_testing.h"
 #include "base/status_macros.h"
 #include "ir/builder.h"
@@ -58,6 +59,32 @@ TEST(ElementwiseRule, LoopsBecomeOneWhereRowsInOrderFillNoVectors) {
   EXPECT_FALSE(IsFlatProgram(Scaled(5, 64)));
   EXPECT_FALSE(IsFlatProgram(Transposed(5, 7)));
   EXPECT_FALSE(IsFlatProgram(TwoOfAnImage()));
+}
+
+// An image of so many rows and columns, twice as bright.
+Function Brighter(const Expr& rows, const Expr& columns) {
+  FunctionBuilder f("main");
+  const Buffer a = f.Input("A", {rows, columns}, kF32);
+  const Buffer b = f.Compute("B", {rows, columns}, [&](Var i, Var j) { return a(i, j) * 2; });
+  return f.Build({b});
+}
+
+TEST(ElementwiseRule, LoopsBecomeOneWhereTheOutermostIsSymbolic) {
+  const Var any("n", DataType::Int(64));
+  const auto number = [](int64_t value) { return Const(DataType::Int(64), value); };
+  EXPECT_TRUE(IsFlatProgram(Brighter(any, number(7))));
+  EXPECT_FALSE(IsFlatProgram(Brighter(any, number(64))));
+  EXPECT_FALSE(IsFlatProgram(Brighter(number(7), any)));
+  const Target target = *NamedTarget("x86-znver4");
+  for (const int64_t columns : {7, 100}) {
+    const Function program = Brighter(any, number(columns));
+    Schedule sch{Module(program)};
+    Choices choices = Choices::Preferred();
+    ASSERT_TRUE(Apply(sch, target, choices).ok());
+    for (const int64_t n : {0, 1, 5, 600}) {
+      testing::ExpectEquivalent(AtSizes(program, {{"n", n}}), AtSizes(sch.module().Main(), {{"n", n}}));
+    }
+  }
 }
 
 TEST(ElementwiseRule, EachShapeHasItsChoices) {

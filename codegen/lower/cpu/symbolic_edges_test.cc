@@ -111,6 +111,25 @@ def main(a: T.handle, b: T.handle):
   ExpectSame(before);
 }
 
+// Where no lanes are masked, what is before and behind the middle is written once.
+TEST(SymbolicEdges, BothEndsShareCode) {
+  const Function before = testing::Opaque(R"(
+@T.prim_func
+def main(a: T.handle, b: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n,), "int32")
+    B = T.match_buffer(b, (n,), "int32")
+    for i0 in range(((n + 1) // 2 + 3) // 4):
+        for r in T.unroll(3):
+            for i1 in T.unroll(4):
+                if i0 * 4 + i1 < (n + 1) // 2:
+                    B[i0 * 4 + i1] = B[i0 * 4 + i1] * 2 + T.if_then_else(1 <= i0 * 8 + i1 * 2 + r and i0 * 8 + i1 * 2 + r <= n, A[i0 * 8 + i1 * 2 + r - 1], 0)
+)");
+  const std::string after = testing::Body(CutSymbolicEdges(before));
+  EXPECT_THAT(after, HasSubstr("for i0_side in range(2)")) << after;
+  ExpectSame(before);
+}
+
 // Tiles of 4 places of such an image.
 constexpr char kWindows[] = R"(
 @T.prim_func
