@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autoschedule/program/block_loops.h"
+#include "autoschedule/program/sizes.h"
 #include "ir/script/parse_or_die.h"
 #include "schedule/testing/equivalence.h"
 
@@ -57,6 +58,31 @@ TEST(GatherWindows, FewOutputsAreGathered) {
   const Gathered gathered = GatheredOf(Phases(3));
   EXPECT_EQ(gathered.label, "gathered");
   EXPECT_EQ(gathered.sums, (Extents{12, 11}));
+}
+
+// The same for a batch of a symbolic size, whose indices are of 64 bits.
+TEST(GatherWindows, SymbolicBatchesAreGathered) {
+  const Function program = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(x: T.handle, W: T.Buffer((T.int64(16), T.int64(3), T.int64(2), T.int64(2)), "float32"), y: T.handle):
+    n = T.int64()
+    X = T.match_buffer(x, (n, T.int64(16), T.int64(11)))
+    Y = T.match_buffer(y, (n, T.int64(3), T.int64(18)))
+    for b, o, h, p, c, r in T.grid(n, T.int64(3), T.int64(9), T.int64(2), T.int64(16), T.int64(2)):
+        with T.block("Y"):
+            vb, vo, vh, vp, vc, vr = T.axis.remap("SSSSRR", [b, o, h, p, c, r])
+            with T.init():
+                Y[vb, vo, vh * T.int64(2) + vp] = T.float32(0)
+            Y[vb, vo, vh * T.int64(2) + vp] = Y[vb, vo, vh * T.int64(2) + vp] + X[vb, vc, vh + vp + vr] * W[vc, vo, vp, vr]
+)");
+  Schedule sch{Module(program)};
+  Choices choices = Choices::Preferred();
+  GatherWindows(sch, "main", *NamedTarget("x86-znver4"), choices);
+  ASSERT_EQ(choices.made().size(), 1u);
+  EXPECT_EQ(choices.made()[0].label(), "gathered");
+  for (const int64_t n : {1, 3}) {
+    testing::ExpectEquivalent(AtSizes(program, {{"n", n}}), AtSizes(sch.module().Main(), {{"n", n}}));
+  }
 }
 
 TEST(GatherWindows, IsAChoice) {

@@ -61,7 +61,7 @@ TEST(ElementwiseRule, LoopsBecomeOneWhereRowsInOrderFillNoVectors) {
   EXPECT_FALSE(IsFlatProgram(TwoOfAnImage()));
 }
 
-// An image of so many rows and columns, twice as bright.
+// Twice an image of this shape.
 Function Brighter(const Expr& rows, const Expr& columns) {
   FunctionBuilder f("main");
   const Buffer a = f.Input("A", {rows, columns}, kF32);

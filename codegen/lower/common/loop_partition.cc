@@ -247,7 +247,7 @@ class Partitioner : public Mutator {
     if (!min || (!extent && !parallel) || (!serial && !parallel)) return Mutator::MutateFor(op, self);
     const int64_t body_stores = CountStores(op->body);
     const bool lanes = body_stores <= kMaxStoresOfLanes;
-    // Where its end is not known, a fused loop may be made of others whose ends are.
+    // A fused loop whose end is not known may be made of others whose ends are.
     const int64_t end = *min + extent.value_or(0);
     CutFinder finder(op, *min, end, lanes);
     const std::vector<int64_t> bounds = Bounds(*min, end, finder.Find());

@@ -111,7 +111,7 @@ def main(a: T.handle, b: T.handle):
   ExpectSame(before);
 }
 
-// Where no lanes are masked, what is before and behind the middle is written once.
+// Conditions that mask no lanes: what is before and behind the middle is written once.
 TEST(SymbolicEdges, BothEndsShareCode) {
   const Function before = testing::Opaque(R"(
 @T.prim_func
