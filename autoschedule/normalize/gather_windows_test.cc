@@ -73,7 +73,7 @@ def main(x: T.handle, W: T.Buffer((T.int64(16), T.int64(3), T.int64(2), T.int64(
             vb, vo, vh, vp, vc, vr = T.axis.remap("SSSSRR", [b, o, h, p, c, r])
             with T.init():
                 Y[vb, vo, vh * T.int64(2) + vp] = T.float32(0)
-            Y[vb, vo, vh * T.int64(2) + vp] = Y[vb, vo, vh * T.int64(2) + vp] + X[vb, vc, vh + vp + vr] * W[vc, vo, vp, vr]
+            Y[vb, vo, vh * T.int64(2) + vp] += X[vb, vc, vh + vp + vr] * W[vc, vo, vp, vr]
 )");
   Schedule sch{Module(program)};
   Choices choices = Choices::Preferred();

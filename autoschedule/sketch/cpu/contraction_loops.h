@@ -56,8 +56,8 @@ struct SharedLoops {
   size_t count = 1;  // how many after them, made one, keep all cores busy
 };
 // Elements of a batch whose size is symbolic, and may be 1, are computed one after the other where each is worth a fork
-// of threads, `may_be_alone` and keeps all cores busy. Otherwise they are one loop with as many others as keep the cores
-// busy for a batch of one. `products`: of all iterations.
+// of threads, `may_be_alone` and keeps all cores busy. Otherwise they are one loop with as many others as keep
+// the cores busy for a batch of one. `products`: of all iterations.
 SharedLoops ShareLoops(const Schedule& sch, const std::vector<LoopRv>& loops, double products, bool may_be_alone,
                        const Target& target);
 

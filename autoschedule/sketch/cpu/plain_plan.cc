@@ -63,8 +63,8 @@ void FindPicked(PlainPlan& plan) {
   }
 }
 
-// The outermost loop alone, if its extent is symbolic and its iterations are so short that threads share many of them or
-// none: an index that is divided to find two others costs more than uneven parts.
+// The outermost loop alone, if its extent is symbolic and its iterations are so short that threads share many of
+// them or none: an index that is divided to find two others costs more than uneven parts.
 size_t PreferredParallelLoops(const Schedule& sch, const PlainPlan& plan, const std::vector<LoopRv>& loops,
                               const Target& target) {
   const int64_t of_each = plan.work / LikelyExtent(sch, loops[0]);

@@ -44,6 +44,20 @@ def main(A: T.Buffer((60,), "float32")):
   EXPECT_THAT(body, Not(HasSubstr("< 60")));
 }
 
+// A batch of any size, of 4 rows each.
+TEST(LoopPartition, BranchesOverPartsOfLoopsOfAnyLength) {
+  const std::string body = Body(PartitionLoops(Opaque(R"(
+@T.prim_func
+def main(a: T.handle, B: T.Buffer((16,), "float32")):
+    n = T.int64()
+    A = T.match_buffer(a, (n * T.int64(4), T.int64(16)), "float32")
+    for i in T.parallel(n * T.int64(4)):
+        for j in range(T.int64(16)):
+            A[i, j] = T.if_then_else(i % T.int64(4) < T.int64(3), B[j], T.float32(0))
+)")));
+  EXPECT_THAT(body, HasSubstr("if i % T.int64(4) < T.int64(3):\n            for j in range(T.int64(16)):\n")) << body;
+}
+
 // Phases of a stride: their windows are not linear in them.
 TEST(LoopPartition, CutsFewIterationsOneByOne) {
   const std::string body = Body(PartitionLoops(Opaque(R"(
