@@ -237,7 +237,7 @@ class Checker : public Visitor {
   }
 
   // Whether it can be proven where the conditions around it and the block's predicate hold, or they never do.
-  // Assumptions take long, and most accesses are proven with few; elements of a sum that is written out are met often.
+  // Assumptions take long: most accesses need the innermost ones. Elements of a sum that is written out are met often.
   bool IsInsideWhereItRuns(const Expr& least, const Expr& greatest, const Expr& extent) {
     // Each of a hundred thousand statements proves something; what is met again was met shortly before.
     constexpr size_t kMostKnown = 64;
@@ -248,7 +248,6 @@ class Checker : public Visitor {
       }
     }
     arith::Analyzer::Scope scope(&analyzer_);
-    // Innermost ones first: an arm of a long chain of choices needs its own and the one before.
     for (size_t assumed = 0; assumed <= conditions_.size(); ++assumed) {
       if (assumed > 0) analyzer_.Assume(conditions_[conditions_.size() - assumed]);
       if (!IsInside(least, greatest, extent)) continue;
