@@ -1,5 +1,7 @@
 // Constant intervals of expressions and sums.
 #include <algorithm>
+#include <bit>
+#include <string_view>
 
 #include "ir/arith/context.h"
 #include "ir/arith/monomial.h"
@@ -7,6 +9,56 @@
 #include "ir/builtin.h"
 
 namespace tilewright::arith {
+namespace {
+
+// The number whose bits are ones as far as those of `value`, which is not negative, may be.
+int64_t OnesUpTo(int64_t value) {
+  return value == 0 ? 0 : static_cast<int64_t>(~uint64_t{0} >> std::countl_zero(static_cast<uint64_t>(value)));
+}
+
+// Arithmetic on bits of two numbers of a type. `otherwise`: what holds of each number of the type.
+Bounds BitBounds(std::string_view op, DataType dtype, Bounds a, Bounds b, Bounds otherwise) {
+  if (op == "bitwise_and") {
+    if (a.min < 0 && b.min < 0) return otherwise;
+    return {0, std::min(a.min < 0 ? kPosInf : a.max, b.min < 0 ? kPosInf : b.max)};
+  }
+  if (op == "bitwise_or" || op == "bitwise_xor") {
+    if (a.min < 0 || b.min < 0) return otherwise;
+    return {op == "bitwise_or" ? std::max(a.min, b.min) : 0, OnesUpTo(std::max(a.max, b.max))};
+  }
+  if (!b.Within(0, std::min(dtype.bits() - 1, 62))) return otherwise;
+  const Bounds least = Bounds::Point(int64_t{1} << b.min), most = Bounds::Point(int64_t{1} << b.max);
+  if (op == "shift_right") return Union(FloorDivBounds(a, least), FloorDivBounds(a, most));
+  const Bounds moved = Union(a * least, a * most);
+  return moved.IsFinite() && moved.Within(MinValue(dtype), MaxValue(dtype)) ? moved : otherwise;
+}
+
+// The magnitude of the least number of a type is not a number of the type.
+Bounds MagnitudeBounds(DataType dtype, Bounds a, Bounds otherwise) {
+  if (a.min >= 0) return a;
+  if (a.min <= MinValue(dtype)) return otherwise;
+  return {a.max < 0 ? -a.max : 0, std::max(-a.min, a.max)};
+}
+
+// Functions of integers that are not arithmetic of the language.
+Bounds BoundsOfFunction(const Context& context, const CallNode& call, Bounds otherwise) {
+  const DataType dtype = call.dtype();
+  if (!dtype.is_integer() || !dtype.is_scalar() || (dtype.is_uint() && dtype.bits() == 64)) return otherwise;
+  const bool one = call.op == "abs" || call.op == "bitwise_not" || call.op == "popcount";
+  const bool two = call.op == "bitwise_and" || call.op == "bitwise_or" || call.op == "bitwise_xor" ||
+                   call.op == "shift_left" || call.op == "shift_right";
+  if (!one && !two) return otherwise;
+  const Bounds a = context.BoundsOf(call.args[0]), b = two ? context.BoundsOf(call.args[1]) : a;
+  // Facts that contradict each other leave no number.
+  if (a.min > a.max || b.min > b.max) return otherwise;
+  if (call.op == "popcount")
+    return {0, a.min < 0 ? call.args[0].dtype().bits() : std::popcount(static_cast<uint64_t>(OnesUpTo(a.max)))};
+  if (call.args[0].dtype() != dtype || (two && call.args[1].dtype() != dtype)) return otherwise;
+  if (call.op == "bitwise_not") return dtype.is_int() ? Bounds::Point(-1) - a : otherwise;
+  return two ? BitBounds(call.op, dtype, a, b, otherwise) : MagnitudeBounds(dtype, a, otherwise);
+}
+
+}  // namespace
 
 Bounds Context::TypeBounds(DataType dtype) const {
   if (dtype.is_bool()) return {0, 1};
@@ -122,7 +174,8 @@ Bounds Context::BoundsOf(const Expr& e) const {
       if (op->op == kIfThenElse && dtype.is_integer() && dtype.is_scalar()) {
         return Union(BoundsOf(op->args[1]), BoundsOf(op->args[2]));
       }
-      break;
+      const Bounds bounds = Intersect(TypeBounds(dtype), BoundsOfFunction(*this, *op, TypeBounds(dtype)));
+      return atom_facts_.empty() ? bounds : WithAtomFacts({e}, bounds);
     }
     default:
       break;
