@@ -118,6 +118,7 @@ class Checker : public Visitor {
     for (const BufferRegion& region : op->writes) Region(region);
     for (const MatchBuffer& match : op->match_buffers) {
       Region(match.source);
+      MatchedShape(match);
       DefineBuffer(match.buffer, true);
     }
     Visit(op->init);
@@ -202,6 +203,25 @@ class Checker : public Visitor {
       Report("a region of buffer " + region.buffer->name + " has another number of dimensions");
     }
     VisitRegion(region.region);
+  }
+  // From the last dimension on, a matched buffer has those of its part; either may lack dimensions of one element.
+  // Symbolic extents are compared where the buffer is lowered.
+  void MatchedShape(const MatchBuffer& match) {
+    const std::vector<Expr>& shape = match.buffer->shape;
+    const std::vector<Range>& part = match.source.region;
+    size_t next = shape.size(), d = part.size();
+    while (next > 0 || d > 0) {
+      const std::optional<int64_t> has = next > 0 ? AsInt(shape[next - 1]) : 1;
+      const std::optional<int64_t> extent = d > 0 ? AsInt(part[d - 1].extent) : 1;
+      if (!has || !extent) return;
+      const bool same = next > 0 && d > 0 && has == extent, lacks = d > 0 ? extent == 1 : has == 1;
+      if (!same && !lacks) {
+        return Report("match_buffer " + match.buffer->name + ": its shape differs from the part of " +
+                      match.source.buffer->name);
+      }
+      if (same || d == 0) --next;
+      if (d > 0) --d;
+    }
   }
   void Condition(const Expr& condition) {
     if (condition && !condition.dtype().is_bool()) Report("a condition is not boolean");

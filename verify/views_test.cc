@@ -157,6 +157,33 @@ def main(A: T.Buffer((5, 2), "int64"), O: T.Buffer((5, 4), "uint32")):
   EXPECT_THAT(columns("1"), HasSubstr("region cover"));
 }
 
+// What lowering refuses is not proven before.
+TEST(Views, MatchedBuffersHaveTheShapeOfTheirPart) {
+  const auto matched = [](const std::string& part, const std::string& shape, const std::string& element) {
+    return Refuted(R"(
+@T.prim_func
+def main(A: T.Buffer((8, 32), "float32")):
+    for i in range(8):
+        with T.block("rows"):
+            vi = T.axis.spatial(8, i)
+            T.reads()
+            T.writes(A[vi, 0:32])
+            X = T.match_buffer(A[)" +
+                   part + "], " + shape + R"(, "float32", offset_factor=1)
+            for k in range(32):
+                X[)" +
+                   element + "] = T.float32(1)\n");
+  };
+  const std::string refused = "well-formedness: match_buffer X: its shape differs from the part of A";
+  EXPECT_EQ(matched("vi, 0:32", "(32,)", "k"), "");
+  EXPECT_EQ(matched("vi, 0:32", "(1, 32)", "0, k"), "");
+  EXPECT_EQ(matched("vi, 0:32", "(1, 1, 32)", "0, 0, k"), "");
+  EXPECT_EQ(matched("vi, 0:32", "(4, 8)", "k // 8, k % 8"), refused);
+  EXPECT_EQ(matched("vi, 0:32", "(32, 1)", "k, 0"), refused);
+  EXPECT_EQ(matched("vi, 0:32", "(2, 32)", "0, k"), refused);
+  EXPECT_EQ(matched("vi, 0:32", "(16,)", "k // 2"), refused);
+}
+
 TEST(Views, PartsOfSymbolicExtentsAreFollowed) {
   const auto rows = [](const std::string& added) {
     return Refuted(R"(
