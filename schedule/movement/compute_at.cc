@@ -427,6 +427,12 @@ Move::Check Move::CheckInstances(const BlockRealizeNode& moved, const std::vecto
 Outcome<ComputeAtResult> Move::ReverseComputeAt() {
   if (Check refusal = Locate()) return *refusal;
   if (Check refusal = CheckBlock(true)) return *refusal;
+  // New loops run what the domains allow; the block keeps its predicate.
+  arith::Analyzer outside;
+  const Stmt all(new BlockRealizeNode(realize().bindings, True(), realize().block));
+  if (!RunsAllInstances(*cast<BlockRealizeNode>(all), Child(block_id_).loops, &outside)) {
+    return Refusal{name_, "the loops of {block0} may not run all instances that its domains allow", {block_id_}};
+  }
   std::vector<uint32_t> producers = scope_.Producers(block_id_);
   if (std::ranges::any_of(producers, [&](uint32_t id) { return IsBelowLoop(Child(id)); })) {
     std::erase_if(producers, [&](uint32_t id) { return IsDoneBefore(scope_, Child(id), *around_[0]); });
