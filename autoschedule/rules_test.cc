@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "autoschedule/normalize/normal_form.h"
 #include "autoschedule/program/block_loops.h"
@@ -35,6 +36,7 @@ constexpr DataType kF32 = DataType::Float(32);
 
 // What interp cannot know: reordered sums of inexact terms and the polynomials' last places.
 constexpr double kTolerance = 1e-5;
+constexpr double kBFloat16Place = 0x1p-7;  // relative: values in between are rounded up or down
 
 NDArray ArrayFor(const Buffer& buffer, uint64_t seed) {
   std::vector<int64_t> shape;
@@ -93,7 +95,10 @@ void ExpectRight(const Function& op, const Expected& expected = {}) {
     if (expected.exact) {
       EXPECT_TRUE(BitEqual(want, got)) << MaxError(want, got).position;
     } else {
-      EXPECT_LT(MaxError(want, got).max_abs, kTolerance);
+      const double place = want.dtype() == DataType::BFloat16() ? kBFloat16Place : 0;
+      for (int64_t i = 0; i < want.size(); ++i) {
+        ASSERT_NEAR(want.Get(i), got.Get(i), kTolerance + place * std::abs(want.Get(i))) << i;
+      }
     }
     if (::testing::Test::HasFailure()) return;
   }
