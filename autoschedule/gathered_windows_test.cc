@@ -84,6 +84,13 @@ TEST(GatheredWindows, OfOddSizes) {
   ExpectRight({.image = {6, 17}, .windows = {{4, 2, 0, 1, 1}, {7, 4, 2, 1, 1}}, .output_padding = 2});
 }
 
+// Each row of the output meets one of the kernel's rows: windows reach across columns alone.
+TEST(GatheredWindows, OfUnequalStrides) {
+  ExpectRight({.image = {7, 9}, .windows = {{3, 3, 0, 1, 1}, {3, 2, 1, 1, 0}}, .outputs = 17}, /*gathered=*/false);
+  ExpectRight({.image = {1, 5}, .windows = {{3, 3, 0, 1, 1}, {3, 2, 1, 1, 0}}, .outputs = 5}, /*gathered=*/false);
+  ExpectRight({.image = {7, 9}, .windows = {{3, 2, 1}, {3, 3, 0, 1, 1}}}, /*gathered=*/false);
+}
+
 TEST(GatheredWindows, OfDilatedWindows) {
   ExpectRight({.image = {7, 9}, .windows = {{3, 1, 1, 2}, {3, 1, 2, 3}}});
   ExpectRight({.image = {7, 9}, .windows = {{4, 2, 1, 3}, {4, 2, 1, 2}}}, /*gathered=*/false);

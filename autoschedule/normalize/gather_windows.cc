@@ -29,6 +29,7 @@ struct Moved {
 struct Windows {
   std::vector<Value> iterators;  // of the window, positions
   Buffer image;
+  Expr other;  // the factor that they do not move along
   Moved moved;
 };
 
@@ -67,6 +68,18 @@ bool AreStoredApart(const StoreNode& store, const Var& column) {
 Moved CountMoved(const BlockNode& block, const LoadNode& image, const Expr& other, const std::vector<bool>& in_window,
                  bool stored_apart, const LikelySizes& sizes) {
   double copies = 1, window = 1, stored = 1, loaded = 1;
+  std::vector<Expr> kept;  // indices that the window does not move, which the sums have too
+  for (size_t d = 0; d < image.indices.size(); ++d) {
+    bool place = false;
+    for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+      place |= in_window[i] && UsesVar(image.indices[d], block.iter_vars[i].var);
+    }
+    if (place) {
+      stored *= static_cast<double>(sizes.Likely(image.buffer->shape[d]));
+    } else {
+      kept.push_back(image.indices[d]);
+    }
+  }
   for (size_t i = 0; i < block.iter_vars.size(); ++i) {
     const IterVar& iter = block.iter_vars[i];
     const auto extent = static_cast<double>(sizes.Likely(iter.domain.extent));
@@ -74,17 +87,7 @@ Moved CountMoved(const BlockNode& block, const LoadNode& image, const Expr& othe
     if (!spatial || Uses(image.indices, iter.var)) copies *= extent;
     if (in_window[i]) window *= extent;
     if (spatial) loaded *= extent;
-    if ((spatial || in_window[i]) && UsesVar(other, iter.var)) stored *= extent;
-  }
-  for (size_t d = 0; d < image.indices.size(); ++d) {
-    bool place = false, shared = false;
-    for (size_t i = 0; i < block.iter_vars.size(); ++i) {
-      const IterVar& iter = block.iter_vars[i];
-      if (!UsesVar(image.indices[d], iter.var)) continue;
-      place |= in_window[i];
-      shared |= iter.kind != IterKind::kSpatial || UsesVar(other, iter.var);
-    }
-    if (place || !shared) stored *= static_cast<double>(sizes.Likely(image.buffer->shape[d]));
+    if ((spatial || in_window[i]) && (UsesVar(other, iter.var) || Uses(kept, iter.var))) stored *= extent;
   }
   return {copies + (stored_apart ? loaded : 0), stored + loaded * window};
 }
@@ -115,6 +118,7 @@ std::optional<Windows> WindowsOf(const Schedule& sch, BlockRv block) {
   }
   if (windows.iterators.empty()) return std::nullopt;
   windows.image = image->buffer;
+  windows.other = other;
   windows.moved = CountMoved(*kept, *image, other, in_window, AreStoredApart(*sum->store, column),
                              LikelySizes::Of(FunctionOf(sch, block)));
   return windows;
@@ -178,11 +182,17 @@ bool InlineImage(Schedule& sch, BlockRv block, const Buffer& image) {
   return writer != producers->end() && sch.ComputeInline(*writer).ok();
 }
 
+// Whether the sums are stored at places of the image, and not of the other factor.
+bool AreOfImage(const Schedule& sch, BlockRv sums, const Windows& windows) {
+  const LoadNode* image = ImageOf(*RealizeOf(sch, sums).block);
+  return image != nullptr && !Reads(windows.other, image->buffer);
+}
+
 // Whether it did; a refusal leaves the steps before it. The border of an image is a condition of what is gathered.
 bool Gather(Schedule& sch, BlockRv block, const Windows& windows) {
   const auto gather = [&](Schedule& s) {
     const Outcome<BlockRv> sums = s.GatherSums(block, windows.iterators);
-    return sums.ok() && FuseRows(s, *sums);
+    return sums.ok() && AreOfImage(s, *sums, windows) && FuseRows(s, *sums);
   };
   return Attempt(sch, [&](Schedule& s) { return InlineImage(s, block, windows.image) && gather(s); }) || gather(sch);
 }

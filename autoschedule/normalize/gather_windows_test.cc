@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/sizes.h"
 #include "ir/script/parse_or_die.h"
@@ -98,6 +99,30 @@ TEST(GatherWindows, StoresOfPhasesCount) {
 }
 
 TEST(GatherWindows, ManyOutputsAreNot) { EXPECT_EQ(GatheredOf(Phases(16)).label, "copied"); }
+
+// The window does not move rows, two phases of each of 7: each has its own sums, 12 * 2 * 2 * 2 * 7 * 11 of them.
+TEST(GatherWindows, RowsHaveTheirOwnSums) {
+  const std::string rows = R"(
+@T.prim_func
+def main(X: T.Buffer((16, 8, 11), "float32"), W: T.Buffer((16, OUTPUTS, 2, 4), "float32"),
+         Y: T.Buffer((OUTPUTS, 14, 18), "float32")):
+    for o, g, q, h, p, c, r in T.grid(OUTPUTS, 7, 2, 9, 2, 16, 2):
+        with T.block("Y"):
+            vo, vg, vq, vh, vp, vc, vr = T.axis.remap("SSSSSRR", [o, g, q, h, p, c, r])
+            with T.init():
+                Y[vo, vg * 2 + vq, vh * 2 + vp] = T.float32(0)
+            Y[vo, vg * 2 + vq, vh * 2 + vp] += ELEMENT * W[vc, vo, vq, vr * 2 + vp]
+)";
+  const auto gathered = [&](const std::string& outputs, const std::string& element) {
+    return GatheredOf(absl::StrReplaceAll(rows, {{"OUTPUTS", outputs}, {"ELEMENT", element}}));
+  };
+  EXPECT_EQ(gathered("3", "X[vc, vg + vq, vh + vp + vr]").label, "gathered");
+  EXPECT_EQ(gathered("12", "X[vc, vg + vq, vh + vp + vr]").label, "copied");
+  // The condition alone keeps rows inside of the image. Sums at places of the weights would be for each output.
+  const std::string bordered = "T.if_then_else(1 <= vg + vq, X[vc, vg + vq - 1, vh + vp + vr], T.float32(0))";
+  EXPECT_EQ(gathered("3", bordered).label, "");
+  EXPECT_EQ(gathered("3", bordered).sums, Extents());
+}
 
 TEST(GatherWindows, OtherFormsHaveNoChoice) {
   // No window: each place is one of a phase.
