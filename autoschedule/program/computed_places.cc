@@ -1,5 +1,7 @@
 #include "autoschedule/program/computed_places.h"
 
+#include <algorithm>
+
 #include "ir/analysis.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
@@ -17,7 +19,45 @@ bool IsMadeOfFloats(const Expr& index) {
   return found;
 }
 
+// Whether the iterator is divided by a size without a number.
+bool IsDividedBySize(const BlockNode& block, const Expr& index, const Var& iterator) {
+  const auto is_size = [&](const Expr& e) {
+    return !AsInt(e) && std::ranges::none_of(block.iter_vars, [&](const IterVar& v) { return UsesVar(e, v.var); });
+  };
+  bool found = false;
+  PreOrder(index, [&](const Expr& e) {
+    const auto* division = dyn_cast<BinaryNode>(e);
+    if (division == nullptr) return !found;
+    const bool divides = division->op == BinaryOp::kFloorDiv || division->op == BinaryOp::kFloorMod;
+    found |= divides && UsesVar(division->a, iterator) && is_size(division->b);
+    return !found;
+  });
+  return found;
+}
+
 }  // namespace
+
+int IteratorOfSameLanes(const BlockNode& block, int along, const std::vector<int64_t>& likely) {
+  const Var& lane = block.iter_vars[static_cast<size_t>(along)].var;
+  std::vector<Expr> divided;
+  PreOrderExprs(block.body, [&](const Expr& e) {
+    const auto* load = dyn_cast<LoadNode>(e);
+    if (load == nullptr) return true;
+    for (const Expr& index : load->indices) {
+      if (UsesVar(index, lane) && IsDividedBySize(block, index, lane)) divided.push_back(index);
+    }
+    return true;
+  });
+  int found = -1;
+  for (size_t i = 0; i < block.iter_vars.size() && !divided.empty(); ++i) {
+    const Var& var = block.iter_vars[i].var;
+    if (static_cast<int>(i) == along || likely[i] == 1) continue;
+    if (std::ranges::none_of(divided, [&](const Expr& index) { return UsesVar(index, var); })) {
+      found = static_cast<int>(i);
+    }
+  }
+  return found;
+}
 
 std::vector<bool> IteratorsOfPlaces(const BlockNode& block, int along) {
   std::vector<bool> result(block.iter_vars.size(), false);

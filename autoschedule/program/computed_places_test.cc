@@ -57,6 +57,36 @@ TEST(ComputedPlaces, OfAVectorAxisAreThoseAlongIt) {
   EXPECT_THAT(Decide(value, 0), IsEmpty());
 }
 
+// The iterator whose instances load the same lanes along the last one, in rows of n elements.
+int SameLanes(const std::string& index, const std::vector<int64_t>& likely) {
+  const Function function = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(x: T.handle, y: T.handle):
+    n = T.int64()
+    X = T.match_buffer(x, (T.int64(4), T.int64(8), n))
+    Y = T.match_buffer(y, (T.int64(4), T.int64(8), n * T.int64(2)))
+    for c, i, j in T.grid(T.int64(4), T.int64(8), n * T.int64(2)):
+        with T.block("Y"):
+            vc, vi, vj = T.axis.remap("SSS", [c, i, j])
+            Y[vc, vi, vj] = X[vc, vi, )" + index +
+                                               "]\n");
+  const BlockScope scope = BlockScope::Of(cast<BlockRealizeNode>(function->body)->block.get());
+  return IteratorOfSameLanes(*scope.children()[0].realize->block, 2, likely);
+}
+
+TEST(ComputedPlaces, OfLanesThatASizeDivides) {
+  EXPECT_EQ(SameLanes("vj % n", {4, 8, 64}), 1);
+  EXPECT_EQ(SameLanes("vj % n", {4, 1, 64}), 0);
+  EXPECT_EQ(SameLanes("vj % n", {1, 1, 64}), -1);
+  EXPECT_EQ(SameLanes("(vj + vi) % n", {4, 8, 64}), 0);
+  EXPECT_EQ(SameLanes("T.min(vj % (n * T.int64(2)), n - T.int64(1))", {4, 8, 64}), 1);
+  // Without a division, what lanes share is not worth another order of stores.
+  EXPECT_EQ(SameLanes("T.min(vj, n - T.int64(1))", {4, 8, 64}), -1);
+  // Numbers are not sizes, and neither are other iterators.
+  EXPECT_EQ(SameLanes("vj // T.int64(2)", {4, 8, 64}), -1);
+  EXPECT_EQ(SameLanes("vj % (vi + T.int64(1))", {4, 8, 64}), -1);
+}
+
 TEST(ComputedPlaces, MayFollowTheResult) {
   EXPECT_TRUE(Walks("X[0, 0, T.Cast(\"int32\", Y[vc, vi, vj])]"));
   EXPECT_TRUE(Walks("Y[vc, vi, vj] + X[0, N[vi, T.Cast(\"int32\", Y[vc, vi, vj])], 0]"));

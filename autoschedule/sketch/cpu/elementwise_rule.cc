@@ -250,6 +250,14 @@ std::vector<LoopRv> TakeLoopsOfSamePlaces(const PlainPlan& plan, const BlockNode
   return inner;
 }
 
+// Puts the loop whose iterations find the places of lanes in registers behind that over vectors, the last of `loops`.
+void PutSameLanesInside(const PlainPlan& plan, const BlockNode& block, std::vector<LoopRv>& loops) {
+  const int same = IteratorOfSameLanes(block, plan.vector, plan.likely);
+  if (same < 0 || loops.size() != plan.extents.size()) return;
+  const auto loop = loops.begin() + same - (same > plan.vector ? 1 : 0);
+  std::rotate(loop, loop + 1, loops.end());
+}
+
 }  // namespace
 
 bool IsFlat(const PlainPlan& plan, const BlockNode& block) {
@@ -298,6 +306,7 @@ Outcome<Done> ScheduleElementwise(Schedule& sch, BlockRv block, const PlainPlan&
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch.Split(vector, {Value(), Value(width)}));
     loops.push_back(parts[0]);
     vector = parts[1];
+    if (of_own) PutSameLanesInside(plan, *kept, loops);
   }
   loops.insert(loops.end(), of_same_places.begin(), of_same_places.end());
   std::vector<LoopRv> order = loops;

@@ -17,6 +17,11 @@
 //   for i, j: B[i, j] = A[j, i]      ->      for i_0 in T.parallel(...), j_0:
 //                                                for i_1 in T.unroll(16): for j_1 in T.vectorized(16): ...
 //
+// Lanes whose places are divided by a symbolic size load the same elements of all rows. Their places are found once
+// for the rows of one loop:
+//
+//   for i, j: B[i, j] = A[i, j % n]      ->      for j_0, i: for j_1 in T.vectorized(64): ...
+//
 // Choices, each after the block's name:
 //   NAME.vectors         vectors of one iteration
 //   NAME.across          columns of a transposed tile

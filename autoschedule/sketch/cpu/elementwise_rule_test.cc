@@ -11,6 +11,7 @@
 #include "autoschedule/sketch/rule_testing.h"
 #include "base/status_macros.h"
 #include "ir/builder.h"
+#include "ir/script/parse_or_die.h"
 #include "ir/script/printer.h"
 #include "schedule/testing/equivalence.h"
 
@@ -85,6 +86,46 @@ TEST(ElementwiseRule, LoopsBecomeOneWhereTheOutermostIsSymbolic) {
       testing::ExpectEquivalent(AtSizes(program, {{"n", n}}), AtSizes(sch.module().Main(), {{"n", n}}));
     }
   }
+}
+
+// A program that loads rows of n elements at the place that `index` says, for 3 * n + 7 of each of m rows.
+Function Divided(const std::string& index) {
+  return ParseFunctionOrDie(R"(
+@T.prim_func
+def main(a: T.handle, b: T.handle):
+    m = T.int64()
+    n = T.int64()
+    A = T.match_buffer(a, (T.int64(2), m, n))
+    B = T.match_buffer(b, (T.int64(2), m, n * T.int64(3) + T.int64(7)))
+    for h, i, j in T.grid(T.int64(2), m, n * T.int64(3) + T.int64(7)):
+        with T.block("B"):
+            vh, vi, vj = T.axis.remap("SSS", [h, i, j])
+            B[vh, vi, vj] = A[vh, vi, )" +
+                            index + "]\n");
+}
+
+// What a size leaves of the lanes' places is found once for all rows.
+TEST(ElementwiseRule, RowsShareDividedPlacesOfLanes) {
+  const std::string reflected = "T.min(vj % (n * T.int64(2)), n * T.int64(2) - T.int64(1) - vj % (n * T.int64(2)))";
+  for (const std::string& index : {std::string("vj % n"), std::string("(vj - T.int64(5)) % n"), reflected}) {
+    const Function program = Divided(index);
+    Schedule sch{Module(program)};
+    Choices choices = Choices::Preferred();
+    ASSERT_TRUE(Apply(sch, *NamedTarget("x86-znver4"), choices).ok());
+    const std::vector<LoopRv> loops = *sch.GetLoops(BlocksInRoot(sch, "main")[0]);
+    ASSERT_EQ(loops.size(), 4U);
+    EXPECT_EQ(LoopOf(sch, loops[2]).var.name(), "i") << Print(sch.module());
+    for (const int64_t n : {1, 5, 64}) {
+      for (const int64_t m : {0, 1, 3}) {
+        testing::ExpectEquivalent(AtSizes(program, {{"m", m}, {"n", n}}),
+                                  AtSizes(sch.module().Main(), {{"m", m}, {"n", n}}));
+      }
+    }
+  }
+  Schedule sch{Module(Divided("vj // T.int64(4)"))};
+  Choices choices = Choices::Preferred();
+  ASSERT_TRUE(Apply(sch, *NamedTarget("x86-znver4"), choices).ok());
+  EXPECT_EQ(LoopOf(sch, (*sch.GetLoops(BlocksInRoot(sch, "main")[0]))[1]).var.name(), "i");
 }
 
 TEST(ElementwiseRule, EachShapeHasItsChoices) {
