@@ -247,13 +247,6 @@ TEST(FuseKernels, ProductsOfAttentionAreOneKernel) {
   }
 }
 
-TEST(FuseKernels, WeightsThatAreReadElsewhereAreNotChained) {
-  Graph g;
-  const std::string scores = g.Node("MatMul", {g.Input({4, 64, 32}), g.Input({4, 32, 64})});
-  const std::string weights = g.Node("Softmax", {scores}, {{"axis", {-1}}});
-  EXPECT_GE(g.Kernels({g.Node("MatMul", {weights, g.Input({4, 64, 32})}), weights}), 2);
-}
-
 // The scale goes into the weights, and a new product takes the place of the first.
 TEST(FuseKernels, WhatIsDeadIsNoKernel) {
   Graph g;
