@@ -111,14 +111,18 @@ Target TwoCores() {
   return target;
 }
 
-// `more`: loop nests that there are still more; these may only shrink.
-void ExpectNoMoreWithSymbolicSizes(const Generate& generate, int more = 0) {
+// What there still is more of; it may only shrink.
+struct More {
+  int kernels = 0, nests = 0;
+};
+
+void ExpectNoMoreWithSymbolicSizes(const Generate& generate, More more = {}) {
   const Target target = TwoCores();
   graph::FusionReport constant, symbolic;
   const Counts wanted = CountKernels(generate({}), target, &constant);
   const Counts found = CountKernels(generate({.symbolic = true}), target, &symbolic);
-  EXPECT_LE(found.kernels, wanted.kernels) << ToString(symbolic) << ToString(constant);
-  EXPECT_LE(found.nests, wanted.nests + more) << ToString(symbolic) << ToString(constant);
+  EXPECT_LE(found.kernels, wanted.kernels + more.kernels) << ToString(symbolic) << ToString(constant);
+  EXPECT_LE(found.nests, wanted.nests + more.nests) << ToString(symbolic) << ToString(constant);
 }
 
 GeneratedModel TwoLayersOfBert(const GeneratorOptions& options) {
@@ -127,8 +131,8 @@ GeneratedModel TwoLayersOfBert(const GeneratorOptions& options) {
 
 TEST(SymbolicKernelCount, ResNet50) { ExpectNoMoreWithSymbolicSizes(GenerateResNet50); }
 TEST(SymbolicKernelCount, MobileNetV2) { ExpectNoMoreWithSymbolicSizes(GenerateMobileNetV2); }
-// The attention of a layer is not one loop nest.
-TEST(SymbolicKernelCount, Bert) { ExpectNoMoreWithSymbolicSizes(TwoLayersOfBert, 3); }
+// The attention of a layer is two kernels: apart they are projected 1% faster.
+TEST(SymbolicKernelCount, Bert) { ExpectNoMoreWithSymbolicSizes(TwoLayersOfBert, {.kernels = 1}); }
 
 }  // namespace
 }  // namespace tilewright::bench
