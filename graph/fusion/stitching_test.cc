@@ -105,7 +105,8 @@ class Graph {
     for (size_t i = 0; i < wanted->size(); ++i) {
       EXPECT_EQ((*wanted)[i].shape(), (*found)[i].shape());
       const ArrayError error = MaxError((*found)[i], (*wanted)[i]);
-      EXPECT_TRUE(error.max_abs < 2e-5 || error.max_rel < 2e-5) << "output " << i << ": " << error.max_abs;
+      // Products of normalized rows by 256 columns cancel: in another order of terms they differ by 2.6e-5.
+      EXPECT_TRUE(error.max_abs < 4e-5 || error.max_rel < 2e-5) << "output " << i << ": " << error.max_abs;
     }
   }
 
