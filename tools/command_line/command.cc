@@ -1,21 +1,15 @@
 #include "tools/command_line/command.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <istream>
 #include <iterator>
 #include <ostream>
 
 #include "base/nearest_names.h"
-#include "tools/command_line/flag_table.h"
 #include "tools/command_line/help.h"
 #include "tools/command_line/man_page.h"
 #include "tools/command_line/parse.h"
+#include "tools/command_line/result_places.h"
 
 namespace tilewright {
 namespace {
@@ -69,29 +63,6 @@ std::optional<int> RunGeneral(const std::vector<std::string>& args, const std::v
   return kDone;
 }
 
-// Whether a file can be written; it is left as it is, or not there. Of folders, pipes and devices nothing is said.
-bool MayBeWritten(const std::string& path) {
-  struct stat file = {};
-  const bool known = stat(path.c_str(), &file) == 0;
-  if (known && !S_ISREG(file.st_mode)) return true;
-  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  if (descriptor < 0) return false;
-  close(descriptor);
-  if (!known) unlink(path.c_str());
-  return true;
-}
-
-// The same of every file that flags name: said before work that may take long.
-bool CanWriteResults(const CommandArguments& args) {
-  for (const FlagRow& row : FlagsOf(args.command())) {
-    const std::optional<std::string> path = row.form == ValueForm::kOut ? args.Get(row.flag) : std::nullopt;
-    if (!path || MayBeWritten(*path)) continue;
-    args.err() << *path << " cannot be written: " << std::strerror(errno) << "\n";
-    return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 std::optional<std::string> CommandArguments::Get(std::string_view flag) const {
@@ -138,7 +109,10 @@ int RunCommandLine(const std::vector<std::string>& args, const std::vector<Comma
   if (command == nullptr) return UnknownCommand(args[0], commands, err);
   CommandArguments parsed(in, out, err);
   if (const std::optional<int> status = CommandLineParser(*command, &parsed).Parse(args)) return *status;
-  if (!CanWriteResults(parsed)) return kRefused;
+  if (const std::optional<std::string> place = UnwritablePlace(parsed)) {
+    err << *place << "\n";
+    return kRefused;
+  }
   const int status = command->run(parsed);
   if (out.flush() || status != kDone) return status;
   err << "tilewright " << command->name << ": error: standard output cannot be written\n";

@@ -51,7 +51,7 @@ constexpr FlagRow kRows[] = {
      "writes what was applied there, with the decisions drawn; as JSON to NAME.json"},
     {"schedule", "-o", "OUT", kOut, kPrograms, "writes the program there"},
 
-    {"compile", "-o", "OUT", kOut, kPrograms | kModels, "the file to write"},
+    {"compile", "-o", "OUT", kOut, kPrograms | kModels, "the file to write", {.folder_with = "--cache-only"}},
     {"compile", "--target", "NAME", kTarget, kPrograms | kModels, "what to compile for; host by default"},
     {"compile", "--script", "SCHED", kFile, kPrograms, kScriptHelp, Excludes("--db")},
     {"compile", "--db", "PATH", kFile, kPrograms | kModels, kDbHelp},
@@ -89,7 +89,7 @@ constexpr FlagRow kRows[] = {
     {"run", "--seed", "N", kNatural, kPrograms | kGraphs | kModels, "of the inputs"},
     {"run", "--inputs", "DIR", kFolder, kPrograms | kGraphs | kModels,
      "takes NAME.npy from there for each input that has one; of a scalar, of rank 0. Its shape says symbolic extents"},
-    {"run", "--outputs", "DIR", kFolder, kPrograms | kGraphs | kModels, "writes NAME.npy there for each output"},
+    {"run", "--outputs", "DIR", kOutFolder, kPrograms | kGraphs | kModels, "writes NAME.npy there for each output"},
     {"run", "--dim", "NAME=N", kDim, kPrograms | kGraphs | kModels,
      "value of a symbolic extent or of a whole scalar parameter", Repeated()},
     {"run", "--script", "SCHED", kFile, kPrograms, kScriptHelp, Excludes("--db --as-is")},
@@ -126,7 +126,7 @@ constexpr FlagRow kRows[] = {
      "also runs a program on the same arrays, by name, and compares the outputs"},
     {"emulate", "--engine", "interp|llvm", kChoice, kKernels, "what runs that program; the interpreter by default",
      Needs("--against")},
-    {"emulate", "--outputs", "DIR", kFolder, kKernels, "writes NAME.npy there for each output"},
+    {"emulate", "--outputs", "DIR", kOutFolder, kKernels, "writes NAME.npy there for each output"},
     {"emulate", "--json", "", kSwitch, kKernels, "prints outputs and faults as JSON"},
 
     {"target", "--target", "NAME", kTarget, 0, "host by default, or FILE.json; an unknown name lists the known ones"},
@@ -195,7 +195,7 @@ constexpr FlagRow kRows[] = {
      "where the processor time of a load without kept kernels goes, by phase and by kernel, with nodes and peak "
      "memory"},
     {"explain", "--json", "", kSwitch, kPrograms | kModels, "prints all of it as JSON"},
-    {"explain", "--programs", "DIR", kFolder, kModels,
+    {"explain", "--programs", "DIR", kOutFolder, kModels,
      "writes the program of each kernel to DIR/kN.py, as this tool takes it"},
     {"explain", "--dim", "NAME=N,...", kDimSizes, kPrograms | kModels, kModelSizesHelp, Repeated()},
     {"explain", "--opt-level", "N", kLevel, kModels, kLevelHelp},

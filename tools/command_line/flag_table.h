@@ -16,20 +16,21 @@ namespace tilewright {
 
 // What the value of a flag is.
 enum class ValueForm {
-  kSwitch,    // none
-  kText,      // anything but nothing
-  kFile,      // the path of a file that is read
-  kFolder,    // the path of a folder
-  kOut,       // the path of a file that is written
-  kChoice,    // one of the words of `value`, "interp|llvm"
-  kPositive,  // a number above 0
-  kCount,     // a whole number above 0
-  kNatural,   // a whole number from 0 on
-  kLevel,     // 0 to 3
-  kTarget,    // a target's name, or the path of its description
-  kDim,       // NAME=N
-  kDims,      // NAME=N,N,..., sizes above 0
-  kDimSizes,  // NAME=N, a value, or NAME=N,N,..., sizes above 0
+  kSwitch,     // none
+  kText,       // anything but nothing
+  kFile,       // the path of a file that is read
+  kFolder,     // the path of a folder that is read
+  kOut,        // the path of a file that is written
+  kOutFolder,  // the path of a folder that files are written to, made where there is none
+  kChoice,     // one of the words of `value`, "interp|llvm"
+  kPositive,   // a number above 0
+  kCount,      // a whole number above 0
+  kNatural,    // a whole number from 0 on
+  kLevel,      // 0 to 3
+  kTarget,     // a target's name, or the path of its description
+  kDim,        // NAME=N
+  kDims,       // NAME=N,N,..., sizes above 0
+  kDimSizes,   // NAME=N, a value, or NAME=N,N,..., sizes above 0
 };
 
 // What else there is to a flag; most have nothing.
@@ -42,6 +43,8 @@ struct FlagRules {
   bool implies = false;
   // Flags that it cannot stand beside: "--db --as-is".
   std::string_view excludes = "";
+  // The switch that makes a folder of what is written (kOut).
+  std::string_view folder_with = "";
 };
 
 struct FlagRow {

@@ -122,6 +122,49 @@ TEST(Flags, EveryFlagWithEveryCommandAndKind) {
   EXPECT_GT(accepted_lines, 100);
 }
 
+// Places below a file, and folders where a file is wanted, are refused before anything is run.
+TEST(Flags, WhatCannotBeWrittenIsSaidFirst) {
+  const std::string file = Write("a_file", ""), folder = testing::TempDir();
+  int tried = 0;
+  for (const FlagRow& row : FlagRows()) {
+    if (row.form != ValueForm::kOut && row.form != ValueForm::kOutFolder) continue;
+    SCOPED_TRACE(row.command);
+    SCOPED_TRACE(row.flag);
+    std::vector<std::string> words = {std::string(row.command)};
+    if (row.command == "db") words.emplace_back("export");
+    for (const FileKind kind : kFileKinds) {
+      if ((row.kinds & Bit(kind)) == 0) continue;
+      words.push_back(File(kind));
+      break;
+    }
+    const auto refuses = [&](const std::string& place, const std::string& why) {
+      std::vector<std::string> all = words;
+      all.push_back(std::string(row.flag) + "=" + place);
+      const Result result = RunTool(all);
+      EXPECT_EQ(result.status, kRefused);
+      EXPECT_EQ(result.out, "");
+      EXPECT_EQ(result.err, place + " cannot be written: " + why + "\n");
+    };
+    refuses(file + "/x", "Not a directory");
+    if (row.form == ValueForm::kOut) refuses(folder, "Is a directory");
+    if (row.form == ValueForm::kOutFolder) refuses(file, "Not a directory");
+    ++tried;
+  }
+  EXPECT_GE(tried, 15);
+}
+
+// A folder is there only when something is written to it.
+TEST(Flags, FoldersOfResultsAreMadeByTheCommand) {
+  const std::string top = testing::TempDir() + "/results", deep = top + "/of/a";
+  const std::string& program = File(FileKind::kProgram);
+  EXPECT_EQ(RunTool({"run", program, "--outputs=" + deep, "--func=nothing"}).status, kUsage);
+  EXPECT_FALSE(std::filesystem::exists(top));
+  const Result result = RunTool({"run", program, "--dim=n=4", "--outputs", deep});
+  EXPECT_EQ(result.status, kDone) << result.err;
+  EXPECT_FALSE(std::filesystem::is_empty(deep));
+  std::filesystem::remove_all(top);
+}
+
 // A kind of FILE that a command does not take is named.
 TEST(Flags, EveryCommandWithEveryKind) {
   for (const Command& command : AllCommands()) {

@@ -127,8 +127,9 @@ class Drawer {
       case ValueForm::kDimSizes:
         return One(std::vector<std::string>{"n=16", "n=8", "m=4"});
       case ValueForm::kFolder:
-        return row.flag == "--inputs" ? One(std::vector<std::string>{files_.inputs, files_.misnamed_inputs})
-                                      : files_.folder + "/written";
+        return One(std::vector<std::string>{files_.inputs, files_.misnamed_inputs});
+      case ValueForm::kOutFolder:
+        return files_.folder + "/written";
       case ValueForm::kOut:
         return files_.folder + "/out" + One(std::vector<std::string>{".s", ".o", ".cu", ".json", ".txt", ""});
       case ValueForm::kFile:
