@@ -86,6 +86,7 @@ class Machine {
   void PassBarrier(Group& group, Context& context, int64_t warp);
 
   // The slow instructions. False: error_ says why.
+  bool ExecuteStrand(Context& context, const Instruction& instruction);
   bool Allocate(Context& context, const Instruction& instruction);
   bool CallExternal(Context& context, const ExternCall& call);
   bool CheckRead(Context& context, const Instruction& instruction);
