@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "ir/script/calls.h"
 #include "ir/script/reducer.h"
 #include "ir/structural.h"
@@ -225,69 +226,58 @@ void ExprPrinter::Append(const Expr& e, int least, std::string& out) {
       return;
     case Kind::kBinary:
       return AppendBinary(cast<BinaryNode>(e), least, out);
-    case Kind::kNot: {
-      const Expr& a = cast<NotNode>(e)->a;
-      const bool function = IsImmediate(a);
-      const bool parenthesize = least > kNotLevel && !function;
-      out += function ? "T.Not(" : parenthesize ? "(not " : "not ";
-      Append(a, function ? static_cast<int>(kAny) : static_cast<int>(kNotLevel), out);
-      if (function || parenthesize) out += ")";
-      return;
-    }
-    case Kind::kSelect: {
-      const auto* op = cast<SelectNode>(e);
-      out += "T.Select(";
-      AppendAll({op->condition, op->true_value, op->false_value}, out);
-      out += ")";
-      return;
-    }
-    case Kind::kCast: {
-      const auto* op = cast<CastNode>(e);
-      absl::StrAppend(&out, "T.Cast(\"", op->dtype().ToString(), "\", ");
-      Append(op->value, kAny, out);
-      out += ")";
-      return;
-    }
+    case Kind::kNot:
+      return AppendNot(cast<NotNode>(e), least, out);
     case Kind::kLoad:
       return AppendLoad(cast<LoadNode>(e), out);
-    case Kind::kRamp: {
-      const auto* op = cast<RampNode>(e);
-      out += "T.Ramp(";
-      AppendAll({op->base, op->stride}, out);
-      absl::StrAppend(&out, ", ", op->dtype().lanes(), ")");
-      return;
-    }
-    case Kind::kBroadcast: {
-      const auto* op = cast<BroadcastNode>(e);
-      out += "T.Broadcast(";
-      Append(op->value, kAny, out);
-      absl::StrAppend(&out, ", ", op->dtype().lanes() / op->value.dtype().lanes(), ")");
-      return;
-    }
-    case Kind::kShuffle: {
-      const auto* op = cast<ShuffleNode>(e);
-      out += "T.Shuffle([";
-      AppendAll(op->vectors, out);
-      out += "], [";
-      for (size_t i = 0; i < op->indices.size(); ++i) absl::StrAppend(&out, i == 0 ? "" : ", ", op->indices[i]);
-      out += "])";
-      return;
-    }
-    case Kind::kLet: {
-      const auto* op = cast<LetNode>(e);
-      const std::string value = Text(op->value);
-      names_.OpenScope();
-      const std::string name = names_.Define(op->var.get(), op->var.name());
-      out += "T.Let(";
-      Append(op->body, kAny, out);
-      absl::StrAppend(&out, ", where={", name, ": ", value, "})");
-      names_.CloseScope();
-      return;
-    }
+    case Kind::kLet:
+      return AppendLet(cast<LetNode>(e), out);
     case Kind::kCall:
       return AppendCall(cast<CallNode>(e), least, out);
     default:
-      return;
+      return AppendNamed(e, out);
+  }
+}
+
+void ExprPrinter::AppendNot(const NotNode* op, int least, std::string& out) {
+  const bool function = IsImmediate(op->a);
+  const bool parenthesize = least > kNotLevel && !function;
+  out += function ? "T.Not(" : parenthesize ? "(not " : "not ";
+  Append(op->a, function ? static_cast<int>(kAny) : static_cast<int>(kNotLevel), out);
+  if (function || parenthesize) out += ")";
+}
+
+void ExprPrinter::AppendLet(const LetNode* op, std::string& out) {
+  const std::string value = Text(op->value);
+  names_.OpenScope();
+  const std::string name = names_.Define(op->var.get(), op->var.name());
+  out += "T.Let(";
+  Append(op->body, kAny, out);
+  absl::StrAppend(&out, ", where={", name, ": ", value, "})");
+  names_.CloseScope();
+}
+
+void ExprPrinter::AppendNamed(const Expr& e, std::string& out) {
+  if (const auto* select = dyn_cast<SelectNode>(e)) {
+    out += "T.Select(";
+    AppendAll({select->condition, select->true_value, select->false_value}, out);
+    out += ")";
+  } else if (const auto* cast_node = dyn_cast<CastNode>(e)) {
+    absl::StrAppend(&out, "T.Cast(\"", e.dtype().ToString(), "\", ");
+    Append(cast_node->value, kAny, out);
+    out += ")";
+  } else if (const auto* ramp = dyn_cast<RampNode>(e)) {
+    out += "T.Ramp(";
+    AppendAll({ramp->base, ramp->stride}, out);
+    absl::StrAppend(&out, ", ", e.dtype().lanes(), ")");
+  } else if (const auto* broadcast = dyn_cast<BroadcastNode>(e)) {
+    out += "T.Broadcast(";
+    Append(broadcast->value, kAny, out);
+    absl::StrAppend(&out, ", ", e.dtype().lanes() / broadcast->value.dtype().lanes(), ")");
+  } else if (const auto* shuffle = dyn_cast<ShuffleNode>(e)) {
+    out += "T.Shuffle([";
+    AppendAll(shuffle->vectors, out);
+    absl::StrAppend(&out, "], [", absl::StrJoin(shuffle->indices, ", "), "])");
   }
 }
 

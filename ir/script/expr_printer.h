@@ -33,6 +33,10 @@ class ExprPrinter {
   void Append(const Expr& e, int least, std::string& out);
   void AppendAll(const std::vector<Expr>& items, std::string& out);
   void AppendBinary(const BinaryNode* op, int least, std::string& out);
+  void AppendNot(const NotNode* op, int least, std::string& out);
+  void AppendLet(const LetNode* op, std::string& out);
+  // Those that print as a call of their name.
+  void AppendNamed(const Expr& e, std::string& out);
   void AppendLoad(const LoadNode* op, std::string& out);
   void AppendCall(const CallNode* op, int least, std::string& out);
   // x & 7, ~x, ...; false when the call has no such form.

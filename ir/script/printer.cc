@@ -103,6 +103,9 @@ class Printer {
   void PrintLoop(const ForNode* loop);
   void PrintIf(const IfNode* op);
   void PrintStore(const StoreNode* op, bool marked);
+  void PrintEvaluate(const Expr& value, bool marked);
+  void PrintLet(const LetStmtNode* op, bool last, bool marked);
+  void PrintDeclaration(const Stmt& s, bool last, bool marked);
   // "name = text" followed by `body` when nothing comes after it, else "with text as name:" around the body.
   void PrintCovering(const std::string& call, const std::string& name, const Stmt& body, bool last, bool marked);
   void PrintBlock(const BlockRealizeNode* realize);
@@ -232,27 +235,10 @@ void Printer::PrintStmt(const Stmt& s, bool last) {
     }
     case Kind::kStore:
       return PrintStore(cast<StoreNode>(s), marked);
-    case Kind::kEvaluate: {
-      const Expr& value = cast<EvaluateNode>(s)->value;
-      const std::string text = exprs_.Text(value);
-      // Calls that do something stand alone; others, which may print as operators, do not.
-      const auto* call = dyn_cast<CallNode>(value);
-      const bool alone = call != nullptr && EffectOf(call->op) != CallEffect::kPure;
-      return Line(alone ? text : absl::StrCat("T.evaluate(", text, ")"), marked);
-    }
-    case Kind::kLetStmt: {
-      const auto* op = cast<LetStmtNode>(s);
-      const std::string value = exprs_.Text(op->value);
-      if (last) {
-        const std::string name = names_.Define(op->var.get(), op->var.name());
-        Line(absl::StrCat(name, ": T.", op->var.dtype().ToString(), " = ", value), marked);
-        return PrintStmt(op->body, true);
-      }
-      names_.OpenScope();
-      const std::string name = names_.Define(op->var.get(), op->var.name());
-      PrintCovering(absl::StrCat("T.LetStmt(", value, ")"), name, op->body, false, marked);
-      return names_.CloseScope();
-    }
+    case Kind::kEvaluate:
+      return PrintEvaluate(cast<EvaluateNode>(s)->value, marked);
+    case Kind::kLetStmt:
+      return PrintLet(cast<LetStmtNode>(s), last, marked);
     case Kind::kAttrStmt: {
       const auto* op = cast<AttrStmtNode>(s);
       AnnounceUndefined(op->node);
@@ -265,21 +251,8 @@ void Printer::PrintStmt(const Stmt& s, bool last) {
       return Line(absl::StrCat("assert ", exprs_.Text(op->condition), ", ", Quote(op->message)), marked);
     }
     case Kind::kAllocate:
-    case Kind::kDeclBuffer: {
-      const auto* allocate = dyn_cast<AllocateNode>(s);
-      const Buffer& buffer = allocate != nullptr ? allocate->buffer : cast<DeclBufferNode>(s)->buffer;
-      const Stmt& body = allocate != nullptr ? allocate->body : cast<DeclBufferNode>(s)->body;
-      if (!last) names_.OpenScope();
-      DefineSizes(buffer);
-      std::string name;
-      std::string text = buffers_.Text(buffer, {.data = allocate == nullptr}, &name);
-      if (allocate != nullptr && !allocate->annotations.empty()) {
-        absl::StrAppend(&text, ", annotations=", exprs_.Text(allocate->annotations));
-      }
-      PrintCovering(absl::StrCat("T.decl_buffer(", text, ")"), name, body, last, marked);
-      if (!last) names_.CloseScope();
-      return;
-    }
+    case Kind::kDeclBuffer:
+      return PrintDeclaration(s, last, marked);
     case Kind::kBlockRealize:
       return PrintBlock(cast<BlockRealizeNode>(s));
     case Kind::kSync:
@@ -287,6 +260,42 @@ void Printer::PrintStmt(const Stmt& s, bool last) {
     default:
       return;
   }
+}
+
+void Printer::PrintEvaluate(const Expr& value, bool marked) {
+  const std::string text = exprs_.Text(value);
+  // Calls that do something stand alone; others, which may print as operators, do not.
+  const auto* call = dyn_cast<CallNode>(value);
+  const bool alone = call != nullptr && EffectOf(call->op) != CallEffect::kPure;
+  Line(alone ? text : absl::StrCat("T.evaluate(", text, ")"), marked);
+}
+
+void Printer::PrintLet(const LetStmtNode* op, bool last, bool marked) {
+  const std::string value = exprs_.Text(op->value);
+  if (last) {
+    const std::string name = names_.Define(op->var.get(), op->var.name());
+    Line(absl::StrCat(name, ": T.", op->var.dtype().ToString(), " = ", value), marked);
+    return PrintStmt(op->body, true);
+  }
+  names_.OpenScope();
+  const std::string name = names_.Define(op->var.get(), op->var.name());
+  PrintCovering(absl::StrCat("T.LetStmt(", value, ")"), name, op->body, false, marked);
+  names_.CloseScope();
+}
+
+void Printer::PrintDeclaration(const Stmt& s, bool last, bool marked) {
+  const auto* allocate = dyn_cast<AllocateNode>(s);
+  const Buffer& buffer = allocate != nullptr ? allocate->buffer : cast<DeclBufferNode>(s)->buffer;
+  const Stmt& body = allocate != nullptr ? allocate->body : cast<DeclBufferNode>(s)->body;
+  if (!last) names_.OpenScope();
+  DefineSizes(buffer);
+  std::string name;
+  std::string text = buffers_.Text(buffer, {.data = allocate == nullptr}, &name);
+  if (allocate != nullptr && !allocate->annotations.empty()) {
+    absl::StrAppend(&text, ", annotations=", exprs_.Text(allocate->annotations));
+  }
+  PrintCovering(absl::StrCat("T.decl_buffer(", text, ")"), name, body, last, marked);
+  if (!last) names_.CloseScope();
 }
 
 void Printer::PrintCovering(const std::string& call, const std::string& name, const Stmt& body, bool last,
