@@ -281,91 +281,135 @@ std::optional<Refusal> WhyOthersUseOutputs(const char* primitive, const Function
   return std::nullopt;
 }
 
-std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const Function& function, const ForNode& loop,
-                                                   ForKind kind, bool reductions_too) {
-  if (IsInt(loop.extent, 1)) return std::nullopt;
-  const Path path = FindPath(function, loop.id);
-  // Lanes of vectors get no copies of what is allocated outside of them.
-  const auto is_own = [&](const BufferRegion& write) {
-    return kind == ForKind::kVectorized ? IsAllocatedBelow(loop, write.buffer)
-                                        : IsPrivate(function, path, write.buffer);
-  };
-  const std::vector<const ForNode*> above = LoopsAbove(path);
-  const LoopVars varying = VarsAtOnce(loop, above);
-  for (const BlockBelow& block : BlocksWithLoopsBelow(Stmt(&loop))) {
+namespace {
+
+// Why iterations of a loop of this kind must not run at once, block by block.
+class ParallelIterations {
+ public:
+  ParallelIterations(const char* primitive, const Function& function, const ForNode& loop, ForKind kind,
+                     bool reductions_too)
+      : primitive_(primitive),
+        function_(function),
+        loop_(loop),
+        kind_(kind),
+        reductions_too_(reductions_too),
+        path_(FindPath(function, loop.id)),
+        above_(LoopsAbove(path_)),
+        varying_(VarsAtOnce(loop, above_)) {}
+
+  std::optional<Refusal> Why() const {
+    for (const BlockBelow& block : BlocksWithLoopsBelow(Stmt(&loop_))) {
+      if (auto refusal = WhyNot(block)) return refusal;
+    }
+    return WhyNotSelfContained(primitive_, path_, loop_, loop_);
+  }
+
+ private:
+  std::optional<Refusal> WhyNot(const BlockBelow& block) const {
     const BlockNode& node = *block.realize->block;
     const bool opaque =
         std::ranges::any_of(node.iter_vars, [](const IterVar& iter) { return iter.kind == IterKind::kOpaque; });
     if (opaque && std::ranges::all_of(node.writes,
-                                      [&](const BufferRegion& write) { return WritesOwnSlice(block, write, loop); })) {
-      continue;
+                                      [&](const BufferRegion& write) { return WritesOwnSlice(block, write, loop_); })) {
+      return std::nullopt;
     }
     bool depends = false;
     for (size_t i = 0; i < node.iter_vars.size(); ++i) {
-      const IterKind iter = node.iter_vars[i].kind;
       // An iterator that the loop has no part in runs in order in each iteration.
-      if (!UsesVar(InLoops(block.realize->bindings[i], block, above), loop.var)) continue;
-      if (iter != IterKind::kSpatial && iter != IterKind::kReduce) {
-        return Refusal{primitive,
-                       "the iterator {text0} of {block1} is {text1}, neither spatial nor reduce",
-                       {loop.id, node.id},
-                       {},
-                       {node.iter_vars[i].var.name(), IterKindName(iter)}};
-      }
+      if (!UsesVar(InLoops(block.realize->bindings[i], block, above_), loop_.var)) continue;
+      if (auto refusal = WhyInOrder(node, node.iter_vars[i])) return refusal;
       depends = true;
-      if (reductions_too && iter == IterKind::kReduce && !node.init) {
-        return Refusal{primitive,
-                       "{block1} reduces over {loop0} without an init, so the sums of the threads start with nothing",
-                       {loop.id, node.id}};
-      }
-      if (iter == IterKind::kSpatial || (reductions_too && iter == IterKind::kReduce)) continue;
-      return Refusal{primitive,
-                     "the iterator {text0} of {block1}, which depends on {loop0}, is {text1}, not spatial{text2}",
-                     {loop.id, node.id},
-                     {},
-                     {node.iter_vars[i].var.name(), IterKindName(iter),
-                      iter == IterKind::kReduce ? "; rfactor makes partial sums whose loop is" : ""}};
     }
-    const ComparedInstances at_once = ComparedAtOnce(block, varying, above);
-    const OrderedInstances ordered = FindOrderedInstances(node, at_once);
-    if (ordered.DependsOn(*block.realize, loop.var)) {
-      return Refusal{
-          primitive,
-          "instances of {block1} that depend on each other by {text0} run in different iterations of {loop0}",
-          {loop.id, node.id},
-          {},
-          {ordered.buffer->name}};
-    }
+    const ComparedInstances at_once = ComparedAtOnce(block, varying_, above_);
+    if (auto refusal = WhyInstancesMeet(block, at_once)) return refusal;
     // What an iteration alone sees may be written in any way, also by tiles that overlap those of other iterations.
-    if (std::ranges::all_of(node.writes, is_own)) continue;
-    for (const BufferRegion& write : node.writes) {
-      const auto of_loop = [&](size_t i) { return UsesVar(block.realize->bindings[i], loop.var); };
-      if (is_own(write)) continue;
-      if (std::ranges::none_of(DifferingInSharedElements(node, write, write, at_once), of_loop)) continue;
-      return Refusal{primitive,
-                     "instances of {block1} in different iterations of {loop0} may write the same elements of {text0}",
-                     {loop.id, node.id},
-                     {},
-                     {write.buffer->name}};
-    }
+    if (std::ranges::all_of(node.writes, [&](const BufferRegion& write) { return IsOwn(write); })) return std::nullopt;
+    if (auto refusal = WhyWritesOverlap(block, at_once)) return refusal;
     bool injective = false;
-    if (auto refusal = WhyNotAffine(primitive, loop, block, above, &injective)) return refusal;
-    if (depends) {
-      if (injective) continue;
-      if (auto refusal = WhyInstancesRepeat(primitive, loop, block, above)) return refusal;
-      continue;
-    }
-    if (RunsInOneIteration(block, loop, above)) continue;
+    if (auto refusal = WhyNotAffine(primitive_, loop_, block, above_, &injective)) return refusal;
+    if (depends) return injective ? std::nullopt : WhyInstancesRepeat(primitive_, loop_, block, above_);
+    if (RunsInOneIteration(block, loop_, above_)) return std::nullopt;
     for (const BufferRegion& write : node.writes) {
-      if (is_own(write) || WritesOwnSlice(block, write, loop)) continue;
-      return Refusal{primitive,
-                     "{block1} writes the same elements of {text0} in every iteration of {loop0}",
-                     {loop.id, node.id},
-                     {},
-                     {write.buffer->name}};
+      if (IsOwn(write) || WritesOwnSlice(block, write, loop_)) continue;
+      return OfElements("{block1} writes the same elements of {text0} in every iteration of {loop0}", node, write);
     }
+    return std::nullopt;
   }
-  return WhyNotSelfContained(primitive, path, loop, loop);
+
+  // Lanes of vectors get no copies of what is allocated outside of them.
+  bool IsOwn(const BufferRegion& write) const {
+    return kind_ == ForKind::kVectorized ? IsAllocatedBelow(loop_, write.buffer)
+                                         : IsPrivate(function_, path_, write.buffer);
+  }
+
+  // Why values of an iterator that depends on the loop run one after the other.
+  std::optional<Refusal> WhyInOrder(const BlockNode& block, const IterVar& iter) const {
+    const bool is_sum = iter.kind == IterKind::kReduce;
+    if (iter.kind == IterKind::kSpatial) return std::nullopt;
+    if (!is_sum) {
+      return Refusal{primitive_,
+                     "the iterator {text0} of {block1} is {text1}, neither spatial nor reduce",
+                     {loop_.id, block.id},
+                     {},
+                     {iter.var.name(), IterKindName(iter.kind)}};
+    }
+    if (reductions_too_ && block.init) return std::nullopt;
+    if (reductions_too_) {
+      return Refusal{primitive_,
+                     "{block1} reduces over {loop0} without an init, so the sums of the threads start with nothing",
+                     {loop_.id, block.id}};
+    }
+    return Refusal{primitive_,
+                   "the iterator {text0} of {block1}, which depends on {loop0}, is {text1}, not spatial{text2}",
+                   {loop_.id, block.id},
+                   {},
+                   {iter.var.name(), IterKindName(iter.kind), "; rfactor makes partial sums whose loop is"}};
+  }
+
+  std::optional<Refusal> WhyInstancesMeet(const BlockBelow& block, const ComparedInstances& at_once) const {
+    const BlockNode& node = *block.realize->block;
+    const OrderedInstances ordered = FindOrderedInstances(node, at_once);
+    if (!ordered.DependsOn(*block.realize, loop_.var)) return std::nullopt;
+    return Refusal{primitive_,
+                   "instances of {block1} that depend on each other by {text0} run in different iterations of {loop0}",
+                   {loop_.id, node.id},
+                   {},
+                   {ordered.buffer->name}};
+  }
+
+  std::optional<Refusal> WhyWritesOverlap(const BlockBelow& block, const ComparedInstances& at_once) const {
+    const BlockNode& node = *block.realize->block;
+    const auto of_loop = [&](size_t i) { return UsesVar(block.realize->bindings[i], loop_.var); };
+    for (const BufferRegion& write : node.writes) {
+      if (IsOwn(write)) continue;
+      if (std::ranges::none_of(DifferingInSharedElements(node, write, write, at_once), of_loop)) continue;
+      return OfElements(
+          "instances of {block1} in different iterations of {loop0} may write the same elements of {text0}", node,
+          write);
+    }
+    return std::nullopt;
+  }
+
+  Refusal OfElements(const char* reason, const BlockNode& block, const BufferRegion& write) const {
+    return Refusal{primitive_, reason, {loop_.id, block.id}, {}, {write.buffer->name}};
+  }
+
+  const char* const primitive_;
+  const Function& function_;
+  const ForNode& loop_;
+  const ForKind kind_;
+  const bool reductions_too_;
+  const Path path_;
+  const std::vector<const ForNode*> above_;
+  const LoopVars varying_;
+};
+
+}  // namespace
+
+std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const Function& function, const ForNode& loop,
+                                                   ForKind kind, bool reductions_too) {
+  if (IsInt(loop.extent, 1)) return std::nullopt;
+  return ParallelIterations(primitive, function, loop, kind, reductions_too).Why();
 }
 
 }  // namespace tilewright
