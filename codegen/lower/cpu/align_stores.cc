@@ -12,7 +12,7 @@
 namespace tilewright {
 namespace {
 
-// Vectors of a row that earns one more.
+// Least vectors in a row for which one more vector pays.
 constexpr int64_t kLeastVectors = 16;
 
 // A row: two loops around one store to adjacent elements, from `first` on.
@@ -52,7 +52,7 @@ class StoreAligner : public ScopedMutator {
     const int64_t line = line_bytes_ / buffer->dtype.bytes();
     if (buffer->scope.kind() == MemoryKind::kRegister) return false;
     if (!store->value.dtype().is_scalar() || *width % line != 0 || *count * *width < kLeastVectors * line) return false;
-    // Elements of two parts are stored twice.
+    // Elements that two parts share are stored twice, so storing must not change what is stored.
     if (buffer->alignment % line_bytes_ != 0 || MayChange(store->value, lanes->body)) return false;
     if (MayChange(store->indices[0], lanes->body)) return false;
     const auto index = arith::DetectLinear(store->indices[0], {op->var, lanes->var}, &analyzer_);
@@ -62,7 +62,7 @@ class StoreAligner : public ScopedMutator {
     return IsOneRun(*row);
   }
 
-  // Whether the loops only say together which element it is.
+  // Whether the element depends on the loops only through its place in the row.
   bool IsOneRun(const Row& row) {
     const auto next = [&](const ForNode* loop, int64_t step) {
       const VarMap values = {{loop->var, loop->var + Const(loop->var.dtype(), step)}};

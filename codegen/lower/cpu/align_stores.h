@@ -8,10 +8,9 @@
 //                                                       B[(c // 16 + 1) * 16 + 384 + j] = A[...]
 //                                                   for j in T.vectorized(16): B[c + 496 + j] = A[a + 496 + j]
 //
-// A vector as wide as a line is stored to two lines unless it is aligned, which takes twice the time. What the first
-// and the last vector share with those between is computed and stored twice: so nothing has a mask, and it is why the
-// buffer must not be read. Rows of few vectors, which would not earn the additional one, and those known to begin at a
-// multiple of a vector stay as they are.
+// A vector as wide as a line is stored to two lines unless it is aligned, which takes twice the time. The first and the
+// last vector overlap their neighbours. Shared elements are computed and stored twice, which needs no masks, but the
+// buffer must not be read. Short rows, for which the additional vector does not pay, and aligned rows stay as they are.
 #pragma once
 
 #include "ir/function.h"

@@ -23,14 +23,14 @@ namespace {
 
 using Pointers = std::unordered_set<const VarNode*>;
 
-// Lines that are fetched at once: more would wait for each other.
+// Most lines fetched at once; more would wait for each other.
 constexpr size_t kMostLines = 32;
-// Iterations of a loop that are looked at: more would read more lines.
+// Most iterations of a loop whose lines are collected.
 constexpr int64_t kMostIterations = 64;
-// Bytes of a store that goes past the caches: less would write a line by parts.
+// Least bytes of a store that bypasses the caches; smaller ones would write a line in parts.
 constexpr int kLeastStreamedBytes = 32;
 
-// The first of the elements that a vector access takes next to each other; null for other accesses.
+// The first element of an access to adjacent elements; null for other accesses.
 Expr FirstOfVector(const Expr& index) {
   const auto* ramp = dyn_cast<RampNode>(index);
   return ramp != nullptr && IsInt(ramp->stride, 1) ? ramp->base : Expr();
@@ -50,7 +50,7 @@ Pointers LoadedIn(const Stmt& stmt) {
   return loaded;
 }
 
-// Before each store, the vectors that it loads of the buffers, as of the next iteration.
+// Fetches, before each store, the vectors that the same store loads in the next iteration.
 class PrefetchInStores : public StmtMutator {
  public:
   PrefetchInStores(Var loop, const Pointers& pointers) : loop_(std::move(loop)), pointers_(pointers) {}
@@ -102,7 +102,7 @@ class PrefetchSecondReads : public StmtMutator {
   std::unordered_map<const VarNode*, int> reads_;  // in how many stages
 };
 
-// 0 for what is not a number.
+// The value of an annotation; 0 if it is not a number.
 int64_t AsInteger(const Annotation& annotation) {
   const auto* value = std::get_if<Expr>(&annotation.value);
   return value == nullptr ? 0 : AsInt(*value).value_or(0);
@@ -115,7 +115,7 @@ struct Elements {
   std::set<int64_t> offsets;
 };
 
-// Before what loops over tiles do in an iteration, the lines of single elements that a later one reads.
+// Fetches, at the beginning of an iteration over tiles, the lines of single elements that a later iteration reads.
 class PrefetchRows : public StmtMutator {
  public:
   PrefetchRows(Var loop, int64_t ahead, const Pointers& params, int64_t line_bytes)
@@ -136,7 +136,7 @@ class PrefetchRows : public StmtMutator {
   }
 
  private:
-  // Nothing where they are too many.
+  // The statements that fetch the lines; empty if there are too many.
   std::vector<Stmt> Lines(const Stmt& stmt) const {
     std::vector<Elements> read;
     ElementsOf(stmt, read);
@@ -175,7 +175,7 @@ class PrefetchRows : public StmtMutator {
     }
   }
 
-  // What is read in all iterations of a loop; the first one's where they are not known.
+  // Adds the elements read in all iterations of a loop, or in the first one if the extent is not known.
   static void AddIterations(const Elements& elements, const ForNode& loop, std::vector<Elements>& read) {
     const int64_t iterations = UsesVar(elements.rest, loop.var) ? AsInt(loop.extent).value_or(1) : 1;
     for (int64_t i = 0; i < std::min(iterations, kMostIterations); ++i) {

@@ -12,14 +12,13 @@
 //       for j in range(128):
 //           with T.attr(0, "tilewright.stream", 1):
 //               O[i, j * 16:j * 16 + 16] = E[j * 16:j * 16 + 16] / S
-//
-// tilewright.prefetch_next: where a parameter is read a second time in an iteration, the first cache level has it, and
-// memory has nothing to do: what the next iteration reads there is fetched meanwhile.
-// tilewright.prefetch_rows: of a loop over tiles, how many iterations ahead single elements of parameters are fetched:
-// once for every line, before the innermost loop's body that reads no more than a few of them. Hardware finds rows that
-// are short and far from each other too late.
-// tilewright.stream: vectors that are stored to parameters go past the caches, which otherwise read what is there
-// before they overwrite it. For outputs that are larger than the caches anyway.
+// tilewright.prefetch_next: while an iteration reads a parameter a second time, from L1, memory is idle. What the next
+// iteration reads of it is fetched then.
+// tilewright.prefetch_rows: how many iterations ahead a loop over tiles fetches single elements of parameters, once per
+// line, before the innermost body that reads only a few of them. Hardware prefetchers recognize short rows with a long
+// pitch too late.
+// tilewright.stream: vectors stored to parameters bypass the caches, which otherwise read each line before it is
+// overwritten. Meant for outputs larger than the caches.
 #pragma once
 
 #include "ir/function.h"

@@ -14,7 +14,7 @@
 namespace tilewright {
 namespace {
 
-// The stores of a loop's body; empty where it has other statements, conditions or calls with effects.
+// The stores of a loop's body; empty if the body has other statements, conditions or calls with effects.
 std::vector<const StoreNode*> StraightStores(const Stmt& body) {
   const auto* seq = dyn_cast<SeqNode>(body);
   const std::vector<Stmt> stmts = seq != nullptr ? seq->stmts : std::vector<Stmt>{body};
@@ -102,7 +102,7 @@ class Loop {
                   Scope::Parse("register"));
   }
 
-  // The body, storing to the carried elements too; `loads`: and loading from them.
+  // The body with stores to the carried elements and, if `loads`, with loads from them.
   Stmt Body(bool loads) const {
     const Expr zero = Const(DataType::Int(32), 0);
     std::vector<Stmt> body;

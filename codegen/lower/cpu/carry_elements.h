@@ -4,11 +4,10 @@
 //       C[j] = C[j - 1] + A[j]                   for j in range(2, n):
 //                                                    carried = carried + A[j]
 //                                                    C[j] = carried
-//
-// In running sums and recurrences every iteration would otherwise wait for the store before it, some five times as long
-// as for the addition. The first iteration stands before the loop: it loads what was there.
-//
-// Loops whose body is straight-line code; an element that is stored once an iteration, at an index that the loop moves.
+// Otherwise every iteration of a running sum or recurrence waits for the store before it, about five times as long as
+// for the addition. The first iteration stands before the loop: it loads what was there.
+// Applies to loops with a straight-line body, and to elements that are stored once per iteration at an index that
+// depends on the loop.
 #pragma once
 
 #include "ir/function.h"

@@ -18,15 +18,15 @@ struct EdgeCondition {
   Expr size;                        // the same in all iterations
   bool unrolled = true;             // all loops in `inner` are written out
 
-  // At the end of the loop it changes where a size does, at the beginning at a constant.
+  // A condition at the end of the loop depends on a size, one at the beginning on a constant.
   bool at_end() const { return !AsInt(size); }
   // The comparison where coefficient * var is `at`.
   Expr At(const Expr& left) const {
     const Expr inside = inner < CastTo(inner.dtype(), left);
     return negated ? Not(inside) : inside;
   }
-  // The number of iterations from the first on in which the sum is less than the size whatever the inner loops do
-  // (`extreme`: their greatest value), or in which it is for some (their least).
+  // The number of leading iterations in which the sum is below the size: for all values of the inner loops if `extreme`
+  // is their greatest value, for some values if it is their least.
   Expr Iterations(int64_t extreme) const {
     const Expr step = Const(size.dtype(), coefficient);
     return FloorDiv(size + Const(size.dtype(), coefficient - 1 - extreme), step);

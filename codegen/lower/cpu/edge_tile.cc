@@ -19,8 +19,8 @@ bool Covers(const Expr& extent, const Expr& size, int64_t coefficient) {
   return IsInt(analyzer.Simplify(CastTo(tiles.dtype(), extent) - tiles), 0);
 }
 
-// The size that the loop covers with tiles, of those in conditions, and the rows of a tile. A loop whose conditions all
-// have other sizes is a loop over rows.
+// The size, among those in conditions, that the loop covers with tiles, and the rows per tile. If no condition has such
+// a size, the loop is over single rows.
 std::pair<Expr, int64_t> CoveredSize(const std::vector<EdgeCondition>& conditions, const Expr& extent) {
   std::pair<Expr, int64_t> covered = {extent, 0};
   for (const EdgeCondition& condition : conditions) {
@@ -32,8 +32,7 @@ std::pair<Expr, int64_t> CoveredSize(const std::vector<EdgeCondition>& condition
   return covered.second == 0 ? std::pair<Expr, int64_t>(extent, 1) : covered;
 }
 
-// `scale` times the size. A quotient whose divisor divides the factor is written by its remainder: 2 * (x // 2) as
-// x - x % 2, of which bounds are known.
+// `scale` times the size. 2 * (x // 2) is written as x - x % 2, whose bounds are known.
 Expr Times(const Expr& size, int64_t scale) {
   const Expr times = size * Const(size.dtype(), scale);
   Expr quotient;
@@ -56,7 +55,7 @@ Expr Times(const Expr& size, int64_t scale) {
   return linear->base * Const(type, scale) + multiple * Const(type, *coefficient * scale / divisor);
 }
 
-// Nothing where the size of the condition does not follow from `size`, up to what a division leaves.
+// Nothing if the condition's size is not a multiple of `size` plus a bounded remainder.
 std::optional<SizeOfCondition> SizeOf(const EdgeCondition& condition, const Expr& size, int64_t coefficient) {
   if (condition.coefficient % coefficient != 0) return std::nullopt;
   SizeOfCondition found{.scale = condition.coefficient / coefficient};
@@ -69,7 +68,7 @@ std::optional<SizeOfCondition> SizeOf(const EdgeCondition& condition, const Expr
   return found;
 }
 
-// Iterations at the end that may not be whole, up to which they are written one by one.
+// Most iterations at the end that are written one by one.
 constexpr int64_t kMostAtEnd = 2;
 
 }  // namespace

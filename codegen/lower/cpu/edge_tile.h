@@ -1,5 +1,4 @@
-// The loop over tiles of a symbolic number of rows: what its conditions say of the last tiles; internal to
-// symbolic_edges.cc.
+// The last tiles of a loop over a symbolic number of rows, described by its conditions; internal to symbolic_edges.cc.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +20,8 @@ struct SizeOfCondition {
   Expr At(const Expr& rows) const { return CastTo(more.dtype(), rows) * Const(more.dtype(), scale) + more; }
 };
 
-// The conditions of one loop over tiles, where the sizes of all at its end follow from one. With that size as
-// coefficient * full + left, iteration full + t is whole for t <= whole, whatever is left.
+// The conditions of one loop over tiles. All sizes at its end follow from one size, coefficient * full + left.
+// Iteration full + t is whole for t <= whole, for every value of `left`.
 struct Tile {
   Expr size;
   int64_t coefficient = 0;
@@ -35,7 +34,7 @@ struct Tile {
   bool is_plain() const { return begin == 0 && whole == -1; }
 };
 
-// Nothing where the conditions are about sizes that do not follow from one, or say more than of the last two tiles.
+// Nothing if the sizes do not follow from one size, or if the conditions affect more than the last two tiles.
 std::optional<Tile> TileOf(const std::vector<EdgeCondition>& conditions, const Expr& extent);
 
 }  // namespace tilewright

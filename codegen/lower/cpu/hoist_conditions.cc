@@ -12,8 +12,8 @@
 namespace tilewright {
 namespace {
 
-// A sequence becomes at most 2^kMostCuts. A condition of all its values costs no cut where nothing is left to decide on
-// the other side.
+// A sequence becomes at most 2^kMostCuts sequences. A condition of all its values does not count as a cut if the other
+// side has no conditions.
 constexpr int kMostCuts = 2;
 constexpr int kLeastUses = 2;
 
@@ -53,7 +53,7 @@ bool HasTerm(const Expr& condition, const Expr& term) {
   return false;
 }
 
-// Counts the stores of which a term is in the conditions.
+// Counts, for each term, the stores whose conditions contain it.
 class TermCounter : public Visitor {
  public:
   // Whether all stores with conditions depend on what Most() gives.
@@ -93,7 +93,7 @@ class TermCounter : public Visitor {
   }
 
  private:
-  // Whether evaluating it without the terms before it may go wrong.
+  // Whether evaluating a term may fail where the terms before it do not hold.
   static bool NeedsGuard(const Expr& e) {
     bool found = false;
     PreOrder(e, [&](const Expr& part) {
@@ -111,7 +111,7 @@ class TermCounter : public Visitor {
   int conditional_stores_ = 0;
 };
 
-// Statements as they are where a term holds, or does not.
+// Rewrites statements for the case that a term holds, or that it does not.
 class TermDecider : public Mutator {
  public:
   TermDecider(Expr term, bool holds) : term_(std::move(term)), holds_(holds) {}

@@ -41,7 +41,7 @@ struct Lanes {
   std::vector<int64_t> offsets;
 };
 std::optional<Lanes> FindLanes(const Expr& index) {
-  // A position lies in its array, so that a narrower type holds it as well.
+  // A position lies in its array, so a narrower type holds it too.
   if (const auto* narrowed = dyn_cast<CastNode>(index); narrowed && narrowed->value.dtype().is_int()) {
     std::optional<Lanes> lanes = FindLanes(narrowed->value);
     if (lanes) lanes->first = CastTo(index.dtype().element(), lanes->first);
@@ -76,8 +76,8 @@ std::vector<Run> RunsOf(const std::vector<int64_t>& offsets) {
   return runs;
 }
 
-// The shortest aligned vector that all lanes lie in, and where in it each lies. The buffer ends where such a vector
-// ends, so that all of it can be loaded.
+// The shortest aligned vector that contains all lanes, and the place of each lane in it. The buffer's length is a
+// multiple of the vector's, so the whole vector can be loaded.
 struct Window {
   Expr base;
   int64_t width = 0;
@@ -97,8 +97,7 @@ std::optional<Window> WindowOf(const Lanes& lanes, const Buffer& buffer) {
   return std::nullopt;
 }
 
-// The vectors of registers that the lanes lie in, whole as they were stored, and for each lane its vector and its place
-// there.
+// The register vectors, as they were stored, that contain the lanes. Each lane has a vector and a place in it.
 struct Sources {
   std::vector<int64_t> vectors;  // as multiples of a vector's lanes from `base` on
   Expr base;
@@ -120,7 +119,7 @@ std::optional<Sources> SourcesOf(const Lanes& lanes, const Buffer& buffer) {
   return sources;
 }
 
-// Elements from a vector's first lane on, of which each `stride`th is a lane.
+// Elements of which every `stride`th is a lane.
 struct Elements {
   Expr begin, end;  // those that are loaded
   Expr same;        // whether any is; null where they are
@@ -184,7 +183,7 @@ class RunLoader : public Mutator {
       const Expr picked = strided && op->buffer->dtype.is_scalar() ? LoadStrided(*op, *ramp, *stride) : Expr();
       return picked ? picked : self;
     }
-    // Positions that are loaded themselves may be runs, and so may what masks are made of.
+    // Indices and masks may contain loads of runs themselves.
     if (op->predicate || isa<BroadcastNode>(op->indices[0])) return Mutator::MutateLoad(op, self);
     const std::optional<Lanes> lanes = FindLanes(op->indices[0]);
     if (!lanes) return Mutator::MutateLoad(op, self);
@@ -225,7 +224,7 @@ class RunLoader : public Mutator {
     }
     return Expr(new ShuffleNode({first->buffer.Load({Ramp(ramp->base, ramp->stride, lanes)})}, op->indices));
   }
-  // What a lane's condition guards is loaded by masks.
+  // Loads under a condition of lanes become masked loads.
   Expr MutateCall(const CallNode* op, const Expr& self) override {
     const bool outside = guarded_;
     guarded_ = guarded_ || (op->op == kIfThenElse && op->args[0].dtype().lanes() > 1);

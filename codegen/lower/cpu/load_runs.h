@@ -1,14 +1,13 @@
-// Loads of vectors whose lanes are a few runs of neighbours in memory become loads of these, put together in registers.
+// Loads of vectors whose lanes form a few contiguous runs become loads of the runs, which registers combine.
 //
 //   A[(k * 2 + T.Ramp(0, 1, 32) % 2) * 64 + T.Ramp(0, 1, 32) // 2]
 //
 // =>
 //
 //   T.Shuffle([A[T.Ramp(k * 128, 1, 16)], A[T.Ramp(k * 128 + 64, 1, 16)]], [0, 16, 1, 17, ...])
-//
-// That is how rows of narrow types are interleaved: what multiplies groups of neighbours along the depth wants the
-// groups of one row's columns side by side. Without this each lane is loaded by itself. Runs are of four elements or
-// more; nothing is loaded that the lanes do not load.
+// Rows of narrow types are interleaved this way: an instruction that multiplies groups along K needs the groups of
+// adjacent columns side by side. Without this pass each lane is loaded alone. A run has at least four elements, and
+// only elements of lanes are loaded.
 //
 // Lanes that lie in one aligned vector are picked from it, as the inputs of groups of four channels side by side are:
 //

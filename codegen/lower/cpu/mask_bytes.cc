@@ -13,13 +13,13 @@ namespace {
 constexpr DataType kU8 = DataType::UInt(8);
 constexpr int64_t kLargestByte = 255, kMask = 127;
 
-// The number that all lanes are.
+// The constant that all lanes hold.
 std::optional<int64_t> NumberOf(const Expr& e) {
   const auto* broadcast = dyn_cast<BroadcastNode>(e);
   return AsInt(broadcast != nullptr ? broadcast->value : e);
 }
 
-// No element of unsigned bytes is larger.
+// An upper bound of the elements of a vector of unsigned bytes.
 int64_t MostOf(const Expr& e) {
   if (const std::optional<int64_t> number = NumberOf(e)) return *number;
   if (const auto* select = dyn_cast<SelectNode>(e)) {

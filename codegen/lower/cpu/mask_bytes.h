@@ -1,11 +1,10 @@
-// Unsigned bytes of vector registers that are known to be below 128 say so where they are multiplied.
+// Unsigned bytes in vector registers that are known to be below 128 are masked where they are multiplied.
 //
 //   W: uint8 in registers                                   W: uint8 in registers
 //   W[0:32] = Q[0:32] & 15                             =>   W[0:32] = Q[0:32] & 15
 //   C[0:8] = dot_add(C[0:8], a, W[0:32])                    C[0:8] = dot_add(C[0:8], a, W[0:32] & 127)
-//
-// An instruction that adds pairs of products of bytes in 16 bits saturates for others (vpmaddubsw): code generation
-// takes it where the mask stands. The mask changes nothing, and LLVM drops it.
+// vpmaddubsw adds pairs of byte products in 16 bits and saturates if bytes are larger: code generation uses it where it
+// finds the mask. The mask does not change any value, and LLVM drops it.
 //
 // For register buffers all of whose elements are masked, shifted or constant when they are stored, on targets with such
 // an instruction and without one that adds four products.

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kGroupBits = 32;
 
-// What is done to a group that is loaded: sign bits are flipped, then lanes left out.
+// The changes to a loaded group: first sign bits are flipped, then lanes are masked.
 struct Change {
   Expr condition;     // on lanes, without variables; null: all are kept
   bool flip = false;  // the sign bit of each element
@@ -46,7 +46,7 @@ bool IsConstantCondition(const Expr& condition) {
   return constant;
 }
 
-// The same value of another type; null when `e` is no such thing.
+// `e` if it reinterprets a value as another type, else null.
 const CallNode* AsReinterpreted(const Expr& e) {
   const auto* call = dyn_cast<CallNode>(e);
   return call != nullptr && call->op == "reinterpret" ? call : nullptr;
@@ -86,8 +86,8 @@ class GroupsOf : public Visitor {
   explicit GroupsOf(const VarNode* data) : data_(data) {}
   using Visitor::Visit;
 
-  // Nothing when an access is not one of a whole group, or a group is changed in several ways. What is the same number
-  // in all lanes becomes so by any change.
+  // Nothing if an access is not to a whole group, or if a group has several different changes. A constant group fits
+  // every change.
   std::optional<std::map<int64_t, Change>> Find(const Stmt& body) {
     Visit(body);
     for (const auto& [first, change] : changes_) {

@@ -8,12 +8,11 @@
 //
 //   A_reg[0:4] = A[i : i + 4] ^ 128                  =>     A_reg[0:4] = A[i : i + 4]
 //   ... Broadcast(A_reg[0:4], 16) ...                       ... Broadcast(A_reg[0:4] ^ 128, 16) ...
-//
-// Tiles read masked groups where a depth is not a multiple of the group (3 input channels), flipped ones where bytes
-// are signed (autoschedule/normalize/flip_rows.h). A masked load, and what is computed of a group alone, takes a
-// shuffle to be spread over a vector, on units that multiply. One instruction loads a whole group, spreads it and
-// keeps or flips a part of its bits (codegen/llvm/emit_dot.cc). Masks move only where the whole group surely lies in
-// its buffer, both only for groups in register buffers that are always accessed as a whole.
+// Tiles read masked groups if K is not a multiple of the group (3 input channels), and flipped groups if bytes are
+// signed (autoschedule/normalize/flip_rows.h). A masked load or a changed group needs a shuffle to be broadcast, which
+// occupies a unit that multiplies. One instruction loads a whole group, broadcasts it and keeps or flips some of its
+// bits (codegen/llvm/emit_dot.cc). A mask moves only if the whole group is proven to lie in its buffer. Masks and flips
+// move only for register buffers whose groups are always accessed as a whole.
 #pragma once
 
 #include "ir/function.h"

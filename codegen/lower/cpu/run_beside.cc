@@ -14,7 +14,7 @@
 namespace tilewright {
 namespace {
 
-// Starts of threads that a loop is as long as at least.
+// Least length of a loop, in starts of threads.
 constexpr double kForks = 8;
 
 // Whether nothing in the statement runs in parallel, or has an effect besides its stores.
@@ -34,7 +34,7 @@ bool OnlyStores(const Stmt& s) {
   return !found;
 }
 
-// A loop, behind the allocations of what it uses alone.
+// Whether a statement is one serial loop, perhaps inside allocations that only it uses.
 bool IsSerialLoop(const Stmt& s) {
   if (const auto* allocate = dyn_cast<AllocateNode>(s)) return IsSerialLoop(allocate->body);
   const auto* loop = dyn_cast<ForNode>(s);
@@ -104,7 +104,7 @@ class Besides : public StmtMutator {
   }
 
  private:
-  // Whether it is known to be.
+  // Whether the loop is known to be too short.
   bool IsShort(const Stmt& s) const {
     const auto count = AsInt(arith::Simplify(StatementIterations(s)));
     return count && *count < least_;

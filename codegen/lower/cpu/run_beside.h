@@ -6,13 +6,11 @@
 //   for t in range(32):                  =>          else:
 //       g[...] = f(g, x[31 - t])                         for t in range(32): ...
 //       Y[t, 1] = g
-//
-// Why: steps of a recurrence are too short to share, and wait for each other; those of another recurrence, of the other
-// direction of the same layer for example, do not.
-//
-// Loops stand one behind the other; no memory that one writes is memory that another reads or writes, which boxes of
-// their accesses tell; nothing in them runs in parallel or is called for an effect; and each has much more to do than
-// it takes to start threads. Where that depends on sizes, it is decided at run time (threads_from.h).
+// Steps of one recurrence are too short to divide among cores, and each waits for the one before. Another recurrence,
+// such as the other direction of the same layer, does not wait for them.
+// The loops are adjacent. None writes memory that another one reads or writes, as bounding boxes of their accesses
+// prove. Nothing in them is parallel or called for an effect, and each takes much longer than starting threads. Where
+// that depends on sizes, it is decided at run time (threads_from.h).
 #pragma once
 
 #include "ir/function.h"

@@ -4,10 +4,9 @@
 //       for i in T.unroll(6):                               p = min(t * 6, n - 6)
 //           if t * 6 + i < n:                      =>       for i in T.unroll(6):
 //               B[t * 6 + i] = f(A, t * 6 + i)                  B[p + i] = f(A, p + i)
-//
-// Some rows are computed twice, which changes nothing where an iteration reads nothing that one writes. All tiles are
-// full then, and what they know of the end of the rows is constant: a window of 3 rows reaches beyond the end of an
-// image in the last row of the last tile, and nowhere else.
+// Some rows are computed twice, which is harmless if no iteration reads what another one writes. All tiles are full,
+// and their conditions at the end of the rows become constant: a window of 3 rows leaves the image in the last row of
+// the last tile only.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +16,11 @@
 
 namespace tilewright {
 
-// Whether the statement may run twice: it reads no memory from outside that it writes, and calls nothing that has an
+// Whether the statement may run twice: it does not read outer memory that it writes, and does not call anything with an
 // effect.
 bool MayRunTwice(const Stmt& body);
 
-// The body of a tile that begins at `place` instead of at var * coefficient; nothing where it uses the variable in
-// another way.
+// The body of a tile that begins at `place` instead of at var * coefficient; nothing if it uses the variable otherwise.
 std::optional<Stmt> AtPlace(const Stmt& body, const Var& var, int64_t coefficient, const Expr& place);
 
 }  // namespace tilewright

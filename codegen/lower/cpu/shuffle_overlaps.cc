@@ -17,11 +17,11 @@ namespace tilewright {
 namespace {
 
 constexpr int kLeastElementBits = 32;
-// Vectors made of the same two. Long filters multiply what they load: loads and multiplications go on at once, while
-// shuffles are in the multiplications' way.
+// Most vectors made of the same two loads. Long filters multiply what they load: loads overlap with multiplications,
+// but shuffles use the same units as multiplications.
 constexpr size_t kMostAcross = 2;
 
-// Vectors of a row up to which all are computed before one is stored; more would not leave registers.
+// Most vectors of a row that are all computed before the first store; more would occupy all registers.
 constexpr size_t kMostBeforeStores = 8;
 
 // Loads of whole vectors that start at `rest` plus a constant, by that constant. `rest` is null where it is 0.
@@ -90,8 +90,8 @@ std::optional<int64_t> LowerVector(const Loads& loads, int64_t offset, const std
   return std::nullopt;
 }
 
-// Those that fill lines stay loads. Goes up through the offsets: a vector that lies across two others, where the lower
-// one stays a load and the upper one is loaded anyway, can be made of them.
+// Aligned vectors stay loads. In ascending order of offsets, a vector across two others is combined from them if the
+// lower one stays a load and the upper one is loaded anyway.
 void ReplaceOverlaps(const Loads& loads, Replacements& replacements) {
   const LoadNode& first = *loads.by_offset.begin()->second.front();
   const int lanes = first.dtype().lanes();

@@ -1,4 +1,4 @@
-// Vectors that overlap others are put together in registers.
+// Vectors that overlap two others are combined from them in registers.
 //
 //   B[i:i + 16] = A[i:i + 16] + A[i + 1:i + 17]
 //   B[i + 16:i + 32] = A[i + 16:i + 32] + A[i + 17:i + 33]

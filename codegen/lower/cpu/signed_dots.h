@@ -1,7 +1,8 @@
 // Sums of products of signed bytes on targets whose instruction multiplies unsigned by signed bytes (vpdpbusd), and of
 // unsigned by signed bytes where it multiplies signed ones (sdot).
 //
-// a + 128 is the byte a with its sign bit flipped, unsigned. What that adds to a sum is taken off again:
+// a + 128 is the byte a with its sign bit flipped, unsigned. The sum becomes larger by a correction, which is
+// subtracted:
 //
 //   sum over k of a * b  =  sum of (a + 128) * b  -  sum of 128 * b
 //
@@ -11,8 +12,7 @@
 //                                                       C[16:32] = dot_add(C[16:32], a1 ^ 128, B[0:64])
 //                                                       C[0:16] = C[0:16] - added
 //                                                       C[16:32] = C[16:32] - added
-//
-// Sums that met the same vectors of B share what is taken off: in a tile of MR rows that is one instruction for MR. The
+// Sums with the same vectors of B share a correction: a tile of MR rows computes it once instead of MR times. The
 // subtractions are once per run of straight-line code, or after the outermost loop that does nothing but repeat it:
 //
 //   for k: C[0:16] = dot_add(C[0:16], a[k], B[k])     =>     added = 0

@@ -32,7 +32,7 @@ class Zeros {
     const VarNode* data = store->buffer->data.get();
     const std::optional<Elements> written = ElementsAt(store->indices[0]);
     if (!written || store->predicate) {
-      // Some element, perhaps several: none of the buffer's is known any more.
+      // An unknown element changes, so no zero of the buffer is known any more.
       elements_.erase(elements_.lower_bound({data, INT64_MIN}), elements_.upper_bound({data, INT64_MAX}));
       return;
     }

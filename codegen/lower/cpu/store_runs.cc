@@ -19,7 +19,7 @@ void UnguardedLoads::VisitBinary(const BinaryNode* op) {
   guards_ -= may_skip ? 1 : 0;
 }
 
-// What a variable stands for is not known outside of the let.
+// A variable does not have a value outside of its let.
 void UnguardedLoads::VisitLet(const LetNode* op) {
   ++guards_;
   Visitor::VisitLet(op);

@@ -1,5 +1,5 @@
-// Runs of stores, one after the other, and the loads that their values make whatever their conditions are: passes that
-// make several loads of a run at once derive from these two.
+// Runs of adjacent stores, and the unconditional loads of their values. Passes that combine several loads of a run
+// derive from these two classes.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,7 @@
 
 namespace tilewright {
 
-// Calls AddLoad for each load of a value that is made whatever conditions say, and that uses no variable of a let in
-// the value.
+// Calls AddLoad for each load that does not depend on a condition or on a variable of a let in the value.
 class UnguardedLoads : public Visitor {
  public:
   // Whether the values visited only read memory.

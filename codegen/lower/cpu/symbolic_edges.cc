@@ -36,11 +36,11 @@ class Decider : public Mutator {
   const Comparisons& decided_;
 };
 
-// Rows of a tile up to which the edge is written for each number of them.
+// Most rows per tile for which the edge is written once for each number of rows left.
 constexpr int64_t kMostRowsLeft = 16;
 
-// Loops that are written out become loops where no place in a register depends on them: in code that decides its
-// conditions as it runs, there is nothing to gain from many copies.
+// Unrolled loops become serial loops if no register index depends on them: code that evaluates its conditions at run
+// time does not gain from copies.
 class Roller : public Mutator {
  public:
   using Mutator::Mutate;
@@ -92,7 +92,7 @@ class EdgeCutter : public Mutator {
 
  private:
   Stmt Copy(const Stmt& body) { return CopyWithFreshNames(body, &next_id_); }
-  // With less code.
+  // Copies the body with its loops rolled, which is less code.
   Stmt CopyRolled(const Stmt& body) { return Copy(Roller().Mutate(body)); }
 
   // The body where all conditions are as in the middle.
@@ -105,7 +105,7 @@ class EdgeCutter : public Mutator {
   }
   static Expr Bool(bool value) { return value ? True() : False(); }
 
-  // What is known of a loop: its tile, and names of the tiles that are full and of what is left.
+  // A loop's tile, and the variables for the number of full tiles and of rows left.
   struct Edge {
     const Tile& tile;
     const std::vector<EdgeCondition>& conditions;
@@ -114,7 +114,7 @@ class EdgeCutter : public Mutator {
     Var full, left;
   };
 
-  // The body of iteration full + t, with so many rows left.
+  // The body of iteration full + t when `left` rows are left.
   Stmt Iteration(const Edge& edge, int64_t t, const Expr& left) {
     Comparisons decided;
     for (size_t i = 0; i < edge.conditions.size(); ++i) {
@@ -129,7 +129,7 @@ class EdgeCutter : public Mutator {
     return Copy(Substitute(Decider(decided).Mutate(edge.body), {{edge.var, at}}));
   }
 
-  // The iterations that are not whole, with so many rows left: a number, or a variable.
+  // The partial iterations when `left` rows are left, a constant or a variable.
   Stmt Left(const Edge& edge, const Expr& left) {
     std::vector<Stmt> sequence;
     for (int64_t t = edge.tile.whole + 1; t < 0; ++t) sequence.push_back(Iteration(edge, t, left));
@@ -209,8 +209,9 @@ class EdgeCutter : public Mutator {
     return Named(edge, cut);
   }
 
-  // With tiles that overlap at the end (shifted_tiles.h), where one that is not full would keep its conditions. Where
-  // the size is too small for them the loop stays. Tiles at both ends are written out if there is not too much of it.
+  // The loop with tiles that overlap at the end (shifted_tiles.h), used where a partial tile would keep its conditions.
+  // If the size is too small for them, the original loop runs. Tiles at both ends are unrolled if that is not too much
+  // code.
   std::optional<Stmt> Shifted(const ForNode& loop, const Stmt& self, const Tile& tile,
                               const std::vector<EdgeCondition>& conditions) {
     const int64_t step = tile.coefficient;
@@ -260,8 +261,8 @@ class EdgeCutter : public Mutator {
     return If(enough, LetStmt(tiles, all, Sequence(std::move(sequence))), CopyRolled(self));
   }
 
-  // The size from which on tiles that overlap have place: those at the beginning do not reach the end, the others do
-  // not reach the beginning.
+  // The least size for overlapping tiles: tiles at the beginning do not reach the end, and the others do not reach the
+  // beginning.
   static int64_t LeastForShifted(const Tile& tile, const std::vector<EdgeCondition>& conditions) {
     const int64_t step = tile.coefficient, at_end = -tile.whole - 1;
     int64_t first = 0, reach = 0;  // the first place that is as in the middle, and how far a tile sees
@@ -288,7 +289,7 @@ class EdgeCutter : public Mutator {
     return Decider(decided).Mutate(body);
   }
 
-  // The beginning, in which some condition has not come true, the middle, and the end.
+  // The loop in three parts: the beginning, where some condition does not hold yet, the middle and the end.
   Stmt ThreeParts(const ForNode& loop, const Stmt& self, const std::vector<EdgeCondition>& conditions) {
     const DataType type = loop.var.dtype();
     int64_t begin = 0;
@@ -367,7 +368,7 @@ class EdgeCutter : public Mutator {
     return analyzer.Simplify(FloorDiv(*whole + (division->b - Const(division->b.dtype(), 1)), division->b));
   }
 
-  // Each of what a parallel body computes one after the other, for itself; what registers connect is one of them.
+  // Branches over each stage of a parallel body separately. Stages that share registers stay together.
   Stmt BranchStages(const Var& var, const Expr& extent, const Stmt& body) {
     if (const auto* seq = dyn_cast<SeqNode>(body)) {
       std::vector<Stmt> stages;
@@ -411,8 +412,8 @@ class EdgeCutter : public Mutator {
     return all;
   }
 
-  // The iterations at both ends, each with the number that it has: what conditions say of it is constant then. All
-  // others, where the size is so small that both ends meet, are `rest`.
+  // The iterations at both ends, each with its own constant index, so that its conditions are constant. `rest` is the
+  // body of all others, and of all iterations if both ends meet.
   Stmt Borders(const Var& var, const Stmt& body, const std::vector<EdgeCondition>& conditions, const Tile& tile,
                Stmt rest) {
     const int64_t stores = CountStores(body) * (tile.begin - tile.whole - 1);

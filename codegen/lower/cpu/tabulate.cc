@@ -93,7 +93,7 @@ class Tabulator : public Mutator {
            (uint64_t{1} << (e.dtype().bits() - *number)) <= static_cast<uint64_t>(entries_);
   }
 
-  // A mask that names no number beyond a table, and what it is applied to.
+  // A mask that leaves only indices of a table, and the value under the mask.
   std::optional<std::pair<int64_t, Expr>> Kept(const CallNode* op) const {
     for (size_t side = 0; side < 2; ++side) {
       const auto mask = AsNumber(op->args[side]);
@@ -102,7 +102,7 @@ class Tabulator : public Mutator {
     return std::nullopt;
   }
 
-  // What has the digit in its low bits, which alone count in a lookup.
+  // A vector with the digit in its low bits; a lookup ignores the others.
   Expr Numbers(const Expr& digit) const {
     const auto* call = dyn_cast<CallNode>(digit);
     const auto kept = call != nullptr && call->op == "bitwise_and" ? Kept(call) : std::nullopt;
@@ -161,7 +161,7 @@ class Tabulator : public Mutator {
     return true;
   }
 
-  // Elements of a buffer that a digit picks, all entries of which the buffer has.
+  // The elements of a buffer that a digit selects; the buffer contains all entries.
   Values OfElements(const LoadNode* op) {
     if (op->predicate || op->indices.size() != 1 || op->buffer->dtype.lanes() != 1) return {};
     const auto extent = AsInt(op->buffer->shape[0]);

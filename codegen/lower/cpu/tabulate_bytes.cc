@@ -23,12 +23,11 @@ namespace {
 constexpr DataType kU8 = DataType::UInt(8), kS8 = DataType::Int(8), kS32 = DataType::Int(32);
 constexpr int kBytes = 256;  // different ones
 
-// Bytes in an expression up to which it is asked whether it is a function of one of them.
+// Most bytes in an expression that is tried as a function of each of them.
 constexpr size_t kMostBytes = 8;
 // Cycles of an instruction that is neither a quotient nor a function: two start at once.
 constexpr double kSimpleCycles = 0.5;
-// How many times the cycles of a lookup a function has at least: the estimate of them is coarse, and the table has to
-// be filled.
+// Least ratio of a function's cycles to a lookup's. The estimate is coarse, and filling the table takes time.
 constexpr double kLeastGain = 1.5;
 // The iterations of a loop of unknown length.
 constexpr double kUnknownIterations = 1 << 16;
@@ -68,8 +67,8 @@ double CyclesOf(const Expr& e, const CpuCosts& costs) {
   return cycles;
 }
 
-// Whether an expression may be evaluated wherever its variables have values, for every byte: it has no effects, reads
-// nothing outside of a buffer and divides integers by no zero.
+// Whether an expression may be evaluated for every byte, wherever its variables have values: it does not have effects,
+// read outside of a buffer, or divide integers by zero.
 bool IsAlwaysDefined(const Expr& e) {
   bool defined = true;
   PreOrder(e, [&](const Expr& part) {
@@ -147,7 +146,7 @@ class ByteTabulator : public StmtMutator {
     return tilewright::Store(to, table.Load({number}), indices);
   }
 
-  // The different bytes in a value that is none of them, outermost first.
+  // The different bytes inside of a value, outermost first; the value itself is not one.
   static std::vector<Expr> BytesIn(const Expr& value) {
     std::vector<Expr> bytes;
     PreOrder(value, [&](const Expr& part) {
@@ -182,7 +181,7 @@ class ByteTabulator : public StmtMutator {
     return tables.back().values;
   }
 
-  // The outermost loop that changes nothing in the function, or nothing.
+  // The outermost loop that the function does not depend on; nothing if there is none.
   std::optional<size_t> PlaceOf(const Expr& function) {
     size_t place = 0;
     PreOrder(function, [&](const Expr& e) {

@@ -6,9 +6,8 @@
 //                                                     for i in T.parallel(196):
 //                                                         for v in T.vectorized(64):
 //                                                             C[i * 64 + v] = t[T.Cast("int32", A[i * 64 + v])]
-//
-// To dequantize bytes, apply a function and quantize the results takes tens of instructions for each of the four
-// vectors of floats that a vector of bytes becomes; to look them up in registers takes a few, or tens, by the target
+// A vector of bytes becomes four vectors of floats. Dequantizing, applying a function and quantizing takes tens of
+// instructions for each; a lookup in registers takes a few to tens for all of them, depending on the target
 // (tabulate.h, intrin/lookup.h). The table is filled by the same operations, outside of all loops that do not change
 // them. Stores in one loop that have the same function share it.
 //

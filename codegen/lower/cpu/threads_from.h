@@ -6,9 +6,8 @@
 //   T.attr(0, "tilewright.threads_from", T.int64(4096) <= n * T.int64(64))
 //   for i in T.parallel(n):
 //       for j in range(64): B[i, j] = A[i, j]
-//
-// To start threads takes some microseconds, which is longer than small sizes of a symbolic extent take altogether. Code
-// generation runs the loop in the caller where the condition is false.
+// Starting threads takes some microseconds, which is longer than the whole loop takes at small sizes of a symbolic
+// extent. Code generation runs the loop in the caller where the condition is false.
 #pragma once
 
 #include "ir/function.h"

@@ -20,7 +20,7 @@
 namespace tilewright {
 namespace {
 
-// Shorter parts take more instructions to put together than lanes that are loaded one by one.
+// Least bits of a part. Combining shorter parts takes more instructions than loading lanes one by one.
 constexpr int kLeastPartBits = 32;
 
 // Columns that begin side by side: at `rest` plus a constant, by that constant. `rest` is null where it is 0.
@@ -65,13 +65,13 @@ class ColumnFinder : public UnguardedLoads {
   std::vector<Columns> columns_;
 };
 
-// Columns that one transposition makes: the variables to define, in their order, the last of which are the columns.
+// The columns of one transposition, as variables in the order of their definition; the last ones are the columns.
 struct Tile {
   std::vector<std::pair<Var, Expr>> values;
   bool defined = false;
 };
 
-// A load as what becomes of it.
+// A load and its replacement.
 struct Replacement {
   Expr value;
   size_t tile = 0;
@@ -81,7 +81,7 @@ class Transposer {
  public:
   explicit Transposer(const Columns& columns) : columns_(columns), lanes_(columns.first->dtype().lanes()) {}
 
-  // Makes the tiles of all neighbours that there are enough of.
+  // Makes tiles of all sets of adjacent columns that are large enough.
   void Append(std::vector<Tile>& tiles, std::map<const ExprNode*, Replacement>& replacements) {
     auto begin = columns_.by_offset.begin();
     while (begin != columns_.by_offset.end()) {
@@ -112,7 +112,7 @@ class Transposer {
     if (part < 2) return;
     for (int64_t done = 0; done < count; done += part) {
       const int64_t begin = std::min(done, count - part);
-      // What is left over of rows that are near is loaded by them (load_runs.h).
+      // Leftovers of rows with a short pitch are loaded in runs (load_runs.h).
       if (begin < 0 || (near && begin < done)) return;
       Tile tile;
       const std::vector<Expr> made = near ? TakeApart(first + begin, part, tile) : Transpose(first + begin, part, tile);
@@ -125,7 +125,7 @@ class Transposer {
     }
   }
 
-  // Columns that together are all elements of as many vectors.
+  // Columns that together hold all elements of an equal number of vectors.
   std::vector<Expr> TakeApart(int64_t offset, int64_t stride, Tile& tile) {
     std::vector<Expr> vectors, columns;
     for (int64_t v = 0; v < stride; ++v) {
@@ -139,7 +139,7 @@ class Transposer {
     return AsLoaded(std::move(columns));
   }
 
-  // What was moved as numbers is what the columns hold.
+  // Converts moved integers back to the type of the columns.
   std::vector<Expr> AsLoaded(std::vector<Expr> vectors) const {
     const DataType type = columns_.first->dtype();
     if (vectors[0].dtype() == type) return vectors;
@@ -153,7 +153,7 @@ class Transposer {
     return var;
   }
 
-  // Floats that are computed with in other types than they have in memory move as numbers.
+  // Floats that are computed in another type than they have in memory are moved as integers.
   DataType Moved() const {
     const DataType type = columns_.first->buffer->dtype;
     return type.is_float() && type.bits() < 32 ? DataType::UInt(type.bits()) : type;

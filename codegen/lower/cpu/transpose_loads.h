@@ -1,5 +1,4 @@
-// Vectors that go down the rows of an array, in straight-line code one beside the other, are loaded by rows and
-// transposed in registers.
+// Adjacent column vectors in straight-line code are loaded row by row and transposed in registers.
 //
 //   B[0:4] = A[T.Ramp(i, 100, 4)]                       row_0 = A[i:i + 4]
 //   B[64:68] = A[T.Ramp(i + 1, 100, 4)]                 row_1 = A[i + 100:i + 104]

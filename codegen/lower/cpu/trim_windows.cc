@@ -33,7 +33,7 @@ bool Contains(const Conditions& conditions, const Expr& e) {
   return std::ranges::any_of(conditions, [&](const Expr& other) { return StructuralEqual(other, e); });
 }
 
-// Those without which a value is zero.
+// The conditions that must hold unless a value is zero.
 Conditions NeededBy(const Expr& value) {
   Conditions needed;
   const auto* choice = dyn_cast<CallNode>(value);
@@ -44,7 +44,7 @@ Conditions NeededBy(const Expr& value) {
   return needed;
 }
 
-// What an iteration of a loop does, as far as it is sums of products with elements of buffers of its own.
+// The sums of products that an iteration of a loop computes with elements of its own buffers.
 class Iteration : public StmtVisitor {
  public:
   explicit Iteration(const Stmt& body) {

@@ -8,11 +8,10 @@
 //       for k in range(max(1 - h, 0), min(57 - h, 3)):
 //           P_reg[0] = A[h + k - 1]
 //           C_reg[0] = C_reg[0] + P_reg[0] * W[k]
-//
-// For conditions that are linear in the loop's variable and the same for all that an iteration computes, where nothing
-// but sums is computed, of products with what is zero otherwise. The loops around need not be cut then, and code stays
-// small (loop_partition.h). Where lanes are masked too, they are cut: only inside of an image masks can move
-// (mask_late.h). About infinite and NaN weights see skip_padding.h.
+// Applies to conditions that are linear in the loop's variable and common to everything that an iteration computes, if
+// all of that is sums of products with a factor that is zero where the condition does not hold. The outer loops are not
+// cut then, and code stays small (loop_partition.h). If lanes are masked too, the loops are cut, since masks can move
+// only inside of an image (mask_late.h). About infinite and NaN weights see skip_padding.h.
 #pragma once
 
 #include "ir/function.h"

@@ -1,4 +1,4 @@
-// What passes over loads of vectors share: which lanes a mask leaves in, and vectors made of parts of others.
+// Functions shared by passes over vector loads: the lanes that a mask keeps, and vectors combined from others.
 #pragma once
 
 #include <optional>
@@ -8,26 +8,25 @@
 
 namespace tilewright {
 
-// The number of lanes that a predicate leaves in, where they are the first ones: n - a of T.Ramp(a, 1, lanes) < n. Null
-// for others.
+// The number of lanes that a predicate keeps if these are the first ones: n - a of T.Ramp(a, 1, lanes) < n. Null for
+// other predicates.
 Expr FirstLanes(const Expr& predicate);
 
-// Neighbouring lanes from `begin` to before `end`, which may lie outside of the vector, where `same` holds for all of
-// them; null where it holds in any case.
+// Lanes [begin, end), bounds that may lie outside of the vector, under the condition `same` of all lanes; null if it
+// always holds.
 struct LaneRange {
   Expr begin, end, same;
 };
 
-// The lanes that a predicate leaves in, where it compares lanes that rise by a constant with numbers that are the same
-// for all lanes, in conjunctions with conditions that are the same for all lanes: the part of a window's row that lies
-// in an image.
+// The lanes that a predicate keeps, such as the part of a window's row that lies in an image. The predicate is a
+// conjunction of comparisons of a ramp with uniform numbers and of uniform conditions.
 std::optional<LaneRange> LanesBetween(const Expr& predicate);
 
-// Lanes of vectors of the same length, which are numbered one vector behind the other. Of more than two vectors pairs
-// are put together first.
+// Picks lanes of vectors of the same length, numbered across all vectors in order. More than two vectors are combined
+// in pairs first.
 Expr PickLanes(std::vector<Expr> vectors, std::vector<int> picked);
 
-// The vectors, of the same length and in number a power of two, one behind the other.
+// Concatenates vectors of the same length, whose number is a power of two.
 Expr JoinVectors(std::vector<Expr> vectors);
 
 }  // namespace tilewright

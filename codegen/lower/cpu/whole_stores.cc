@@ -11,7 +11,7 @@
 namespace tilewright {
 namespace {
 
-// Behind the last lane of a store whose mask leaves out the lanes behind the end of the buffer, and no others.
+// The end of a whole store whose mask excludes exactly the lanes behind the end of the buffer.
 std::optional<int64_t> EndOfWhole(const StoreNode& op) {
   if (op.indices.size() != 1 || !op.predicate) return std::nullopt;
   const auto* place = dyn_cast<RampNode>(op.indices[0]);
@@ -27,7 +27,7 @@ std::optional<int64_t> EndOfWhole(const StoreNode& op) {
   return *first + place->dtype().lanes();
 }
 
-// By the variables of data: how long temporaries have to be.
+// Finds the lengths that temporaries need, by the variables of their data.
 class Lengths : public Visitor {
  public:
   using Visitor::Visit;

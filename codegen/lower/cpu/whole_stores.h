@@ -7,8 +7,7 @@
 //
 //   with T.decl_buffer((208,)) as E:
 //       E[192:208] = ...
-//
-// A core hands what it has just stored to the load that follows only where it stored all of it.
+// A core forwards a store to the load that follows only if the store wrote all that is loaded.
 #pragma once
 
 #include "ir/function.h"

@@ -1,4 +1,4 @@
-// Bytes in registers that are computed with in 32 bits are held in 16 bits.
+// Register buffers of bytes hold 16 bits per element if they are computed with in 32 bits.
 //
 //   A_reg: uint8, 8 elements                               A_reg: int16, 8 elements
 //   A_reg[0:8] = A[i : i + 8]                         =>   A_reg[0:8] = T.Cast("int16x8", A[i : i + 8])

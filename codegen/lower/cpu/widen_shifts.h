@@ -1,4 +1,4 @@
-// Bytes whose lanes are shifted by different amounts are shifted in the lanes of 32 bits that they are converted to.
+// Vectors of bytes shifted by different amounts per lane are converted to 32 bits first and shifted there.
 //
 //   T.Cast("float32x16", A[0:16] >> s & T.Broadcast(T.uint8(15), 16))    where s are 0, 4, 0, 4, ...
 //
