@@ -34,8 +34,7 @@ const MachineInstruction* InstructionFor(const Contraction& contraction, const T
                          contraction.product_type);
 }
 
-// The reduction that alone reads what the block sums up, over the iterator that its batch is; nothing where another
-// block reads it.
+// The only reader of the block's sums, a reduction over the block's batch iterator; nothing if other blocks read them.
 std::optional<BlockRv> AdderOf(Schedule& sch, BlockRv block, const Contraction& contraction) {
   const Outcome<std::vector<BlockRv>> readers = sch.GetConsumers(block);
   if (!readers.ok() || readers->size() != 1 || IsScheduled(sch, readers->front())) return std::nullopt;
@@ -59,13 +58,13 @@ std::optional<BlockRv> AdderOf(Schedule& sch, BlockRv block, const Contraction& 
 // The iterator along the last dimension of what the block writes at its iterators.
 Var ColumnOf(const BlockNode& adder) { return Var(cast<VarNode>(adder.writes[0].region.back().min)); }
 
-// Whether the stage computes what it copies from constants alone.
+// Whether the stage computes its copy from constants only.
 bool IsMadeOfConstants(const Schedule& sch, BlockRv stage) {
   return !RealizeOf(sch, stage).block->reads.empty() && ReadsConstants(sch, stage);
 }
 
-// Stores what a copy at iterators writes in panels: columns of a panel last, the dimension `depth` (none where it is
-// not in `dims`) divided by groups, which follow the columns.
+// Stores a copy in panels: the dimension `depth`, if `dims` has it, is divided by groups; the last dimensions are the
+// columns of a panel and the elements of a group.
 Outcome<Done> LayOutPanels(Schedule& sch, BlockRv copy, size_t column, std::optional<size_t> depth, int width,
                            int group) {
   const Buffer buffer = RealizeOf(sch, copy).block->writes[0].buffer;
@@ -143,7 +142,7 @@ class BlockSums {
   std::vector<LoopRv> inner_, tile_loops_;
 };
 
-// A product with a vector gets a row, of which tiles have one.
+// A product with a vector gets a row dimension of 1.
 Outcome<Done> BlockSums::AddRow() {
   if (!contraction_.rows.empty()) return Done();
   has_row_ = false;
@@ -164,7 +163,7 @@ Outcome<Done> BlockSums::AddRow() {
 
 Outcome<Done> BlockSums::PickTiles() {
   const Ref<BlockRealizeNode> likely = LikelyRealizeOf(sch_, block_);
-  // What a byte's elements are unpacked from takes registers too.
+  // Bytes that are unpacked take registers too.
   plan_ = {.contraction = contraction_,
            .instruction = {.row = &row_,
                            .group = row_.group(),
@@ -176,7 +175,8 @@ Outcome<Done> BlockSums::PickTiles() {
            .depth = DepthIterator(block(), contraction_)};
   const int64_t rows = IteratorExtent(*likely, plan_.row), columns = IteratorExtent(*likely, plan_.column);
   plan_.tiles = RegisterTiles(plan_.instruction, rows, columns, rows);
-  // The adder follows the sums where it reads nothing else that is computed; otherwise they follow it, in whole tiles.
+  // If the adder reads nothing else that is computed, it moves to the sums; otherwise the sums move to the adder, in
+  // whole tiles.
   TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> producers, sch_.GetProducers(adder_));
   sums_follow_ = producers.size() > 1;
   const Expr& all_rows = block().iter_vars[static_cast<size_t>(plan_.row)].domain.extent;
@@ -223,7 +223,7 @@ Outcome<Done> BlockSums::StageOperands() {
   return sch_.SetScope(block_, 0, "register");
 }
 
-// What columns are made of, in the panels that one vector of sums reads, whatever the tile.
+// The constants that columns are unpacked from, in panels as wide as one vector of sums for every tile.
 Outcome<Done> BlockSums::PackColumns() {
   const std::vector<BufferRegion> reads = RealizeOf(sch_, column_stage_).block->reads;
   for (const BufferRegion& read : reads) {
@@ -267,7 +267,7 @@ Outcome<Done> BlockSums::PackScales() {
   return Done();
 }
 
-// Tiles of columns, then of rows, then blocks of the depth, groups and what else is summed: planes of a byte.
+// The order of loops: column tiles, row tiles, blocks of K, groups, and other reductions (planes of a byte).
 Outcome<Done> BlockSums::SplitLoops() {
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch_, block_, "block_sums_rule"));
   const auto loop_of = [&](int iterator) { return loops[static_cast<size_t>(iterator)]; };

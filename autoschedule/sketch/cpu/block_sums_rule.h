@@ -30,7 +30,8 @@
 
 namespace tilewright {
 
-// Whether the rule is made for the block: the sums of blocks, which one other block adds up, of constant columns.
+// Whether the rule applies: the block sums blocks of K, one other block adds these sums up, and the columns are
+// constant.
 bool IsSumOfBlocks(Schedule& sch, BlockRv block, const Target& target);
 
 Outcome<std::monostate> ScheduleSumsOfBlocks(Schedule& sch, BlockRv block, const Target& target, Choices& choices);

@@ -55,7 +55,7 @@ class LoopOrder {
   size_t PlaceInsideRows() const;
   Outcome<Done> PickColumnPlace();
   Outcome<Done> CopyRowsPerCore();
-  // Each thread copies the windows of its part of the batch, and meets these columns alone.
+  // Each thread copies the windows of its part of the batch and multiplies only these columns.
   bool BatchSharesWindows() const {
     return plan_.copies_images() && !plan_.contraction.batch.empty() && sizes_.batches % target_.cores == 0;
   }
@@ -97,8 +97,8 @@ Outcome<LoopNest> LoopOrder::Apply() {
   return nest_;
 }
 
-// Rows that another core copied would come from its caches, which takes longer than to copy them again. Of cores that
-// share columns these are all rows, of others some around their own.
+// Reading rows that another core copied takes longer than copying them again. Cores that share columns need all rows,
+// others some rows next to their own.
 Outcome<Done> LoopOrder::CopyRowsPerCore() {
   if (!copies_rows_ || nest_.loops_of_rows > 0) return Done();
   if (target_.cores == 1 || (!sizes_.constant_columns && nest_.column_place > 0)) return Done();
@@ -136,8 +136,8 @@ Outcome<Done> LoopOrder::BlockRows(LoopRv tiles) {
 
 Outcome<Done> LoopOrder::PickBatchPlace() {
   if (!sizes_.constant_columns || plan_.contraction.batch.empty()) return Done();
-  // Phases of an output that is cut off somewhere, or whose windows differ, are next to their rows: some have less to
-  // do than others.
+  // Phases of an output that is cut off, or whose windows differ, stay next to their rows, since some have less to do
+  // than others.
   const bool all_columns_near = sizes_.column_bytes * sizes_.batches <= NearBytes(target_);
   const bool inside = plan_.batch_inside || (all_columns_near && (sizes_.cut_output || plan_.uneven));
   const bool rows_outside = plan_.rows_outside || (plan_.rows_in_memory() && all_columns_near && !BatchSharesWindows());

@@ -25,7 +25,7 @@ struct ContractionLoops {
   std::vector<LoopRv> batch, columns, rows, inner, tile;
 };
 
-// The sizes that decide about the order.
+// The sizes that decide the order.
 struct ContractionSizes {
   // Bytes of rows that a tile reads, and bytes of the columns of one element of the batch.
   int64_t tile_bytes = 0, column_bytes = 0;
@@ -39,9 +39,9 @@ struct LoopNest {
   std::vector<LoopRv> outer;                  // those over the batch, columns and rows in their order
   std::vector<LoopRv> rows;                   // those over rows alone, blocks included
   int64_t batch_place = 0, column_place = 0;  // how many of the loops over rows are outside of these
-  // How many outermost loops are around the packing of rows; threads share none further in. They are the loops outside
-  // of those over columns where these keep all cores busy, the loops over the batch for copies of windows, or one loop
-  // over cores where each core copies its own rows. 0: rows are packed ahead of all loops, or not at all.
+  // The number of outermost loops around the packing of rows; threads share only these. They are the loops outside of
+  // those over columns if they keep all cores busy, the loops over the batch for copies of windows, or one loop over
+  // cores if each core copies its own rows. 0: rows are packed ahead of all loops, or not at all.
   size_t loops_of_rows = 0;
 };
 
@@ -55,9 +55,9 @@ struct SharedLoops {
   size_t alone = 0;  // how many of the first ones run one after the other, those that are shared in each iteration
   size_t count = 1;  // how many after them, made one, keep all cores busy
 };
-// Elements of a batch whose size is symbolic, and may be 1, are computed one after the other where each is worth a fork
-// of threads, `may_be_alone` and keeps all cores busy. Otherwise they are one loop with as many others as keep
-// the cores busy for a batch of one. `products`: of all iterations.
+// A symbolic batch may be 1. Its elements are computed one after the other if each pays for a fork of threads,
+// `may_be_alone` holds and each keeps all cores busy. Otherwise the batch is fused with as many other loops as keep the
+// cores busy for a batch of one. `products`: of all iterations.
 SharedLoops ShareLoops(const Schedule& sch, const std::vector<LoopRv>& loops, double products, bool may_be_alone,
                        const Target& target);
 

@@ -18,8 +18,8 @@ namespace {
 
 Refusal No(const char* reason, uint32_t block) { return {"contraction_rule", reason, {block}}; }
 
-// Whether the row operand is stored at the iterators, several inner ones among them: what cache_factors leaves, which
-// is computed where it is used.
+// Whether the row operand is stored at the block's iterators, of which several are inner: a result of cache_factors,
+// computed where it is used.
 bool IsComputedPerProduct(const BlockNode& block, const Contraction& contraction, const BufferRegion& read) {
   int inner = 0;
   for (const Range& range : read.region) {
@@ -38,8 +38,8 @@ bool IsComputedPerProduct(const BlockNode& block, const Contraction& contraction
   });
 }
 
-// The distance in bytes of two elements of the row operand that neighbouring rows of a tile read; where that is not
-// known, of neighbours in memory.
+// The distance in bytes between the elements of the row operand that adjacent rows of a tile read, or between adjacent
+// elements if it is not known.
 int64_t RowStrideBytes(const BlockNode& block, const Contraction& contraction, const Var& row) {
   int64_t stride = 0;
   const auto& shape = contraction.row_operand->shape;
@@ -69,9 +69,9 @@ SharedGroups SharedGroupsOf(const BlockRealizeNode& realize, const ContractionPl
   return {};
 }
 
-// Whether neighbours along a batch iterator lie closer in the output than rows do, and the whole column operand stays
-// near every core: groups of a convolution with few channels. Each pass over the rows for one group alone would touch
-// the lines, or at least the pages, of all of them.
+// Whether elements adjacent along a batch iterator lie closer in the output than rows, and the whole column operand
+// stays near every core, as groups of a convolution with few channels do. A pass over the rows of one group would touch
+// the lines, or at least the pages, of all groups.
 bool RowsOutside(const BlockNode& block, const Contraction& contraction, const Target& target) {
   auto extent = [&](int iterator) { return *AsInt(block.iter_vars[static_cast<size_t>(iterator)].domain.extent); };
   int64_t column_bytes = contraction.column_operand->dtype.bytes();
@@ -100,14 +100,14 @@ bool FlipsRows(Schedule& sch, BlockRv block, const Contraction& contraction) {
   return flipped != nullptr && flipped->op == kFlipSignBit;
 }
 
-// The best tile of those with so few rows, where there are any.
+// The best tile with at most so many rows, if there is one.
 RegisterTile BestOfFewRows(const std::vector<RegisterTile>& tiles, int64_t most_rows) {
   std::vector<RegisterTile> few = tiles;
   std::erase_if(few, [&](const RegisterTile& tile) { return tile.rows > most_rows; });
   return BestTile(few.empty() ? tiles : few);
 }
 
-// Whether neighbours along the depth are neighbours in the row operand, and fill vector registers.
+// Whether elements adjacent along K are adjacent in the row operand and fill vector registers.
 bool ReadsLines(const BlockNode& block, const ContractionPlan& plan) {
   const IterVar& depth = block.iter_vars[static_cast<size_t>(plan.depth)];
   const int line = plan.instruction.LineDepth();
@@ -118,9 +118,8 @@ bool ReadsLines(const BlockNode& block, const ContractionPlan& plan) {
   });
 }
 
-// Rates tiles by their mean slowness at both ends of the likely sizes: `few` are the same ones with the
-// least number of rows. A tile of many rows has few vectors side by side, and where one row is
-// left of it these wait for each other.
+// Rates tiles by their mean slowness at both ends of the likely sizes; `few` are the same tiles with the least number
+// of rows. A tile of many rows has few independent sums when one row is left of it, and these wait for each other.
 void RateAtBothEnds(const std::vector<RegisterTile>& few, std::vector<RegisterTile>* tiles) {
   const double best = BestTile(*tiles).efficiency, best_of_few = BestTile(few).efficiency;
   for (RegisterTile& tile : *tiles) {
@@ -131,8 +130,8 @@ void RateAtBothEnds(const std::vector<RegisterTile>& few, std::vector<RegisterTi
   }
 }
 
-// The tiles of the plan's instruction in vector registers. None where groups of two rows would be padded: they are not
-// masked when they are loaded.
+// The register tiles of the plan's instruction. None if groups of two rows would be padded, since their loads are not
+// masked.
 void PlanTiles(const BlockRealizeNode& realize, const BlockRealizeNode& likely, const LikelySizes& sizes,
                const Target& target, ContractionPlan* plan) {
   const std::vector<IterVar>& iters = realize.block->iter_vars;
@@ -153,8 +152,8 @@ void PlanTiles(const BlockRealizeNode& realize, const BlockRealizeNode& likely, 
   RateAtBothEnds(RegisterTiles(plan->instruction, least, columns, most_rows, operands), &plan->tiles);
 }
 
-// The iterator whose neighbours are rows of a tile: the last one that probably has several. A batch inside of a
-// sequence, as recurrent layers and some exporters of attention store it, is often one.
+// The iterator whose values are rows of a tile: the last one that is probably longer than 1. The batch inside of a
+// sequence, as recurrent layers store it, is often 1.
 int RowOfTile(const BlockRealizeNode& likely, const Contraction& contraction) {
   const auto several = [&](int row) { return IteratorExtent(likely, row) > 1; };
   const auto last = std::find_if(contraction.rows.rbegin(), contraction.rows.rend(), several);

@@ -1,4 +1,4 @@
-// What the contraction rule (autoschedule/sketch/cpu/contraction_rule.h) finds out before it moves anything.
+// The plan that the contraction rule (autoschedule/sketch/cpu/contraction_rule.h) makes before it changes the schedule.
 #pragma once
 
 #include <string>

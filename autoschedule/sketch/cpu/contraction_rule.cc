@@ -30,10 +30,10 @@ namespace tilewright {
 namespace {
 
 using Done = std::monostate;
-// The preferred one of the numbers of iterations by which rows are fetched ahead.
+// The preferred prefetch distance of rows, as an index.
 constexpr size_t kFetchedAhead = 2;
 
-// Whether tiles can be stored where the output belongs: they divide it, and nothing else is computed from them.
+// Whether tiles can be stored directly to the output: they divide it, and nothing else is computed from them.
 bool IsWrittenInPlace(Schedule& sch, BlockRv block, const ContractionPlan& plan, const RegisterTile& tile) {
   const BlockRealizeNode& realize = RealizeOf(sch, block);
   const auto extent = [&](int iterator) {
@@ -99,7 +99,7 @@ class ContractionSchedule {
   Outcome<Done> Apply();
 
  private:
-  // Buffers indexed by the block's iterators for what it reads and writes; the tile.
+  // Makes buffers, indexed by the block's iterators, for what it reads and writes, and the tile.
   Outcome<Done> MakeStages();
   Outcome<bool> FlipsAhead();
   Outcome<Done> KeepColumnsPacked();
@@ -111,8 +111,8 @@ class ContractionSchedule {
   Outcome<Done> PadToTiles();
   Outcome<Done> LayOutOperands();
 
-  // The tile's loops inside of all others. Which tile it is was chosen; the order of the others is chosen when all that
-  // is computed with a tile is in its place, so that candidates share these steps.
+  // Puts the tile's loops inside of all others. The order of the other loops is chosen after everything that is
+  // computed with a tile is in its place, so that candidates share these steps.
   Outcome<Done> SplitIntoTiles();
   Outcome<Done> TensorizeTile();
   Outcome<Done> WriteOutZeros(BlockRv init, LoopRv tile_loop);
@@ -129,7 +129,7 @@ class ContractionSchedule {
     return Divides(divisor, realize().block->iter_vars[static_cast<size_t>(iterator)].domain.extent);
   }
   int TileColumns() const { return tile_.vectors * plan_.instruction.lanes; }
-  // Neighbours along the depth that the tile loads into one vector register; 0 where it does not.
+  // The elements along K that the tile loads into one vector register; 0 if it loads them otherwise.
   int64_t LineDepth() const {
     const bool loads = plan_.whole_lines && plan_.instruction.HoldsLines(tile_.rows, tile_.vectors);
     return loads ? plan_.instruction.LineDepth() : 0;
@@ -168,7 +168,7 @@ Outcome<Done> ContractionSchedule::MakeStages() {
   if (stages_.rows && !flipped_ahead) InlineProducers(sch_, *stages_.rows, false);
   InlineProducers(sch_, stages_.columns, true);
   columns_.constant = ReadsConstants(sch_, stages_.columns);
-  // The tile of AMX decides how the output is written. Others come after all that candidates of other tiles share.
+  // An AMX tile decides how the output is written. Other tiles are chosen after the steps that their candidates share.
   const bool plain_output = WritesAtIterators(*realize().block);
   if (plan_.rows_in_memory()) {
     TW_RETURN_IF_ERROR(TakeTile(RatedTiles(plain_output)));
@@ -184,7 +184,7 @@ Outcome<Done> ContractionSchedule::MakeStages() {
   return Done();
 }
 
-// Columns that are made of packed constants are unpacked panel by panel, into the caches.
+// Columns computed from packed constants are unpacked panel by panel into the caches.
 Outcome<Done> ContractionSchedule::KeepColumnsPacked() {
   if (plan_.rows_in_memory()) return Done();
   const std::optional<BlockRv> unpacker = UnpackerOf(sch_, block_, contraction_);
@@ -197,8 +197,8 @@ Outcome<Done> ContractionSchedule::KeepColumnsPacked() {
   return PackInPanels(sch_, *unpacker, target_);
 }
 
-// Whether the copy with flipped bits is made before all tiles, each of which would flip the bits in registers again: by
-// instructions on units that multiply, where they take elements of registers.
+// Whether the copy with flipped bits is made before all tiles. Otherwise each tile flips the bits again in registers;
+// where the instruction takes elements of registers, that occupies units that multiply.
 Outcome<bool> ContractionSchedule::FlipsAhead() {
   if (!plan_.flips_rows || !plan_.instruction.LoadsAll()) return false;
   int64_t windows = 1;
@@ -240,8 +240,8 @@ Outcome<Done> ContractionSchedule::StageOutputUnlessInPlace(bool plain_output) {
     TW_RETURN_IF_ERROR(ReorderStage(sch_, block_, dims, last));
   }
   SplitIntoPieces(sch_, *output_.write_back);
-  // A consumer that takes a part of the output only leaves a predicate, with which blocks do not move: it is fused
-  // when all are in their places.
+  // A consumer of a part of the output leaves a predicate, and a block with a predicate cannot be moved. It is fused
+  // after all blocks are in their places.
   const Schedule unfused = sch_;
   FuseConsumers(sch_, *output_.write_back);
   output_.is_cut = !IsTrue(RealizeOf(sch_, *output_.write_back).predicate);
@@ -402,8 +402,8 @@ Outcome<Done> ContractionSchedule::PlaceRows() {
   return PackRows(sch_, *stages_.rows, loop, static_cast<int>(depth_.pick.value), target_);
 }
 
-// Columns that are not constant are packed where they are used, unless loops over rows would repeat that; or read
-// where they lie.
+// Variable columns are packed where they are used, unless loops over rows would repeat the packing, or are read in
+// place.
 Outcome<Done> ContractionSchedule::PlaceColumns() {
   if (columns_.constant) return Done();
   bool packed = true;
@@ -443,7 +443,7 @@ Outcome<Done> ContractionSchedule::RunInParallel() {
   const auto [alone, count] = ShareLoops(sch_, nest_.outer, sizes_.products, may_be_alone, target_);
   nest_.outer.erase(nest_.outer.begin(), nest_.outer.begin() + static_cast<std::ptrdiff_t>(alone));
   size_t preferred = count;
-  // What other stages compute in an iteration is the nearer the smaller it is.
+  // The smaller the work of the other stages in an iteration, the nearer its results.
   const size_t most = LoopsToFuse(sch_, nest_.outer);
   if (plan_.batch_inside) preferred = std::min(most, std::max(preferred, static_cast<size_t>(nest_.batch_place)));
   // 0: the caller's thread alone.

@@ -21,8 +21,8 @@
 // a convolution's input for example, from a copy for the windows along them, or are packed next to each other
 // (autoschedule/sketch/cpu/contraction_plan.h); tiles go to the output directly where they divide it and nothing is
 // computed from them. AMX is limited by operand traffic: one operand must be L2-resident and a panel of the other in
-// L1. Where rows stay in place, tiles take several rows of an image if these are short; else such rows are copied or
-// packed as one.
+// L1. If rows stay in place, tiles take several short rows of an image; otherwise such rows are copied or packed as
+// one.
 //
 // Choices, preferred ones from target/target.h by estimates, nothing measured:
 //   NAME.depth_lies      of groups of rows whose elements lie apart: in_place, or innermost in a copy made before
@@ -51,9 +51,9 @@ namespace tilewright {
 
 // `block` must be a contraction (autoschedule/program/contraction.h) whose iterators are bound to loops of their own;
 // otherwise, or when the target has no tiles for its types, a refusal of "contraction_rule". On a refusal the steps
-// before stay applied. `batch_inside`: loops over the batch go inside of those over rows but the tiled one, which run
-// in parallel together, preferably: so a row's products are computed at a time, and what computes the row and uses the
-// products may join the iteration.
+// before stay applied. `batch_inside`: loops over the batch are preferably inside of the parallel loops over rows, and
+// outside of the tiled one. An iteration then computes all products of a row, and blocks that compute the row or use
+// the products can join it.
 Outcome<std::monostate> ScheduleContraction(Schedule& sch, BlockRv block, const Target& target, Choices& choices,
                                             bool batch_inside = false);
 

@@ -19,8 +19,8 @@
 namespace tilewright {
 namespace {
 
-// Groups of a tile whose rows are flipped: flipped groups that several rows of a deeper one share would be kept in
-// registers that there are not.
+// Groups along K of a tile whose rows are flipped. A deeper tile would keep flipped groups that several rows share in
+// more registers than there are.
 constexpr int kFlippedGroups = 2;
 
 // The instruction of the block's tiles, where it reads groups of the row operand by the register.
@@ -33,7 +33,7 @@ std::optional<TileInstruction> InstructionOfGroups(const BlockRealizeNode& reali
   return instruction;
 }
 
-// Copies the rows, and schedules what copies. Whether there is such a copy.
+// Copies the rows and schedules the copy; returns whether there is one.
 bool CopyRows(Schedule& sch, BlockRv block, int group, const Target& target, Choices& choices) {
   const std::optional<BlockRv> copy = CopyDepthInnermost(sch, block, group);
   return copy && SchedulePlain(sch, *copy, target, choices).ok();
@@ -82,8 +82,8 @@ size_t PreferredDepth(const TileInstruction& instruction, const RegisterTile& ti
   };
   if (const auto found = std::ranges::find(depths, line); found != depths.end()) return index_of(found);
   if (instruction.group == 1) {
-    // All operands may pass through registers: then those of the next step wait there for the instructions before. A
-    // tile that leaves fewer registers than a row has vectors is half as deep: moves to the stack took 6% of the time.
+    // If all operands pass through registers, those of the next step wait there for earlier instructions. A tile that
+    // leaves fewer registers than a row has vectors is half as deep, since spills took 6% of the time.
     const int free =
         instruction.registers - tile.rows * tile.vectors - instruction.OtherRegisters(tile.rows, tile.vectors);
     const int64_t most = instruction.LoadsAll() && free < tile.vectors ? (depths.back() + 1) / 2 : depths.back();
@@ -92,7 +92,7 @@ size_t PreferredDepth(const TileInstruction& instruction, const RegisterTile& ti
       return static_cast<double>(tile.rows * tile.vectors * depth) >= least || depth >= std::min(most, depths.back());
     }));
   }
-  // A padded group among a few is known to be one where the tile holds them all.
+  // The code knows which group is padded if the tile contains all groups.
   const int64_t preferred = instruction.flips() ? kFlippedGroups * instruction.group : padded.value_or(depths[0]);
   return index_of(std::ranges::find(depths, preferred));
 }

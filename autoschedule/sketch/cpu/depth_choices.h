@@ -1,5 +1,5 @@
-// What is chosen about the depth of a contraction (autoschedule/sketch/cpu/contraction_rule.h): before its tile is
-// planned, and the depth of the tile itself.
+// Choices about K of a contraction (autoschedule/sketch/cpu/contraction_rule.h): its form before the tile is planned,
+// and the tile's share of it.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +20,13 @@ namespace tilewright {
 // Schedules the contraction once its depth is as it was chosen.
 using ScheduleRest = std::function<Outcome<std::monostate>(Schedule&, Choices&)>;
 
-// Whether rows are copied so that groups of neighbours along the depth are read at once
-// (autoschedule/movement/cpu/depth_innermost.h): NAME.depth_lies, a choice where they lie apart. The copy is scheduled.
-// The preferred way is the one with the shorter projected time of the function.
+// Chooses NAME.depth_lies if elements adjacent along K lie apart: whether rows are copied so that groups are read at
+// once (autoschedule/movement/cpu/depth_innermost.h). Schedules the copy. Prefers the shorter projected time of the
+// function.
 Outcome<std::monostate> ChooseDepthInnermost(Schedule& sch, BlockRv block, const Target& target, Choices& choices,
                                              const ScheduleRest& rest);
 
-// Whether the depth and the iterator before it are made one: NAME.depth, a choice where that saves padding.
+// Chooses NAME.depth if that saves padding: whether K and the iterator before it are fused.
 Outcome<bool> ChooseFusedDepth(Schedule& sch, BlockRv block, const Target& target, Choices& choices);
 
 // The index in `depths`, which ascend, of the one that a tile takes when nothing was measured. `padded`: the whole

@@ -20,22 +20,22 @@ namespace {
 
 using Done = std::monostate;
 
-// Loads up to which it is asked which of them overlap.
+// Most loads of a block for which overlaps are searched.
 constexpr size_t kMostStencilLoads = 64;
 // The preferred tile of a stencil: at most so many planes and rows, and vectors.
 struct StencilTile {
   int64_t planes, rows, vectors;
 };
-// What a stencil's vectors share: no lines; lines, so that lowering makes vectors across two others; those of several
-// rows of one plane; those of at most one of its long rows, whose stores lowering aligns.
+// Overlaps of a stencil's vectors: none; in a line, so that lowering combines vectors from two others; in several rows
+// of one plane; in at most one long row, whose stores lowering aligns.
 enum StencilShape { kRowsApart, kWide, kPlane, kCross };
 // By StencilShape.
 constexpr StencilTile kStencilTiles[] = {{4, 4, 1}, {2, 2, 4}, {1, 4, 4}, {6, 1, 8}};
 
 int64_t LineBits(const Target& target) { return int64_t{8} * target.Nearest().line_bytes; }
 
-// Whether every access goes through its buffer in the order of the loops, or does not move at all. The extent of the
-// outermost loop does not matter.
+// Whether every access traverses its buffer in the order of the loops, or stays at one element. The extent of the
+// outermost loop may be anything.
 bool GoesInOrder(const PlainPlan& plan) {
   if (std::any_of(plan.extents.begin() + 1, plan.extents.end(), [](const auto& extent) { return !extent; })) {
     return false;
@@ -94,8 +94,8 @@ bool IsLoaded(const Expr& index) {
   return loaded;
 }
 
-// Iterators whose neighbouring instances load the same elements, as in stencils: a buffer is read at places that lie a
-// constant distance apart along them. Places that are loaded do not count.
+// Iterators whose adjacent instances load the same elements, as in stencils: the block reads one buffer at indices that
+// differ by constants along them. Indices that are loaded do not count.
 struct SharedLoads {
   std::vector<int> iterators;  // spatial ones besides the vector axis, outermost first
   bool vector = false;         // the vector axis
@@ -151,8 +151,8 @@ const StencilTile& PreferredTile(const PlainPlan& plan, const SharedLoads& shari
   return kStencilTiles[sharing.iterators.size() == 1 && !sharing.one_row ? kPlane : kWide];
 }
 
-// Cuts small parts off the innermost iterators that share loads, two at most, so that registers serve several results.
-// `loops` keeps what is left; the parts are returned, outermost first.
+// Splits small tiles off at most two innermost iterators that share loads, so that a register serves several results.
+// `loops` keeps the outer parts; the tiles are returned, outermost first.
 Outcome<std::vector<LoopRv>> CutStencilTile(Schedule& sch, const PlainPlan& plan, const SharedLoads& sharing,
                                             const StencilTile& preferred_tile, std::vector<LoopRv>& loops,
                                             const Target& target, Choices& choices) {
@@ -165,7 +165,7 @@ Outcome<std::vector<LoopRv>> CutStencilTile(Schedule& sch, const PlainPlan& plan
     const int64_t side = rows ? preferred_tile.rows : preferred_tile.planes;
     std::vector<int64_t> sizes = {1, 2, 3, 4, 6, 8};
     std::erase_if(sizes, [&](int64_t size) { return size > extent; });
-    // As large as leaves work for every core, and cuts the extent without rest where one does.
+    // The largest size that leaves work for every core, preferably a divisor of the extent.
     size_t preferred = 0;
     for (size_t i = 1; i < sizes.size() && sizes[i] <= side; ++i) {
       if (extent / sizes[i] >= 2 * target.cores && (extent % sizes[i] == 0 || extent % sizes[preferred] != 0)) {
@@ -182,7 +182,7 @@ Outcome<std::vector<LoopRv>> CutStencilTile(Schedule& sch, const PlainPlan& plan
   return inner;
 }
 
-// Loads that go down the rows of an array where vectors store neighbours.
+// Loads along a column of an array whose results are stored to adjacent elements.
 struct RowsAcross {
   int iterator = -1;  // along which they have neighbours; -1: there are none
   int64_t part = 0;   // elements that lowering transposes at a time (codegen/lower/cpu/transpose_loads.h)
@@ -217,7 +217,7 @@ Outcome<std::vector<LoopRv>> CutTransposedTile(Schedule& sch, const PlainPlan& p
   const auto iterator = static_cast<size_t>(across.iterator);
   const int64_t extent = plan.likely[iterator];
   std::vector<int64_t> sizes = {1};
-  // What is left over by the preferred one is transposed too, or is nothing.
+  // The preferred size leaves no remainder, or one that is transposed too.
   size_t preferred = 0;
   for (int64_t size = across.part; size <= std::min(extent, across.part * LineBits(target) / kTransposedBits);
        size += across.part) {
@@ -232,8 +232,8 @@ Outcome<std::vector<LoopRv>> CutTransposedTile(Schedule& sch, const PlainPlan& p
   return std::vector<LoopRv>{parts[1]};
 }
 
-// Takes the loops of iterators that computed places do not depend on out of `loops`, those over iterators but for the
-// vector axis: inside of the others they find the places in registers.
+// Removes from `loops`, the loops besides the vector axis, those that computed places do not depend on. Inside of the
+// other loops they find the places in registers.
 std::vector<LoopRv> TakeLoopsOfSamePlaces(const PlainPlan& plan, const BlockNode& block, std::vector<LoopRv>& loops) {
   const std::vector<bool> decides = IteratorsOfPlaces(block, plan.vector);
   std::vector<LoopRv> outer, inner;
@@ -250,7 +250,7 @@ std::vector<LoopRv> TakeLoopsOfSamePlaces(const PlainPlan& plan, const BlockNode
   return inner;
 }
 
-// Puts the loop whose iterations find the places of lanes in registers behind that over vectors, the last of `loops`.
+// Moves the loop that uses the places of lanes inside of the loop over vectors, the last of `loops`.
 void PutSameLanesInside(const PlainPlan& plan, const BlockNode& block, std::vector<LoopRv>& loops) {
   const int same = IteratorOfSameLanes(block, plan.vector, plan.likely);
   if (same < 0 || loops.size() != plan.extents.size()) return;
@@ -293,7 +293,7 @@ Outcome<Done> ScheduleElementwise(Schedule& sch, BlockRv block, const PlainPlan&
     if (inner.empty()) of_same_places = TakeLoopsOfSamePlaces(plan, *kept, loops);
   }
   const std::optional<int64_t> extent = ExtentOf(sch, vector);
-  // A tile has its own independent results; elsewhere several vectors hide each other's latency.
+  // A tile has independent results already; otherwise several vectors hide each other's latency.
   const bool of_own = inner.empty() && of_same_places.empty();
   const int64_t hiding = std::bit_floor(static_cast<uint64_t>(std::max(target.FmaLatency(), 1)));
   const int64_t preferred = of_own ? std::max(tile.vectors, hiding) : tile.vectors;
@@ -302,7 +302,7 @@ Outcome<Done> ScheduleElementwise(Schedule& sch, BlockRv block, const PlainPlan&
                                    static_cast<size_t>(std::countr_zero(static_cast<uint64_t>(preferred)))));
   const int64_t width = vectors.value * plan.lanes;
   if (!extent || *extent > width) {
-    // An axis of unknown length, or with the whole work on it, is cut into vectors.
+    // An axis of unknown length, or one with all of the work, is split into vectors.
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch.Split(vector, {Value(), Value(width)}));
     loops.push_back(parts[0]);
     vector = parts[1];

@@ -12,7 +12,7 @@
 namespace tilewright {
 namespace {
 
-// Whether what the block stores has neighbours along one of its iterators, but not along the last one.
+// Whether the block stores adjacent elements along one of its iterators, but not along the last one.
 bool StoresAcross(const BlockNode& block) {
   const size_t last = block.iter_vars.size() - 1;
   if (block.iter_vars.empty() || ExtentOf(block.iter_vars[last]) == 1) return false;
@@ -26,7 +26,7 @@ bool StoresAcross(const BlockNode& block) {
   return false;
 }
 
-// Makes iterators of a copy one that run through all it accesses as one.
+// Fuses iterators of a copy that traverse all of its buffers as one.
 void FuseFollowing(Schedule& sch, BlockRv copy) {
   for (size_t inner = RealizeOf(sch, copy).block->iter_vars.size(); inner-- > 1;) {
     const BlockNode& block = *RealizeOf(sch, copy).block;
@@ -40,8 +40,8 @@ void FuseFollowing(Schedule& sch, BlockRv copy) {
   }
 }
 
-// Whether elements stored one by one take longer than a copy does, which is a stage of its own. Those of 32 bits leave
-// registers by one instruction each, beside the products of the next tile.
+// Whether storing elements one by one takes longer than a copy in a stage of its own. Each 32-bit element takes one
+// instruction, which overlaps with the products of the next tile.
 bool PaysToCopy(const BlockRealizeNode& likely, const Target& target) {
   if (likely.block->writes[0].buffer->dtype.bits() >= DataType::Int(32).bits()) return false;
   double elements = 1;

@@ -15,10 +15,9 @@
 
 namespace tilewright {
 
-// The block that copies the output to its place, which is still to be scheduled; nothing where there is none. The
-// choice is NAME.output, "scattered" or "copied", made where neighbours along the last iterator of `write_back` are
-// stored apart and those along another one are not. The preferred one takes less time by the costs of stores and
-// copies.
+// The block that copies the output to its place, not scheduled yet; nothing if tiles store it directly. Chooses
+// NAME.output, "scattered" or "copied", if the last iterator of `write_back` stores elements that lie apart and another
+// one stores adjacent elements. Prefers the way with the lower cost of stores and copies.
 Outcome<std::optional<BlockRv>> ChooseOutputOrder(Schedule& sch, BlockRv write_back, const std::string& name,
                                                   const Target& target, Choices& choices);
 

@@ -21,7 +21,7 @@ namespace {
 
 using Done = std::monostate;
 
-// Rows, or nothing where their number is symbolic.
+// The number of rows; nothing if it is symbolic.
 std::optional<int64_t> RowsOf(const BlockNode& block, const Contraction& contraction) {
   int64_t rows = 1;
   for (int iterator : contraction.rows) {
@@ -32,7 +32,7 @@ std::optional<int64_t> RowsOf(const BlockNode& block, const Contraction& contrac
   return rows;
 }
 
-// Vectors whose sums, weights, bytes and scales registers hold.
+// The most vectors whose sums, weights, bytes and scales fit in registers.
 int64_t MostVectors(int64_t rows, const Target& target) { return target.cpu_part().vector_registers / (rows + 3); }
 
 // The outer iterators of the depth along which a scale changes, and what is read of it.
@@ -41,8 +41,8 @@ struct BlockScale {
   size_t outer = 0;
 };
 
-// What the unpacker reads at columns and at some of its outer iterators alone, where one of them may be a factor of all
-// that a block sums: scales of the smallest blocks first.
+// The operands that the unpacker reads only at columns and at some of its outer iterators, any of which may be a factor
+// of a block's whole sum: scales of the smallest blocks first.
 std::vector<BlockScale> BlockScales(const BlockNode& unpacker) {
   const size_t depths = unpacker.iter_vars.size() - 1;
   const auto outer_of = [&](const BufferRegion& read) {
@@ -75,7 +75,7 @@ Outcome<ScaledSums> ScaleSums(Schedule& sch, BlockRv block, BlockRv unpacker, co
   ScaledSums result;
   TW_ASSIGN_OR_RETURN(result.write_back, StageOutput(sch, block, "register"));
   TW_RETURN_IF_ERROR(sch.ComputeInline(unpacker));
-  // Blocks of the depth come first, what they are divided into last.
+  // Blocks of K come first, the elements of a block last.
   std::vector<Var> inputs;
   for (const IterVar& iter : RealizeOf(sch, block).block->iter_vars)
     inputs.emplace_back(iter.var.name(), iter.var.dtype());
@@ -146,7 +146,7 @@ class PackedSchedule {
   std::vector<LoopRv> depth_;  // outermost first; bytes that are written out and their elements are the last two
 };
 
-// Half of what registers hold, as the next bytes are unpacked meanwhile; fewer where cores would have no tile.
+// Half of the registers, since the next bytes are unpacked meanwhile; fewer if some core would not have a tile.
 Outcome<Done> PackedSchedule::PickVectors() {
   const int64_t rows = RowsOf(*RealizeOf(sch_, block_).block, contraction_).value_or(1);
   const int64_t columns = Extent(contraction_.columns[0]), most = MostVectors(rows, target_);
@@ -159,7 +159,7 @@ Outcome<Done> PackedSchedule::PickVectors() {
   return Done();
 }
 
-// How many bytes along the depth are written out: about as many elements of them whatever their bits.
+// The number of bytes along K that are unrolled, which hold about as many elements for any number of bits.
 Outcome<Done> PackedSchedule::PickDepth() {
   std::vector<int64_t> factors = DepthOf(sch_);
   elements_ = ElementsOfByte(factors);
@@ -218,8 +218,8 @@ Outcome<Done> PackedSchedule::PlaceBlocks() {
   return Done();
 }
 
-// Schedules one row, whose tiles divide the columns, in loops over the row, columns and depth. Whether that was chosen,
-// where it is possible.
+// Schedules one row whose tiles divide the columns, with loops over the row, columns and K. Returns whether that is
+// possible and was chosen.
 Outcome<bool> PackedSchedule::ScheduleScaledSums() {
   const int column = static_cast<int>(contraction_.rows.size());
   if (contraction_.columns[0] != column || contraction_.inner[0] != column + 1) return false;

@@ -9,9 +9,8 @@
 //               W_register[tile] = unpacked panels[tile]            (autoschedule/movement/cpu/packed_constants.h)
 //               C_register[rows, tile] += A[rows, k] * W_register[tile]
 //       C[rows, tile] = C_register[rows, tile]
-//
-// All rows meet a vector of weights as soon as it is unpacked, so each weight is read and unpacked once. More rows
-// than registers hold sums of are left to the contraction rule, which unpacks panels into the caches.
+// Every vector of weights is multiplied by all rows when it is unpacked, so each weight is read and unpacked once. If
+// the sums of all rows do not fit in registers, the contraction rule applies, which unpacks panels into the caches.
 //
 // For one row the sum of a block is multiplied by the block's scale, where it has one
 // (schedule/algebra/hoist_factor.h), and not each weight: half of the arithmetic is unpacking.
@@ -28,7 +27,7 @@
 
 namespace tilewright {
 
-// Whether the rule is made for the block: a contraction that has an unpacker, with so few rows.
+// Whether the rule applies: the block is a contraction with an unpacker and few enough rows.
 bool IsPackedProduct(Schedule& sch, BlockRv block, const Target& target);
 
 Outcome<std::monostate> SchedulePackedProduct(Schedule& sch, BlockRv block, const Target& target, Choices& choices);

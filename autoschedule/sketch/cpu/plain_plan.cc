@@ -27,7 +27,7 @@ int ElementBits(const BlockNode& block) {
   return std::max(bits, block.writes.empty() ? bits : block.writes[0].buffer->dtype.bits());
 }
 
-// Whether `lanes` neighbours along the iterator are picked from as many elements in memory, or fewer: c // 4 * 4 + 1.
+// Whether `lanes` adjacent values of the iterator load from at most as many adjacent elements, as with c // 4 * 4 + 1.
 bool IsPicked(const Access& load, const Var& iterator, int lanes) {
   for (size_t d = 0; d + 1 < load.indices.size(); ++d) {
     if (UsesVar(load.indices[d], iterator)) return false;
@@ -42,8 +42,7 @@ bool IsPicked(const Access& load, const Var& iterator, int lanes) {
   return true;
 }
 
-// Whether vectors along the iterator are stored, and loaded where the iterator is used, as neighbouring elements, or
-// such as are picked from these.
+// Whether vectors along the iterator store adjacent elements, and load adjacent elements or lanes picked from such.
 bool IsVectorAxis(const PlainPlan& plan, const BlockNode& block, int iterator) {
   const auto place = static_cast<size_t>(iterator);
   return std::ranges::all_of(plan.accesses, [&](const Access& access) {
@@ -53,7 +52,7 @@ bool IsVectorAxis(const PlainPlan& plan, const BlockNode& block, int iterator) {
   });
 }
 
-// Takes loads that lanes are picked from as loads of vectors.
+// Counts loads whose lanes are picked as loads of vectors.
 void FindPicked(PlainPlan& plan) {
   for (size_t i = 0; i < plan.accesses.size(); ++i) {
     std::optional<int64_t>& stride = plan.accesses[i].strides[static_cast<size_t>(plan.vector)];
@@ -63,8 +62,8 @@ void FindPicked(PlainPlan& plan) {
   }
 }
 
-// The outermost loop alone, if its extent is symbolic and its iterations are so short that threads share many of
-// them or none: an index that is divided to find two others costs more than uneven parts.
+// Only the outermost loop, if its extent is symbolic and its iterations are short: threads share many of them or none.
+// Dividing a fused index costs more than uneven parts.
 size_t PreferredParallelLoops(const Schedule& sch, const PlainPlan& plan, const std::vector<LoopRv>& loops,
                               const Target& target) {
   const int64_t of_each = plan.work / LikelyExtent(sch, loops[0]);

@@ -1,5 +1,5 @@
-// What the rules for blocks without a tensor form find out before they change anything: the vector axis, what is
-// accessed how far apart, and how much work there is.
+// The plan for blocks without a tensor form, made before anything changes: the vector axis, the strides of accesses,
+// and the amount of work.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ struct PlainPlan {
 // A refusal of "plain_rule" where the block has no spatial iterator, or an iterator of another kind.
 Outcome<PlainPlan> MakePlainPlan(const Schedule& sch, BlockRv block, const Target& target);
 
-// Runs the outermost of `loops` in parallel: as few as give all cores about the same work, made one loop. Choices:
+// Fuses the fewest outermost `loops` that give all cores about the same work, and runs them in parallel. Choices:
 // NAME.parallel_loops; NAME.stream of autoschedule/movement/cpu/bypass_caches.h.
 Outcome<std::monostate> RunInParallel(Schedule& sch, const PlainPlan& plan, std::vector<LoopRv> loops,
                                       const Target& target, Choices& choices);

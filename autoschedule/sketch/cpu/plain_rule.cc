@@ -18,7 +18,7 @@
 namespace tilewright {
 namespace {
 
-// Whether the block folds few elements, which vectors along what it stores next gather.
+// Whether the block reduces few elements per result, which vectors along its results gather.
 bool GathersFew(const PlainPlan& plan, const std::vector<bool>& decides) {
   if (decides.empty() || plan.stored < 0 || !decides[static_cast<size_t>(plan.stored)] || plan.lanes < 2) return false;
   int64_t terms = 1;
@@ -26,8 +26,8 @@ bool GathersFew(const PlainPlan& plan, const std::vector<bool>& decides) {
   return terms * plan.lanes <= kMostWrittenOut && plan.extents[static_cast<size_t>(plan.stored)] != 1;
 }
 
-// Vectors of results in registers, whose terms are written out. Loops that the places do not depend on are inside of
-// those that they do.
+// Keeps vectors of results in registers and unrolls their terms. Loops that the places do not depend on are inside of
+// those that they depend on.
 Outcome<std::monostate> ScheduleGathered(Schedule& sch, BlockRv block, const PlainPlan& plan,
                                          const std::vector<bool>& decides, const Target& target, Choices& choices) {
   TW_ASSIGN_OR_RETURN(const BlockRv write_back, sch.CacheWrite(block, 0, "register"));
@@ -55,8 +55,8 @@ Outcome<std::monostate> ScheduleGathered(Schedule& sch, BlockRv block, const Pla
   return RunInParallel(sch, plan, outer, target, choices);
 }
 
-// Walks of neighbouring elements, as many as a vector has, take each step together: a core starts loads of the others
-// while those of one are on their way. They are written out, since cores load elements as fast as they gather them.
+// As many adjacent walks as a vector has lanes take each step together, so that their loads overlap. They are unrolled,
+// since scalar loads are as fast as gathers.
 Outcome<std::monostate> ScheduleWalks(Schedule& sch, BlockRv block, const PlainPlan& plan, const Target& target,
                                       Choices& choices) {
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch, block, "plain_rule"));
@@ -79,8 +79,8 @@ Outcome<std::monostate> ScheduleWalks(Schedule& sch, BlockRv block, const PlainP
   return RunInParallel(sch, plan, spatial, target, choices);
 }
 
-// Spatial loops in parallel around those of the sum. Spatial loops that the places of elements do not depend on are the
-// innermost: the places are computed once for all of their results, which are begun ahead of the sum then.
+// Parallel spatial loops around those of the sum. Spatial loops that computed places do not depend on are innermost, so
+// that a place is computed once for all of their results; these are initialized before the sum then.
 Outcome<std::monostate> ScheduleOtherReduction(Schedule& sch, BlockRv block, const PlainPlan& plan,
                                                const Target& target, Choices& choices) {
   const std::vector<bool> decides = IteratorsOfPlaces(*RealizeOf(sch, block).block);

@@ -26,8 +26,8 @@ namespace tilewright {
 // own; on it the steps before stay applied.
 Outcome<std::monostate> SchedulePlain(Schedule& sch, BlockRv block, const Target& target, Choices& choices);
 
-// For blocks in loops that a user arranged: keeps the order, runs the outermost loop that allows it in parallel if that
-// pays, and the innermost one as vectors where it is the vector axis.
+// For blocks in loops that a user arranged: keeps the order, runs the outermost possible loop in parallel if that pays,
+// and vectorizes the innermost one if it is the vector axis.
 void KeepLoops(Schedule& sch, BlockRv block, const Target& target);
 
 }  // namespace tilewright

@@ -20,17 +20,17 @@ namespace {
 using Done = std::monostate;
 constexpr const char* kName = "row_rule";
 
-// Partial results of the last steps of a reduction by lanes.
+// Partial results in the last steps of a reduction by lanes.
 constexpr int64_t kLastLanes = 4;
-// Planes that are worth being summed first.
+// Least number of planes that are summed one by one first.
 constexpr int64_t kLeastPlanes = 4;
 
-// Numbers of partial results that a reduction over `extent` elements may have, the best first. Those that do not divide
-// it leave lanes of the last step without work.
+// Possible numbers of partial results of a reduction over `extent` elements, the best first. A number that does not
+// divide `extent` leaves lanes of the last step idle.
 std::vector<int64_t> LaneWidths(int64_t extent, int lanes, const Target& target) {
   std::vector<int64_t> widths = {4 * lanes, 2 * lanes, lanes, lanes / 2, lanes / 4, 8 * lanes};
   std::erase_if(widths, [&](int64_t width) { return width < kLastLanes || width > extent; });
-  // Vectors that are read, or the latency of the sums where they are few; what combines them; and a mask.
+  // The cost: the vectors read, or the latency of few sums, plus combining them and a mask.
   auto cost = [&](int64_t width) {
     const int64_t steps = CeilDiv(extent, width), vectors = CeilDiv(width, lanes);
     const int64_t mask = extent % width != 0 ? CpuCostsOf(target).mask_vectors : 0;
@@ -41,8 +41,8 @@ std::vector<int64_t> LaneWidths(int64_t extent, int lanes, const Target& target)
   return widths;
 }
 
-// How many elements of a plane are summed at once: the most whole vectors that are whole rows or equal parts of one, up
-// to twice as many sums as hide each other's latency. 0: none.
+// The number of elements of a plane that are summed at once: the most whole vectors that form whole rows or equal parts
+// of one, at most twice as many as hide the latency of sums. 0: none.
 int64_t PlaneStep(int64_t rows, int64_t row, int lanes, const Target& target) {
   const int64_t most = int64_t{2} * target.FmaLatency() * lanes;
   int64_t step = std::min(rows * row, most) / lanes * lanes;
@@ -83,8 +83,8 @@ class RowSchedule {
   }
 
  private:
-  // Sums over other dimensions than the lanes' come first, of a plane of rows that continue each other: by whole
-  // vectors, whatever the length of a row. A plane stays in the first cache level; threads take planes.
+  // Sums over dimensions other than the lanes' come first, over a plane of contiguous rows: by whole vectors, for any
+  // length of a row. A plane stays in L1, and threads share planes.
   Outcome<Done> SumPlanes(BlockRv block) {
     const Block kept = RealizeOf(sch_, block).block;
     const int iterator = LaneIterator(*kept);
@@ -225,7 +225,7 @@ class RowSchedule {
     return Done();
   }
 
-  // Rows that multiply the same vector, each of which would load it again.
+  // Rows multiplied by the same vector; each would load it again.
   Outcome<Done> ChooseRowsAtOnce() {
     const Block block = RealizeOf(sch_, stages_[0].block).block;
     const std::optional<int64_t> extent = ExtentOf(sch_, row_loops_.back());

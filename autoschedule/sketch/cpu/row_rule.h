@@ -6,9 +6,8 @@
 //   for i, k: S[i] += E[i, k]                    ->      E[0:N] by vectors
 //   for i, j: O[i, j] = E[i, j] / S[i]                   S_rf[0:64] by vectors over k; S = of S_rf
 //                                                        O[0:N] by vectors
-//
-// so that a row stays in the first cache level from one stage to the next. Reductions by lanes are `rfactor`s: they
-// add in another order than the program (docs/numerics.md).
+// so that a row stays in L1 from one stage to the next. Reductions by lanes are `rfactor`s: they add in another order
+// than the program (docs/numerics.md).
 //
 // Sums over other dimensions too, of rows that continue each other, come first: of a plane of rows at once.
 //
@@ -37,12 +36,12 @@
 
 namespace tilewright {
 
-// A reduction with fewer results than cores, by equal parts that run in parallel: `block` afterwards combines what the
-// block that is returned makes of each part. Nothing when the block is none, or has little work.
+// Splits a reduction with fewer results than cores into equal parallel parts. The returned block reduces each part, and
+// `block` combines the results. Nothing if the block is not such a reduction or has little work.
 std::optional<BlockRv> SplitAmongCores(Schedule& sch, BlockRv block, const Target& target);
 
-// Whether so little lies along the lanes of the block's rows that no vector is filled: the taps of a phase of a
-// transposed convolution for example. Vectors of results are better.
+// Whether the block's rows are too short to fill a vector, such as the taps of a phase of a transposed convolution.
+// Vectors along the results are better then.
 bool IsShorterThanLanes(const BlockNode& block);
 
 // `chain`: from RowChain (autoschedule/program/row_chain.h). On a refusal of "row_rule" or a primitive the steps before

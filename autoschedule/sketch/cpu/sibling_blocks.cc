@@ -21,7 +21,7 @@ using Done = std::monostate;
 
 uint32_t IdOf(const Schedule& sch, BlockRv block) { return sch.Get(block).As<BlockRef>()->id; }
 
-// Whether it loads one place of each buffer: stencils have tiles of their own.
+// Whether the block loads each buffer at one index; stencils have tiles of their own.
 bool LoadsOnePlaceOfEach(const BlockNode& block) {
   std::vector<const LoadNode*> loads;
   bool once = true;
@@ -62,7 +62,7 @@ class Siblings {
  public:
   Siblings(Schedule& sch, BlockRv block, const Target& target) : sch_(sch), block_(block), target_(target) {}
 
-  // Those of `blocks` that may come into the loops, with what they share taken transitively.
+  // The `blocks` that may join the loops, because they share a buffer with a block there, directly or through others.
   Outcome<std::vector<BlockRv>> Among(std::span<const BlockRv> blocks) {
     std::vector<BlockRv> siblings;
     const auto plan = MakePlainPlan(sch_, block_, target_);
@@ -83,7 +83,7 @@ class Siblings {
     return siblings;
   }
 
-  // Merges the loops of both where they can be; whether they could.
+  // Merges the loops of both blocks; returns whether that is possible.
   Outcome<bool> Merge(BlockRv sibling) {
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> here, sch_.GetLoops(block_));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> there, sch_.GetLoops(sibling));

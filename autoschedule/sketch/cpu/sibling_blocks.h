@@ -20,8 +20,8 @@
 
 namespace tilewright {
 
-// Brings those of `blocks` that nothing has scheduled into the loops of `block`, where they have the same vector axis
-// and the same extents, share a buffer with one that is there, and nothing stands between that needs another order.
+// Moves unscheduled `blocks` into the loops of `block` if they have the same vector axis and extents, share a buffer
+// with a block there, and nothing in between depends on the order.
 Outcome<std::monostate> MergeSiblings(Schedule& sch, BlockRv block, std::span<const BlockRv> blocks,
                                       const Target& target, Choices& choices);
 

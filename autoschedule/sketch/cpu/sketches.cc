@@ -43,21 +43,21 @@ bool IsContraction(const SketchContext& context) { return MatchContraction(*cont
 Met MeetChain(Schedule& sch, BlockRv block, const SketchContext& context) {
   std::vector<BlockRv> chain = RowChain(sch, context.scope, context.child.id(), context.blocks);
   if (chain.empty()) return std::nullopt;
-  // All of a buffer is one row. What reads its result has other rows, or parts for threads.
+  // The whole buffer is one row. The readers of its result have other rows, or parts for threads.
   if (SpatialIterators(*context.child.realize->block).empty()) chain = {block};
   if (chain.size() == 1 && IsShorterThanLanes(*context.child.realize->block)) return std::nullopt;
   const Target* target = &context.target;
   Structure structure{Fit::kBest,
                       [=](Schedule& s, Choices& choices) { return ScheduleRows(s, chain, *target, choices); }};
-  // The block that begins it alone, where the others cannot join its loop over rows: as the new state of a step that a
-  // product reads.
+  // Only the first block, if the others cannot join its loop over rows, such as the new state of a step that a product
+  // reads.
   if (chain.size() > 1) {
     structure.otherwise = [=](Schedule& s, Choices& choices) { return ScheduleRows(s, {block}, *target, choices); };
   }
   return structure;
 }
 
-// Whether vectors are along what the block stores once an operand is turned, and need not be summed up each.
+// Whether vectors run along the results once an operand is transposed, so that no vector has to be reduced.
 bool NeedsTurnedOperand(const Schedule& sch, BlockRv block, const SketchContext& context) {
   const Outcome<PlainPlan> plan = MakePlainPlan(sch, block, context.target);
   return plan.ok() && ReadsAcross(*plan);
@@ -70,8 +70,7 @@ Met MeetRows(Schedule& sch, BlockRv block, const SketchContext& context) {
   return chain;
 }
 
-// Whether the stage, which copies columns, reads them along the depth and not next to each other: packing them means to
-// transpose them.
+// Whether the stage copies columns that are contiguous along K, so that packing transposes them.
 bool LiesAlongDepth(const BlockNode& stage, size_t column_dim) {
   const auto* store = dyn_cast<StoreNode>(stage.body);
   if (store == nullptr) return false;
@@ -86,8 +85,8 @@ bool LiesAlongDepth(const BlockNode& stage, size_t column_dim) {
   return across && !along;
 }
 
-// Whether one row is multiplied by columns that would have to be packed for it alone, or that packing ahead of time
-// makes larger than what they are computed from: each element is used once, where it lies.
+// Whether one row is multiplied by columns whose packing does not pay: they would be packed for this row only, or are
+// larger packed than the constants they are computed from. Each element is used once, in place.
 bool IsVectorByRows(const Schedule& sch, BlockRv block, const SketchContext& context) {
   const absl::StatusOr<Contraction> contraction = MatchContraction(*context.child.realize);
   const BlockNode& node = *context.child.realize->block;
@@ -196,7 +195,7 @@ Met MeetContraction(Schedule& sch, BlockRv block, const SketchContext& context) 
                    [=](Schedule& s, Choices& choices) { return ScheduleContraction(s, block, *target, choices); }};
 }
 
-// A product whose rows are reduced, with all that follows.
+// A product whose rows are reduced, with the blocks that follow.
 Met MeetChained(Schedule& sch, BlockRv block, const SketchContext& context) {
   const std::optional<PreparedChain> chain = PrepareChain(sch, block, context, LimitsOfChains(context.target));
   if (!chain) return std::nullopt;

@@ -138,7 +138,7 @@ Outcome<Done> TensorSchedule::MakeStages(const std::vector<DescribedAccess>& acc
     const Value copy(Value::List{Value(written ? "read" : "write"), Value(0)});
     const IndexMap layout(std::move(inputs), std::move(outputs));
     TW_RETURN_IF_ERROR(sch_.TransformLayout(stage, copy, layout));
-    // The copy runs along the new dimensions, so that pad_einsum_in_place can extend it.
+    // The copy's loops run along the new dimensions, so that pad_einsum_in_place can extend them.
     TW_RETURN_IF_ERROR(sch_.TransformBlockLayout(stage, layout));
     const std::string scope = mapping_.intrin->description->params[p].buffer->scope.text();
     operands_.push_back({stage, written, constant, scope});

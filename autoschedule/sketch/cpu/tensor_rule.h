@@ -1,4 +1,4 @@
-// Schedules for blocks that a single tensor intrinsic computes, a user's own for example, whatever its shape.
+// Schedules for blocks that a single tensor intrinsic of any shape computes, such as a user's own.
 //
 //   C[i, j] += A[i, k] * B[j, k]  with an intrinsic tile of 16 x 16 x 16 in special memory:
 //

@@ -24,11 +24,10 @@ namespace {
 
 using Done = std::monostate;
 
-// Statements up to which loops are written out where windows have borders, for each of which lowering writes the tile
-// once more.
+// Most statements of unrolled loops where windows have borders; lowering repeats the tile for each border.
 constexpr int64_t kMostWithBorders = 160;
 
-// What the rule does with a tile: the iterators it is cut from, and its candidates. `phase`: the columns, or -1.
+// The iterators that a tile is split from, and its candidates. `phase`: the columns, or -1.
 WindowReduction WindowOf(const PlainPlan& plan, int phase) {
   WindowReduction window{.accesses = plan.accesses,
                          .reduce = plan.reduce,
@@ -56,7 +55,7 @@ Outcome<WindowTile> PickTile(Schedule& sch, const PlainPlan& plan, const WindowR
   return tiles[static_cast<size_t>(tile.value)];
 }
 
-// Lets the block read what elementwise producers make of its inputs (padding) at its iterators.
+// Lets the block read the results of elementwise producers of its inputs (padding) at its iterators.
 Outcome<std::vector<BlockRv>> StageProducers(Schedule& sch, BlockRv block) {
   std::vector<BlockRv> stages;
   TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> producers, sch.GetProducers(block));
@@ -64,7 +63,7 @@ Outcome<std::vector<BlockRv>> StageProducers(Schedule& sch, BlockRv block) {
     const BlockNode& node = *RealizeOf(sch, producer).block;
     TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> consumers, sch.GetConsumers(producer));
     if (consumers.size() != 1 || node.init || !isa<StoreNode>(node.body) || IsScheduled(sch, producer)) continue;
-    // What is a result too stays where it is.
+    // A producer that is also a result stays in its place.
     Schedule attempt = sch;
     const Outcome<BlockRv> stage = ReindexRead(attempt, block, node.writes[0].buffer);
     if (!stage.ok() || !attempt.ComputeInline(producer).ok()) continue;
@@ -74,8 +73,7 @@ Outcome<std::vector<BlockRv>> StageProducers(Schedule& sch, BlockRv block) {
   return stages;
 }
 
-// Whether some load moves along one dimension with both iterators, as those over a window's rows and over an image's
-// do.
+// Whether some load moves along one dimension with both iterators, such as those over rows of a window and of an image.
 bool MovesWith(const PlainPlan& plan, int a, int b) {
   if (a < 0 || b < 0) return false;
   for (const Access& access : plan.accesses) {
@@ -86,8 +84,8 @@ bool MovesWith(const PlainPlan& plan, int a, int b) {
   return false;
 }
 
-// The loops over a window as they are nested: that along the columns of a tile is the innermost, where what neighbours
-// share is in registers; what no window moves along is between it and the others.
+// The nesting of loops over a window: the loop along the columns of a tile is innermost, where registers hold what
+// adjacent columns share; loops that no window moves along are between it and the others.
 std::vector<int> NestReduction(const PlainPlan& plan, const WindowReduction& window) {
   std::vector<int> outer, between, inner;
   for (int iterator : plan.reduce) {
@@ -109,8 +107,8 @@ Outcome<Done> WriteVectors(Schedule& sch, BlockRv block, LoopRv outer, int64_t w
   return WriteOut(sch, block, outer, true);
 }
 
-// The loop that gives all cores the same work by itself, where the outermost one does not; else 0. Loops that are made
-// one hide the borders of an image.
+// The loop that alone gives all cores the same work, if the outermost one does not; else 0. Fused loops would hide the
+// borders of an image.
 size_t AloneInParallel(const std::vector<int64_t>& extents, int cores) {
   if (ParallelLoops(extents, cores) <= 1 || extents[0] == 1) return 0;
   for (size_t i = 1; i < extents.size(); ++i) {
@@ -119,7 +117,7 @@ size_t AloneInParallel(const std::vector<int64_t>& extents, int cores) {
   return 0;
 }
 
-// What all rows and columns load alike, in bytes: weights.
+// The bytes that all rows and columns share: weights.
 int64_t BytesOfWeights(const PlainPlan& plan, const WindowReduction& window) {
   int64_t bytes = 0;
   for (const Access& access : plan.accesses) {
@@ -211,9 +209,9 @@ int64_t StatementsOfAVector(const PlainPlan& plan) {
   return narrow ? DataType::Float(32).bits() / 8 : 1;
 }
 
-// How many of the loops over a window stay loops; those inside of them are written out. Not that over its rows when the
-// image's borders would multiply too much code: there a tile has one row, and all of what an iteration loads lies in
-// the image or outside of it.
+// The number of loops over a window that are not unrolled. The loop over its rows stays if the image's borders would
+// multiply too much code: a tile has one row then, and an iteration loads either from inside of the image or from
+// outside.
 size_t LoopsNotWrittenOut(const Schedule& sch, const std::vector<LoopRv>& reduce, const PlainPlan& plan,
                           const WindowReduction& window, const WindowTile& tile) {
   const std::vector<int> iterators = NestReduction(plan, window);
@@ -232,8 +230,7 @@ size_t LoopsNotWrittenOut(const Schedule& sch, const std::vector<LoopRv>& reduce
   return rolled;
 }
 
-// The iterators of `block` that are the dimensions of what `stage` writes for it; empty where some dimension is another
-// expression.
+// The iterators of `block` that index the buffer that `stage` writes for it; empty if some index is another expression.
 std::vector<int> DimsOf(const Schedule& sch, BlockRv block, BlockRv stage) {
   const BlockNode& node = *RealizeOf(sch, block).block;
   std::vector<int> dims;
@@ -246,7 +243,7 @@ std::vector<int> DimsOf(const Schedule& sch, BlockRv block, BlockRv stage) {
   return dims;
 }
 
-// Whether vectors of `width` elements of a constant beyond the first cache level lie apart, each of which is used once.
+// Whether a constant larger than L1 is read in vectors of `width` elements that lie apart, each of which is used once.
 bool LiesApart(const Schedule& sch, BlockRv block, const PlainPlan& plan, const Access& access, int64_t width,
                const Target& target) {
   const auto vector = static_cast<size_t>(plan.vector);
@@ -288,7 +285,7 @@ void PackConstants(Schedule& sch, BlockRv block, const PlainPlan& plan, int64_t 
   }
 }
 
-// Computes consumers where results are stored, unless they take a part of these only. Whether that was so.
+// Computes consumers where results are stored, unless they use only a part; returns whether it did.
 bool FuseWholeConsumers(Schedule& sch, BlockRv write_back) {
   const Schedule unfused = sch;
   FuseConsumers(sch, write_back);
@@ -297,7 +294,7 @@ bool FuseWholeConsumers(Schedule& sch, BlockRv write_back) {
   return is_cut;
 }
 
-// The load that moves across the neighbours in the output, where there is only one.
+// The load that moves across adjacent outputs, if there is exactly one.
 const Access* AccessAcross(const PlainPlan& plan) {
   const auto along = static_cast<size_t>(plan.stored);
   const Access* across = nullptr;

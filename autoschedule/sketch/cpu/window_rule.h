@@ -7,15 +7,13 @@
 //       for kh, kw (unrolled where they are few):
 //           C_register[...] += A[...] * W[...]
 //       C[tile] = C_register                             elementwise consumers computed here
-//
-// Windows that are padded and large have tiles of one row, and the loop over kh stays one: an iteration of it loads
-// from inside of the image or has nothing to do.
+// Large padded windows have tiles of one row, and the loop over kh is not unrolled: an iteration loads from inside of
+// the image or has nothing to do.
 //
 // Neighbours in the output may be phases (autoschedule/movement/cpu/stored_phases.h): a tile has vectors along each
 // of them, which are put together when it is stored.
-//
-// An operand that neighbours in the output read across (distances of the rows of two matrices) is turned first, where
-// other outputs use its elements again.
+// An operand that adjacent outputs read across (distances between rows of two matrices) is transposed first if other
+// outputs use its elements again.
 //
 // Choices, each after the block's name:
 //   NAME.window_tile     the tile in registers, by its rank in the estimate of autoschedule/tensorize/window_tile.h
@@ -38,14 +36,14 @@ struct StagedPhases {
   BlockRv write_back;
 };
 
-// Lets a reduction without a vector axis write its phases apart, where that gives it one. Nothing otherwise.
+// Lets a reduction without a vector axis store its phases separately if that gives it one; nothing otherwise.
 std::optional<StagedPhases> StagePhases(Schedule& sch, BlockRv block, const Target& target);
 
-// Whether the vector axis that the plan lacks is had by turning one operand, whose elements as many outputs use as a
-// vector has lanes: D[i, j] += (A[i, k] - B[j, k])^2.
+// Whether transposing one operand gives the plan a vector axis; at least as many outputs as a vector has lanes must use
+// its elements: D[i, j] += (A[i, k] - B[j, k])^2.
 bool ReadsAcross(const PlainPlan& plan);
 
-// Turns it: ahead of time where it is constant, else in a nest of its own. The plan of the block then.
+// Transposes the operand, ahead of time if it is constant, else in a nest of its own. Returns the block's new plan.
 Outcome<PlainPlan> TurnOperand(Schedule& sch, BlockRv block, const PlainPlan& plan, const Target& target);
 
 // On a refusal the steps before it stay applied. `phases`: of a block for which StagePhases was called.

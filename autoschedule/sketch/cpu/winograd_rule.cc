@@ -25,7 +25,7 @@ namespace {
 
 using Done = std::monostate;
 
-// Part of the time of the contraction as it is that the preferred way takes at most.
+// Largest share of the direct contraction's time that the preferred way may take.
 constexpr double kPreferred = 0.9;
 
 // Whether the function lets sums be computed with other rounding errors.
@@ -36,8 +36,8 @@ bool IsAllowed(const Function& function) {
   return value == nullptr || AsInt(*value) != 0;
 }
 
-// Vectors along a transform's last loop, inside of which those `written_out`, whose values share what they read; the
-// loops around these are returned.
+// Vectorizes a transform's last loop; the loops `written_out`, whose values share their operands, are unrolled inside
+// of it. Returns the loops around.
 Outcome<std::vector<LoopRv>> MakeVectors(Schedule& sch, std::vector<LoopRv> loops,
                                          const std::vector<LoopRv>& written_out, int lanes) {
   std::erase_if(loops, [&](const LoopRv& loop) {
@@ -60,8 +60,8 @@ Outcome<std::vector<LoopRv>> MakeVectors(Schedule& sch, std::vector<LoopRv> loop
   return loops;
 }
 
-// Makes neighbouring iterators over rows one, where rows follow each other in memory, until the last one has `enough`,
-// and as long as the others make `outside` iterations together.
+// Fuses adjacent iterators over rows that are contiguous in memory until the last one has `enough` values, while the
+// others keep at least `outside` iterations together.
 void FuseRows(Schedule& sch, BlockRv block, int64_t enough, int64_t outside) {
   for (;;) {
     const BlockNode& node = *RealizeOf(sch, block).block;
@@ -125,7 +125,7 @@ class WinogradSchedule {
     return bytes;
   }
 
-  // What is computed for each vector of the transform inside of which it is, into vector registers.
+  // Computes into vector registers, for each vector of the surrounding transform.
   static Outcome<Done> ComputeInRegisters(Schedule& sch, BlockRv block, LoopRv loop) {
     TW_RETURN_IF_ERROR(sch.ComputeAt(block, loop));
     return WriteOut(sch, block, loop, true);

@@ -28,11 +28,11 @@
 
 namespace tilewright {
 
-// None for blocks that are not sums of f32 products over a window, along which outputs are computed without gaps, by a
-// constant kernel, or that would become much slower, and where the function has said no.
+// The ways for a block that sums f32 products with a constant kernel over a window of stride 1. None for other blocks,
+// for blocks that would become much slower, and if the function forbids it.
 WinogradWays WaysByWinograd(Schedule& sch, BlockRv block, const Target& target);
 
-// Whether the fastest of the ways is clearly faster than the contraction as it is.
+// Whether the fastest way is clearly faster than the direct contraction.
 bool PaysByWinograd(const WinogradWays& found);
 
 // `ways`: of WaysByWinograd, at least one. On a refusal the steps before it stay applied.

@@ -20,8 +20,8 @@
 namespace tilewright {
 namespace {
 
-// Terms of a sum for each output along a tile's sides: with fewer ones the transforms' rounding errors are seen next to
-// those of the sum, the more the larger the tile is.
+// Least terms of a sum per output along a tile's sides. With fewer terms the rounding errors of the transforms exceed
+// those of the sum; they grow with the tile.
 constexpr double kLeastTerms = 32;
 // Outputs along each side of a tile over two windows: their errors multiply.
 constexpr int64_t kMostOutputsOfTwo = 4;
@@ -44,7 +44,7 @@ WinogradSizes SizesOf(const BlockNode& block, const LikelySizes& likely, const C
   return sizes;
 }
 
-// Whether tile rows along the window are so many, or so divisible, that threads have about equally many.
+// Whether threads get about equal numbers of tile rows along the window.
 bool KeepsCoresBusy(const BlockNode& block, const Contraction& contraction, const TiledWindow& window, int cores) {
   int64_t rows = RoundUp(window.extent, window.outputs * window.dilation) / (window.outputs * window.dilation);
   for (const int iterator : contraction.rows) {
@@ -79,8 +79,8 @@ std::vector<Window> WindowsOf(const BlockNode& block, const Contraction& contrac
   return windows;
 }
 
-// Whether half of each window at least is not padding, which `writer` adds: rounding errors are those of a whole tile,
-// and would be large next to sums of few elements.
+// Whether at least half of each window is not padding, which `writer` adds. Rounding errors are those of a whole tile,
+// and would be large relative to sums of few elements.
 bool IsMostlyInside(const BlockNode& block, const BlockNode& writer, const Window& window) {
   const auto* store = dyn_cast<StoreNode>(writer.body);
   const auto* padded = store == nullptr ? nullptr : dyn_cast<CallNode>(store->value);

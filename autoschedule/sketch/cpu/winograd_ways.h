@@ -35,8 +35,8 @@ struct WinogradWays {
   std::vector<WinogradWay> ways;  // those that are not much slower; their Outputs() differ and ascend
 };
 
-// `block` must be `contraction`. Times are those at likely sizes (autoschedule/program/sizes.h). None whose rounding
-// errors would be large next to those of the sum: of few products, or of windows that are padding for the most part.
+// `block` must be `contraction`. Times are those at likely sizes (autoschedule/program/sizes.h). Ways with large
+// relative rounding errors are left out: sums of few products, and windows that are mostly padding.
 WinogradWays FindWinogradWays(Schedule& sch, BlockRv block, const Contraction& contraction,
                               const TileInstruction& instruction, const Target& target);
 
