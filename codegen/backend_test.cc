@@ -3,9 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <string>
-#include <vector>
 
 #include "ir/script/parse_or_die.h"
 
@@ -45,20 +43,6 @@ TEST(Backend, WritesEveryFormat) {
   }
 }
 
-// builtin_backends.cc: each description of a machine has one back end, and each of its formats a name of its own.
-TEST(Backend, BuiltinOnesServeEveryTarget) {
-  const BackendRegistry registry = BackendRegistry::Builtin();
-  for (const std::string& name : TargetNames()) {
-    const Target target = *NamedTarget(name);
-    const auto backend = registry.For(target);
-    ASSERT_TRUE(backend.ok()) << backend.status();
-    EXPECT_EQ((*backend)->name(), target.is_gpu() ? "cuda" : "llvm") << name;
-    std::vector<std::string> formats = (*backend)->formats();
-    std::ranges::sort(formats);
-    EXPECT_TRUE(std::ranges::adjacent_find(formats) == formats.end()) << name;
-  }
-}
-
 TEST(Backend, CountsWhereItIsAsked) {
   const Module module = ParseOrDie(kTwice);
   for (const char* format : {"o", "so", "s"}) {
@@ -77,14 +61,6 @@ TEST(Backend, RefusesTargetsAndFormatsByName) {
             "code for cuda-sm90 is written as one of .so, .cu, .ptx, .cubin, not as .o");
   EXPECT_EQ(Compile(module, *NamedTarget("x86-haswell"), {.format = "ptx"}).status().message(),
             "code for x86-haswell is written as one of .o, .so, .ll, .s, not as .ptx");
-}
-
-TEST(Backend, LoadsCodeThatRuns) {
-  const auto code = CompileAndLoad(ParseOrDie(kTwice), HostTarget());
-  ASSERT_TRUE(code.ok()) << code.status();
-  EXPECT_NE((*code)->Find("main"), nullptr);
-  EXPECT_EQ((*code)->Find("other"), nullptr);
-  EXPECT_EQ((*code)->Run("other", {}).message(), "no function other");
 }
 
 TEST(Counters, OnlyThoseThatAreKnownAreLimited) {

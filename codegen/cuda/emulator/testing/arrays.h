@@ -102,20 +102,23 @@ MATCHER_P2(Faults, kind, text, "") {
 }
 
 // Runs kernels that read an array of 1, 2, ... and write another one.
-class InAndOutTest : public ::testing::Test {
+template <class T, size_t count, uint32_t shared_bytes>
+class ArraysTest : public ::testing::Test {
  protected:
-  InAndOutTest() : in_(4096), out_(4096) {
-    std::iota(in_.data(), in_.data() + in_.size(), 1u);
+  ArraysTest() : in_(count), out_(count) {
+    std::iota(in_.data(), in_.data() + in_.size(), T{1});
     memory_.Add("in", in_.data(), in_.bytes());
     memory_.Add("out", out_.data(), out_.bytes(), GlobalMemory::kOutput);
   }
   LaunchResult Run(LaunchOptions options, const std::function<void()>& kernel) {
-    if (options.shared_bytes == 0) options.shared_bytes = 8192;
+    if (options.shared_bytes == 0) options.shared_bytes = shared_bytes;
     return Launch(options, memory_, kernel);
   }
 
-  Array<uint32_t> in_, out_;
+  Array<T> in_, out_;
   GlobalMemory memory_;
 };
+using InAndOutTest = ArraysTest<uint32_t, 4096, 8192>;
+using SmallInAndOutTest = ArraysTest<int, 512, 4096>;
 
 }  // namespace tilewright::emulator
