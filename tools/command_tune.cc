@@ -66,7 +66,7 @@ class ProgressPrinter {
     int64_t failed = 0;
     for (const auto& [reason, count] : statistics.failed) failed += count;
     out_ << (live_ ? "\r\033[K" : "")
-         << absl::StrFormat("%4.0f s of %.0f: %d measured (%d failed), best %s%s", progress.seconds, budget_,
+         << absl::StrFormat("%4.0f s of %g: %d measured (%d failed), best %s%s", progress.seconds, budget_,
                             statistics.measured, failed, Describe(progress.best_seconds, bound_),
                             worse ? ", measured again: slower than it seemed" : "")
          << (live_ ? "" : "\n") << std::flush;
@@ -148,13 +148,13 @@ TuneOptions OptionsOf(const CommandArguments& args) {
 
 // What was found, on standard output; how, and what to know of it, beside it.
 void Report(const CommandArguments& args, const Module& module, const Target& target, IntrinRegistry* intrins,
-            const std::optional<Database>& database, const TuneResult& result) {
+            const std::optional<Database>& database, const TuneResult& result, double seconds) {
   PrintStatistics(result, args.err());
   if (Interrupt::Asked()) {
     args.err() << "interrupted: this is the best that was found so far"
                << (database ? "; what was measured is in " + database->path() : "") << "\n";
   }
-  args.err() << BusyLine(result) << NotBesideRulesLine(result);
+  args.err() << BusyLine(result) << NotBesideRulesLine(result) << NothingSearchedLine(result, seconds);
   if (!result.caution.empty()) args.err() << "caution: " << result.caution << "\n";
   if (const auto plain = BlocksWithoutIntrinsic(module, target, intrins); !plain.empty()) {
     args.err() << "no tensor intrinsic computes " << absl::StrJoin(plain, ", ") << ": loops over vectors\n";
@@ -246,7 +246,7 @@ int RunTune(const CommandArguments& args) {
     for (const std::string& record : database->damaged()) args.err() << record << "\n";
   }
   if (!result.ok()) return refuse(result.status());
-  Report(args, module, *target, &intrins, database, *result);
+  Report(args, module, *target, &intrins, database, *result, options.seconds);
   if (!WriteFiles(args, *target, options, *result, std::move(measurements))) return kRefused;
   return kDone;
 }

@@ -11,6 +11,10 @@ namespace {
 constexpr double kLongWaitSeconds = 1;
 // Clocks vary by some percent.
 constexpr double kOverPeak = 1.05;
+// A schedule within this of the bound ends a search.
+constexpr double kAtBound = 1.05;
+// The part of the time that a search has used when there is none left for a candidate.
+constexpr double kMostOfTime = 0.25;
 
 }  // namespace
 
@@ -29,6 +33,14 @@ std::string BusyLine(const TuneResult& result) {
 std::string NotBesideRulesLine(const TuneResult& result) {
   if (result.statistics.beside_preferred || result.statistics.measured <= 1) return "";
   return "caution: there was no time to measure the best and the schedule of the rules in turn\n";
+}
+
+std::string NothingSearchedLine(const TuneResult& result, double seconds) {
+  const SearchStatistics& s = result.statistics;
+  const bool over = s.propose_seconds + s.predict_seconds + s.measure_seconds + s.wait_seconds >= kMostOfTime * seconds;
+  if (s.measured != 1 || !over || result.seconds <= kAtBound * result.bound.seconds) return "";
+  return absl::StrFormat("nothing was searched: the %g s were over after the schedule of the rules was measured\n",
+                         seconds);
 }
 
 std::string PeakLine(const SpeedOfLight& bound, const Target& target, double seconds, bool saves) {

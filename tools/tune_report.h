@@ -15,6 +15,10 @@ std::string BusyLine(const TuneResult& result);
 // A line for a best time that was not measured in turn with the schedule of the rules; empty when it was.
 std::string NotBesideRulesLine(const TuneResult& result);
 
+// A line for a time of `seconds` that was over before anything but the schedule of the rules was measured; empty where
+// more was, or where that schedule is as fast as the bound allows.
+std::string NothingSearchedLine(const TuneResult& result, double seconds);
+
 // The peak of "% of peak", and where its numbers come from; empty where no products are counted. A time that is shorter
 // than the peak allows is explained or called an error. `saves`: the schedule computes less than is counted.
 std::string PeakLine(const SpeedOfLight& bound, const Target& target, double seconds, bool saves);

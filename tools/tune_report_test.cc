@@ -31,6 +31,20 @@ TEST(TuneReport, SaysWhenTheRulesWereNotMeasuredBeside) {
   EXPECT_EQ(NotBesideRulesLine(result), "") << "nothing but the rules' was measured";
 }
 
+TEST(TuneReport, SaysThatNothingWasSearched) {
+  TuneResult result = Result(0, 0);
+  result.seconds = 2e-3;
+  result.bound.seconds = 1e-3;
+  result.statistics.measure_seconds = 0.8;
+  EXPECT_EQ(NothingSearchedLine(result, 2), "") << "nine were measured";
+  result.statistics.measured = 1;
+  EXPECT_EQ(NothingSearchedLine(result, 2),
+            "nothing was searched: the 2 s were over after the schedule of the rules was measured\n");
+  EXPECT_EQ(NothingSearchedLine(result, 60), "") << "time is left: there are no other schedules";
+  result.seconds = 1.01e-3;
+  EXPECT_EQ(NothingSearchedLine(result, 2), "") << "nothing is faster";
+}
+
 TEST(TuneReport, NamesThePeakAndItsSource) {
   const SpeedOfLight bound = {.seconds = 1e-3, .arithmetic_seconds = 1e-3, .multiply_adds = 1e9};
   Target target = *NamedTarget("x86-haswell");

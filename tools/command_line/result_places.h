@@ -1,4 +1,4 @@
-// Where a command line wants its results written: whether that can be, before work that may take long.
+// Files and folders that results are written to: whether they can be written, asked before the work.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace tilewright {
 
-// Tries every file and folder that a flag of the table says is written (ValueForm::kOut, kOutFolder), and leaves each as
-// it was, or not there. Names the first that cannot be, and why: "DIR cannot be written: Not a directory".
+// Tries every file and folder that a flag of the table writes (ValueForm::kOut, kOutFolder), and leaves each as it was,
+// or not there. Names the first one that cannot be written, and why: "DIR cannot be written: Not a directory".
 std::optional<std::string> UnwritablePlace(const CommandArguments& args);
 
 }  // namespace tilewright
