@@ -198,6 +198,14 @@ TEST(SequenceLibraryTargets, ObjectsAreOfCpus) {
             "a model for cuda-sm90a is written as .so");
 }
 
+TEST(SequenceLibraryTargets, LoopsAreOfCpus) {
+  SizedSequence sequence = Halves();
+  sequence.loops.push_back({.count = I(2)});
+  const auto bytes = CompileSequence(ParseOrDie(kKernels), *NamedTarget("cuda-sm90a"), sequence, {.format = "so"});
+  EXPECT_EQ(bytes.status().message(),
+            "halves repeats calls or reads elements before them, which libraries for cuda-sm90a do not do");
+}
+
 // The same sequence on a GPU: its host part computes sizes and refuses extents with the same sentences.
 TEST(SequenceLibraryTargets, GpusServeEveryExtent) {
   const auto library = CompileSequence(ParseOrDie(kKernels), NamedTarget("cuda-sm90a").value(), Halves(),

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +37,13 @@ struct SizedSequence {
     Expr holds;
     std::string sentence;
     std::vector<std::pair<std::string, Number>> named;
+  };
+  // An element of a parameter of integers that has to be this number, an extent of what is written, say: a caller who
+  // makes room for results knows it before.
+  struct Read {
+    size_t param = 0;
+    int64_t element = 0;
+    Number value;
   };
   // Two parameters, one that is read and one that is written, which a caller may give the same memory where both have
   // the same extents: what is written there replaces a part of what is read, as a sequence appends to its cache.
@@ -67,6 +75,26 @@ struct SizedSequence {
     int64_t to = 0;  // number of the parameter
     Number bytes;
   };
+  // Bytes that a loop moves between memory that does not overlap.
+  struct Move {
+    // One side may be a row, `bytes` of an array of rows: that of the iteration, which `reversed` counts from the last.
+    enum class Row { kNone, kFrom, kTo };
+    Argument from, to;
+    Number bytes;
+    Row row = Row::kNone;
+    bool reversed = false;
+  };
+  // Calls that repeat. An iteration moves, calls and moves again; loops inside are among its calls.
+  struct Loop {
+    size_t first = 0, end = 0;  // calls
+    size_t loops_end = 0;       // the loops after this one, up to there, are inside
+    Number count;               // iterations; null: memory says
+    // Memory that is read where there is no count: an int64, the most iterations; a byte that is 0 after the last one.
+    std::optional<Argument> trips, condition;
+    std::optional<Argument> iteration;  // an int64 that has the iteration's number
+    std::vector<Move> start;            // before the first iteration
+    std::vector<Move> before, after;    // the calls of each one
+  };
 
   std::string name;
   std::vector<Param> params;  // the first `num_inputs` are read, the others written; extents are numbers or arithmetic
@@ -74,7 +102,9 @@ struct SizedSequence {
   std::vector<Var> extents;  // int64, in the order in which they first stand alone as an extent of a parameter
   std::vector<Size> sizes;
   std::vector<Check> checks;
+  std::vector<Read> reads = {};  // for CPUs
   std::vector<Call> calls;
+  std::vector<Loop> loops = {};  // in order, outer ones before those inside; for CPUs
   std::vector<Copy> copies;
   std::vector<SharedMemory> shared = {};
   Number workspace_bytes;

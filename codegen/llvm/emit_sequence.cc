@@ -1,6 +1,7 @@
 // A function that calls others in order (codegen/sized_sequence.h): pointers are stored into one array per call.
 // Extents are tables in the read-only part of the file, or in the table of what depends on the extents of this call.
 #include <algorithm>
+#include <cstdint>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -46,8 +47,9 @@ class SequenceEmitter {
     compute_->addFnAttr(llvm::Attribute::NoInline);
     b_.SetInsertPoint(llvm::BasicBlock::Create(context_.llvm, "entry", compute_));
     if (!sequence_.extents.empty()) TW_RETURN_IF_ERROR(EmitTable());
+    for (const SizedSequence::Read& read : sequence_.reads) EmitRead(read);
     EmitFrame();
-    for (const SizedSequence::Call& call : sequence_.calls) EmitCall(call);
+    EmitCalls(0, sequence_.calls.size(), 0, sequence_.loops.size());
     for (const SizedSequence::Copy& copy : sequence_.copies) {
       b_.CreateMemCpy(compute_->getArg(static_cast<unsigned>(copy.to) + 2), llvm::MaybeAlign(), Address(copy.from),
                       llvm::MaybeAlign(), Number(copy.bytes));
@@ -97,6 +99,7 @@ class SequenceEmitter {
       if (!IsConstant(argument.shape)) slots_.SlotOf(argument.shape);
     };
     const int64_t total = slots_.SlotOf(sequence_.workspace_bytes);
+    for (const SizedSequence::Read& read : sequence_.reads) add(read.value);
     for (const SizedSequence::Call& call : sequence_.calls) {
       for (const Argument& argument : call.arguments) add_argument(argument);
       if (call.workspace_offset) add(call.workspace_offset);
@@ -109,6 +112,19 @@ class SequenceEmitter {
     for (const SizedSequence::Copy& copy : sequence_.copies) {
       add_argument(copy.from);
       add(copy.bytes);
+    }
+    for (const SizedSequence::Loop& loop : sequence_.loops) {
+      if (loop.count) add(loop.count);
+      for (const auto& memory : {loop.trips, loop.condition, loop.iteration}) {
+        if (memory) add_argument(*memory);
+      }
+      for (const auto* moves : {&loop.start, &loop.before, &loop.after}) {
+        for (const SizedSequence::Move& move : *moves) {
+          add_argument(move.from);
+          add_argument(move.to);
+          add(move.bytes);
+        }
+      }
     }
     TW_ASSIGN_OR_RETURN(llvm::Function* const sizes, EmitSizes(context_, sequence_, slots_));
     EmitWorkspaceBytes(context_, sequence_, sizes, slots_, total, behind_bytes_);
@@ -141,6 +157,27 @@ class SequenceEmitter {
     b_.SetInsertPoint(failed);
     b_.CreateRet(code);
     b_.SetInsertPoint(next);
+  }
+
+  void EmitRead(const SizedSequence::Read& read) {
+    const Buffer& buffer = sequence_.params[read.param].buffer;
+    llvm::Type* type = b_.getIntNTy(static_cast<unsigned>(buffer->dtype.bits()));
+    llvm::Value* place = b_.CreateConstInBoundsGEP1_64(type, compute_->getArg(static_cast<unsigned>(read.param) + 2),
+                                                       static_cast<uint64_t>(read.element));
+    llvm::Value* element = b_.CreateAlignedLoad(type, place, llvm::Align(1));
+    element = buffer->dtype.is_uint() ? b_.CreateZExtOrTrunc(element, b_.getInt64Ty())
+                                      : b_.CreateSExtOrTrunc(element, b_.getInt64Ty());
+    auto* refused = llvm::BasicBlock::Create(context_.llvm, "refused", compute_);
+    auto* passed = llvm::BasicBlock::Create(context_.llvm, "passed", compute_);
+    llvm::Value* wanted = Number(read.value);
+    b_.CreateCondBr(b_.CreateICmpEQ(element, wanted), passed, refused);
+    b_.SetInsertPoint(refused);
+    EmitMessage(context_, b_, compute_->getArg(0),
+                absl::StrCat("element ", read.element, " of ", buffer->name,
+                             " is %lld, but what is written has an extent of %lld there"),
+                {element, wanted});
+    b_.CreateRet(b_.getInt32(kTwErrorShape));
+    b_.SetInsertPoint(passed);
   }
 
   // The call that kernels get: the caller's with a workspace of their own; and room for pointers.
@@ -204,6 +241,67 @@ class SequenceEmitter {
       b_.CreateStore(shapes[i], b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), shapes_, i));
     }
     return shapes_;
+  }
+
+  // The calls and loops of a range.
+  void EmitCalls(size_t first, size_t end, size_t loop, size_t loops_end) {
+    while (first < end || loop < loops_end) {
+      if (loop == loops_end || sequence_.loops[loop].first > first) {
+        EmitCall(sequence_.calls[first++]);
+        continue;
+      }
+      EmitLoop(loop);
+      first = sequence_.loops[loop].end;
+      loop = sequence_.loops[loop].loops_end;
+    }
+  }
+
+  void EmitLoop(size_t number) {
+    const SizedSequence::Loop& loop = sequence_.loops[number];
+    llvm::Type* i64 = b_.getInt64Ty();
+    EmitMoves(loop.start, nullptr, nullptr);
+    llvm::Value* count = b_.getInt64(INT64_MAX);
+    if (loop.count) {
+      count = Number(loop.count);
+    } else if (loop.trips) {
+      count = b_.CreateAlignedLoad(i64, Address(*loop.trips), llvm::Align(1));
+    }
+    llvm::BasicBlock* before = b_.GetInsertBlock();
+    auto* head = llvm::BasicBlock::Create(context_.llvm, "head", compute_);
+    auto* body = llvm::BasicBlock::Create(context_.llvm, "body", compute_);
+    auto* after = llvm::BasicBlock::Create(context_.llvm, "after", compute_);
+    b_.CreateBr(head);
+    b_.SetInsertPoint(head);
+    llvm::PHINode* iteration = b_.CreatePHI(i64, 2);
+    iteration->addIncoming(b_.getInt64(0), before);
+    llvm::Value* goes_on = b_.CreateICmpSLT(iteration, count);
+    if (loop.condition) {
+      llvm::Value* condition = b_.CreateLoad(b_.getInt8Ty(), Address(*loop.condition));
+      goes_on = b_.CreateAnd(goes_on, b_.CreateIsNotNull(condition));
+    }
+    b_.CreateCondBr(goes_on, body, after);
+    b_.SetInsertPoint(body);
+    if (loop.iteration) b_.CreateStore(iteration, Address(*loop.iteration));
+    EmitMoves(loop.before, iteration, count);
+    EmitCalls(loop.first, loop.end, number + 1, loop.loops_end);
+    EmitMoves(loop.after, iteration, count);
+    iteration->addIncoming(b_.CreateAdd(iteration, b_.getInt64(1)), b_.GetInsertBlock());
+    b_.CreateBr(head);
+    b_.SetInsertPoint(after);
+  }
+
+  void EmitMoves(const std::vector<SizedSequence::Move>& moves, llvm::Value* iteration, llvm::Value* count) {
+    using Row = SizedSequence::Move::Row;
+    for (const SizedSequence::Move& move : moves) {
+      llvm::Value *from = Address(move.from), *to = Address(move.to), *bytes = Number(move.bytes);
+      if (move.row != Row::kNone) {
+        llvm::Value* row = iteration;
+        if (move.reversed) row = b_.CreateSub(b_.CreateSub(count, b_.getInt64(1)), iteration);
+        llvm::Value*& side = move.row == Row::kFrom ? from : to;
+        side = b_.CreateInBoundsGEP(b_.getInt8Ty(), side, b_.CreateMul(row, bytes));
+      }
+      b_.CreateMemCpy(to, llvm::MaybeAlign(), from, llvm::MaybeAlign(), bytes);
+    }
   }
 
   void EmitCall(const SizedSequence::Call& call) {

@@ -28,6 +28,10 @@ int64_t Product(const std::vector<int64_t>& extents) {
 absl::StatusOr<std::shared_ptr<BoundPlan>> BoundPlan::Make(const PlannedFunction& function, SymbolValues symbols,
                                                            const std::vector<std::vector<int64_t>>& shapes,
                                                            SizeKey key) {
+  if (!function.plan().loops.empty() || !function.plan().reads.empty()) {
+    return absl::UnimplementedError(absl::StrCat(
+        function.plan().name, " has loops or elements of inputs in its plan: a library runs it, not this process"));
+  }
   std::shared_ptr<BoundPlan> bound(new BoundPlan(function));
   bound->key_ = std::move(key);
   TW_RETURN_IF_ERROR(bound->ComputeShapes(symbols, shapes));

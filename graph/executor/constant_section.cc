@@ -116,6 +116,12 @@ class Builder {
       if (offset < 0) offset = Take(plan_.constants[static_cast<size_t>(root.index)]->bytes.size());
     };
     for (int result : plan_.results) keep(result);
+    for (const PlanLoop& loop : plan_.loops) {
+      if (loop.trips >= 0) keep(loop.trips);
+      for (const auto* moves : {&loop.start, &loop.before, &loop.after}) {
+        for (const PlanLoop::Move& move : *moves) keep(move.from);
+      }
+    }
     packed->resize(plan_.steps.size());
     for (size_t s = 0; s < plan_.steps.size(); ++s) {
       const PlanStep& step = plan_.steps[s];

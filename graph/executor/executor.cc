@@ -193,7 +193,7 @@ struct Loading {
   absl::Status AddFunctions() {
     const Function main = state.module.Main();
     // A plan calls no other function.
-    if (RunsElsewhere(state.options) && main) {
+    if ((RunsElsewhere(state.options) || state.options.for_library) && main) {
       TW_RETURN_IF_ERROR(Add(main));
       if (!state.uses.contains(main->name)) return absl::OkStatus();
     }
@@ -209,9 +209,10 @@ struct Loading {
   absl::Status Add(Function function) {
     const bool splits = state.options.kernels.use != KernelUse::kHere && !state.options.interpret;
     if (!state.options.interpret) {
-      TW_ASSIGN_OR_RETURN(std::optional<ExecutablePlan> plan, Plan(state.module, function));
+      const bool on_cpu = !state.options.kernels.target.is_gpu(), exported = state.options.for_library && on_cpu;
+      TW_ASSIGN_OR_RETURN(std::optional<ExecutablePlan> plan, Plan(state.module, function, nullptr, exported));
       if (plan) {
-        if (!state.options.kernels.target.is_gpu()) AddInPlaceForms(&*plan);
+        if (on_cpu) AddInPlaceForms(&*plan);
         if (IsMain(state.module, function->name)) CountCalls(&*plan);
         if (!state.steps.empty()) state.steps.push_back(function->name);
         plans.push_back(*std::move(plan));

@@ -34,6 +34,7 @@ struct ExecutorOptions {
   int num_threads = 0;                           // 0: one for each processor
   int64_t max_bytes = int64_t{8} << 30;          // of one result; more is an error
   std::function<void()> release_constants = {};  // PlannedFunctionOptions
+  bool for_library = false;                      // plans are exported (plan.h)
   // PlannedFunctionOptions. What of a function has no plan runs on the host, between parts that have one.
   std::shared_ptr<Device> device = {};
   std::optional<WorkerOptions> worker = {};

@@ -216,7 +216,8 @@ absl::Status ExportFunction(const PlannedFunction& function, const ExportOptions
     shapes.push_back(*shape);
   }
   const auto in_place = [](const PlanStep& step) { return step.in_place.has_value(); };
-  if (std::ranges::any_of(function.plan().steps, in_place)) return ExportForAllSizes(function, options);
+  const bool by_hand = !function.plan().loops.empty() || !function.plan().reads.empty();
+  if (by_hand || std::ranges::any_of(function.plan().steps, in_place)) return ExportForAllSizes(function, options);
   TW_ASSIGN_OR_RETURN(const std::shared_ptr<const BoundPlan> bound, BoundPlan::Make(function, {}, shapes, {}));
   return ExportBound(function, *bound, options);
 }

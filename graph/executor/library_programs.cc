@@ -12,15 +12,14 @@ absl::StatusOr<Value> LowerTopK(BlockBuilder& builder, const CallNode& call, con
   const int64_t axis = *call.attrs.at("axis").As<int64_t>();
   const bool largest = *call.attrs.at("largest").As<bool>();
   const Expr& count = (*TensorsOf(out)[0]->shape)[static_cast<size_t>(axis)];
-  const auto k = AsInt(count);
-  if (!k || *k < 1) {
-    return absl::UnimplementedError(absl::StrCat("TopK in a library takes a constant k of at least 1, not ",
-                                                 k ? absl::StrCat(*k) : "one of the run"));
+  if (const auto k = AsInt(count); k && *k < 1) {
+    return absl::UnimplementedError(absl::StrCat("TopK in a library takes a k of at least 1, not ", *k));
   }
   ProgramWriter p(&builder, "top_k");
   const Buffer x = p.Input(call.args[0]);
-  builder.Assume(AsExtent(x->shape[static_cast<size_t>(axis)]) >= Extent(*k));
-  const auto best = tilewright::ops::TopK(p.f(), x, static_cast<int>(axis), *k, largest);
+  builder.Assume(AsExtent(count) >= Extent(1));
+  builder.Assume(AsExtent(x->shape[static_cast<size_t>(axis)]) >= AsExtent(count));
+  const auto best = tilewright::ops::TopK(p.f(), x, static_cast<int>(axis), count, largest);
   return p.Call({best.values, best.positions}, out);
 }
 

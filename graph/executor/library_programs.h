@@ -10,7 +10,7 @@
 
 namespace tilewright::graph {
 
-// host.determinant; host.top_k of a constant k. An error of the lowering says what it does not do.
+// host.determinant; host.top_k. An error of the lowering says what it does not do.
 void AddLibraryPrograms(LoweringTable* lowerings);
 
 }  // namespace tilewright::graph

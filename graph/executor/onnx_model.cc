@@ -106,6 +106,7 @@ absl::StatusOr<std::unique_ptr<OnnxModel>> OnnxModel::Load(std::unique_ptr<Model
                                                         .lowerings = &lowerings}));
   executor.release_constants = [file = model->file_.get()] { file->Release(); };
   executor.release_constants();
+  executor.for_library = options.as_library;
   TW_ASSIGN_OR_RETURN(model->executor_, Executor::Compile(model->optimized_, executor));
   return model;
 }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/executor/copy_parts.h"
 #include "graph/executor/in_place.h"
+#include "graph/executor/plan_loop.h"
 #include "graph/executor/split_function.h"
 #include "graph/executor/uses.h"
 #include "graph/ir/call_types.h"
@@ -19,9 +20,9 @@ namespace {
 
 class Planner {
  public:
-  // `parts`: what only copies is not a step where that can be.
-  Planner(const GraphModule& module, const Function& function, bool parts)
-      : module_(module), function_(function), takes_parts_(parts) {
+  // `parts`: what only copies is not a step where that can be. `for_library`: as Plan's.
+  Planner(const GraphModule& module, const Function& function, bool parts, bool for_library)
+      : module_(module), function_(function), takes_parts_(parts), for_library_(for_library) {
     CountUses(*function->body, &uses_);
   }
 
@@ -36,13 +37,7 @@ class Planner {
       if (type == nullptr || !type->shape) return false;
       values_[param.get()] = {AddRoot(param->name, *type, Home::kInput, static_cast<int>(i))};
     }
-    for (const BindingBlock& block : function_->body->blocks) {
-      for (const Binding& binding : block.bindings) {
-        if (!IsNeeded(binding, uses_) || AddBinding(binding)) continue;
-        obstacle_ = DescribeStep(binding);
-        return false;
-      }
-    }
+    if (!AddBindings(*function_->body)) return false;
     plan_.tuple_result = isa<TupleTypeNode>(function_->result_type);
     const auto results = Tensors(function_->body->result);
     if (!results) return false;
@@ -107,9 +102,21 @@ class Planner {
     return tensors && tensors->size() == 1 ? std::optional<int>((*tensors)[0]) : std::nullopt;
   }
 
+  bool AddBindings(const SeqNode& seq) {
+    for (const BindingBlock& block : seq.blocks) {
+      for (const Binding& binding : block.bindings) {
+        if (!IsNeeded(binding, uses_) || AddBinding(binding)) continue;
+        if (obstacle_.empty()) obstacle_ = DescribeStep(binding);
+        return false;
+      }
+    }
+    return true;
+  }
+
   bool AddBinding(const Binding& binding) {
     const std::string& name = binding.var->name;
     std::vector<int>& result = values_[binding.var.get()];
+    result.clear();  // a body may be that of several loops
     if (const auto* tir = dyn_cast<CallTirNode>(binding.value)) return AddCall(name, *tir, &result);
     if (const auto* get = dyn_cast<TupleGetItemNode>(binding.value)) {
       const auto fields = Tensors(get->tuple);
@@ -119,6 +126,8 @@ class Planner {
     }
     if (const auto* call = dyn_cast<CallNode>(binding.value)) {
       const auto* type = dyn_cast<TensorTypeNode>(binding.var->type);
+      if (for_library_ && IsLoop(*call)) return AddLoop(name, *call, &result);
+      if (for_library_ && call->op->name == "host.read_values") return AddReads(name, *call, *type, &result);
       if (call->op->name != "reshape" || type == nullptr || !type->shape) return false;
       const auto x = Tensor(call->args[0]);
       if (x) result = {AddView(name, *x, *type->shape)};
@@ -160,6 +169,43 @@ class Planner {
     }
     step.program = ProgramOf(call, step);
     plan_.steps.push_back(std::move(step));
+    return true;
+  }
+
+  // Elements of an input.
+  bool AddReads(const std::string& name, const CallNode& call, const TensorTypeNode& type, std::vector<int>* result) {
+    const auto x = Tensor(call.args[0]);
+    if (!x || Root(*x).home != Home::kInput || !type.values) return false;
+    for (size_t i = 0; i < type.values->size(); ++i) {
+      const auto* symbol = dyn_cast<SymbolNode>((*type.values)[i]);
+      if (symbol == nullptr) return false;
+      plan_.reads.push_back({Symbol(symbol), static_cast<size_t>(Root(*x).index), static_cast<int64_t>(i)});
+    }
+    *result = {AddView(name, *x, plan_.tensors[static_cast<size_t>(*x)].shape)};
+    return true;
+  }
+
+  // The body's steps, and what moves between its iterations.
+  bool AddLoop(const std::string& name, const CallNode& call, std::vector<int>* result) {
+    const Function body = module_.FindFunction(call.attrs.at("body").As<FunctionName>()->name);
+    std::vector<int> arguments;
+    for (const Value& arg : call.args) {
+      const auto tensor = arg ? Tensor(arg) : std::optional(-1);
+      if (!tensor) return false;
+      arguments.push_back(*tensor);
+    }
+    const size_t number = plan_.loops.size();
+    plan_.loops.emplace_back();
+    LoopPlanner planner(&plan_, name, call);
+    if (!planner.Begin(*body, arguments)) return false;
+    for (size_t i = 0; i < body->params.size(); ++i) values_[body->params[i].get()] = {planner.parameters()[i]};
+    CountUses(*body->body, &uses_);
+    plan_.guards.insert(plan_.guards.end(), body->body->guards.begin(), body->body->guards.end());
+    if (!AddBindings(*body->body)) return false;
+    const auto results = Tensors(body->body->result);
+    if (!results) return false;
+    *result = planner.End(*results);
+    plan_.loops[number] = planner.Take();
     return true;
   }
 
@@ -268,7 +314,7 @@ class Planner {
 
   const GraphModule& module_;
   const Function& function_;
-  const bool takes_parts_;
+  const bool takes_parts_, for_library_;
   Uses uses_;
   std::string obstacle_;
   ExecutablePlan plan_;
@@ -300,9 +346,9 @@ int64_t MostLiveBytes(const ExecutablePlan& plan) {
 }  // namespace
 
 absl::StatusOr<std::optional<ExecutablePlan>> Plan(const GraphModule& module, const Function& function,
-                                                   std::string* obstacle) {
+                                                   std::string* obstacle, bool for_library) {
   if (!function) return absl::FailedPreconditionError("the module has no main");
-  Planner with(module, function, /*parts=*/true);
+  Planner with(module, function, /*parts=*/true, for_library);
   if (!with.Run()) {
     if (obstacle != nullptr) *obstacle = with.obstacle();
     return std::nullopt;
@@ -312,7 +358,7 @@ absl::StatusOr<std::optional<ExecutablePlan>> Plan(const GraphModule& module, co
     return plan;
   }
   // A value of which a part is needed late, or that is written piece by piece, takes its memory longer.
-  Planner without(module, function, /*parts=*/false);
+  Planner without(module, function, /*parts=*/false, for_library);
   if (!without.Run()) return plan;
   ExecutablePlan copying = without.Take();
   return MostLiveBytes(plan) <= MostLiveBytes(copying) ? std::move(plan) : std::move(copying);

@@ -7,7 +7,7 @@
 // tuples and projections are not steps: a tensor that is a view of another has its `root`. Nor are programs that copy
 // what is consecutive (copy_parts.h): slices are views, and what is concatenated is written in place. A function whose
 // order of calls depends on data (branches, loops, operators without a program) has no plan; the executor interprets
-// its bindings.
+// its bindings. A plan for a library has loops around the steps of their bodies.
 #pragma once
 
 #include <optional>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "codegen/sized_sequence.h"
 #include "graph/executor/kernel.h"
 #include "graph/ir/graph_module.h"
 #include "graph/memory/memory_plan.h"
@@ -57,6 +58,31 @@ struct PlanStep {
   std::optional<InPlace> in_place = {};
 };
 
+// Steps that repeat: a loop around a body's calls. An iteration moves tensors, runs its steps and moves again; loops
+// inside are among its steps.
+struct PlanLoop {
+  struct Move {
+    using Row = SizedSequence::Move::Row;
+    int from = 0, to = 0;  // tensors
+    Row row = Row::kNone;  // the iteration's part of a sequence's first dimension
+    bool reversed = false;
+  };
+  std::string name;
+  size_t first = 0, end = 0;       // steps
+  size_t loops_end = 0;            // the loops after this one, up to there, are inside
+  Expr count;                      // iterations; null: tensors say
+  int trips = -1, condition = -1;  // an int64, the most iterations, and a bool, whether one follows; -1: none
+  int iteration = -1;              // an int64 that has the iteration's number; -1: none
+  std::vector<Move> start, before, after;
+};
+
+// A symbol whose value is an element of an input.
+struct PlanRead {
+  Symbol symbol;
+  size_t param = 0;
+  int64_t element = 0;
+};
+
 struct ExecutablePlan {
   std::string name;
   std::vector<Var> params;
@@ -65,15 +91,18 @@ struct ExecutablePlan {
   std::vector<KernelSource> programs;
   std::vector<PlanTensor> tensors;  // in an order in which their shapes can be computed; the parameters come first
   std::vector<PlanStep> steps;
+  std::vector<PlanLoop> loops = {};  // in order, outer ones before those inside
+  std::vector<PlanRead> reads = {};
   // The fields of the result, in order. Those whose root is an output are written by a step, others are copied.
   std::vector<int> results;
   bool tuple_result = false;
 };
 
 // Nothing where the function's order of calls depends on data; `obstacle`, which may be null, then receives what it is,
-// "value y of operator host.topk" for example.
+// "value y of operator host.topk" for example. `for_library`: bodies of host.scan and host.loop, and
+// elements of inputs that extents are made of, are part of the plan, which is then exported: BoundPlan does not run it.
 absl::StatusOr<std::optional<ExecutablePlan>> Plan(const GraphModule& module, const Function& function,
-                                                   std::string* obstacle = nullptr);
+                                                   std::string* obstacle = nullptr, bool for_library = false);
 
 // Finds the steps that replace a part of an input which no step reads later, and adds such programs for them
 // (PlanStep::in_place).

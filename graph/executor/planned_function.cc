@@ -105,7 +105,7 @@ absl::StatusOr<std::shared_ptr<const BoundPlan>> PlannedFunction::BindShapes(
 
 const SizedRun* PlannedFunction::Sized(const SymbolValues& outer) const {
   const auto in_place = [](const PlanStep& step) { return step.in_place.has_value(); };
-  if (options_.device != nullptr || options_.worker) return nullptr;
+  if (options_.device != nullptr || options_.worker || !plan_.loops.empty() || !plan_.reads.empty()) return nullptr;
   if (outer_symbols_.empty() && std::ranges::none_of(plan_.steps, in_place)) return nullptr;
   if (std::ranges::any_of(outer_symbols_, [&](const Symbol& symbol) { return outer.Has(symbol); })) return nullptr;
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -33,6 +33,7 @@ class Planner {
 
   absl::StatusOr<SizedPlan> Make(const std::vector<std::string>& results) {
     for (const Var& param : plan_.params) sizes_.AddInput(*cast<TensorTypeNode>(param->type)->shape);
+    TW_RETURN_IF_ERROR(FindReads());
     TW_RETURN_IF_ERROR(RequireGuards(false));
     for (size_t i = 0; i < plan_.tensors.size(); ++i) {
       const absl::Status status = AddTensor(static_cast<int>(i));
@@ -43,8 +44,14 @@ class Planner {
     TW_RETURN_IF_ERROR(Place());
     AddParams(results);
     for (size_t s = 0; s < plan_.steps.size(); ++s) {
+      first_call_.push_back(sequence_.calls.size());
       const absl::Status status = AddCall(s);
       if (!status.ok()) return InValue(plan_.steps[s].name, status);
+    }
+    first_call_.push_back(sequence_.calls.size());
+    for (const PlanLoop& loop : plan_.loops) {
+      const absl::Status status = AddLoop(loop);
+      if (!status.ok()) return InValue(loop.name, status);
     }
     AddCopies();
     sequence_.extents = sizes_.extents();
@@ -60,6 +67,21 @@ class Planner {
       const std::vector<Symbol> symbols = FreeSymbols(std::vector<Expr>{guard});
       const bool known = std::ranges::all_of(symbols, [&](const Symbol& s) { return sizes_.Knows(s); });
       if (all || known) TW_RETURN_IF_ERROR(sizes_.Require(guard));
+    }
+    return absl::OkStatus();
+  }
+
+  // Elements of inputs that are whole extents of results: a caller who made room for these says them.
+  absl::Status FindReads() {
+    for (const int result : plan_.results) {
+      for (const Expr& extent : plan_.tensors[static_cast<size_t>(result)].shape) {
+        const auto read =
+            std::ranges::find_if(plan_.reads, [&](const PlanRead& known) { return extent.same_as(known.symbol); });
+        if (read == plan_.reads.end() || sizes_.Knows(read->symbol)) continue;
+        sizes_.AddInput({extent});
+        TW_ASSIGN_OR_RETURN(const Expr value, sizes_.Number(extent));
+        sequence_.reads.push_back({read->param, read->element, value});
+      }
     }
     return absl::OkStatus();
   }
@@ -315,6 +337,50 @@ class Planner {
     return true;
   }
 
+  absl::Status AddLoop(const PlanLoop& loop) {
+    SizedSequence::Loop added{
+        .first = first_call_[loop.first], .end = first_call_[loop.end], .loops_end = loop.loops_end};
+    if (loop.count) {
+      TW_ASSIGN_OR_RETURN(added.count, sizes_.Number(loop.count));
+    }
+    const auto memory_of = [&](int tensor) { return tensor < 0 ? std::nullopt : std::optional(MemoryOf(tensor)); };
+    added.trips = memory_of(loop.trips);
+    added.condition = memory_of(loop.condition);
+    added.iteration = memory_of(loop.iteration);
+    for (const auto& [moves, all] : {std::pair(&loop.start, &added.start), std::pair(&loop.before, &added.before),
+                                     std::pair(&loop.after, &added.after)}) {
+      for (const PlanLoop::Move& move : *moves) {
+        TW_ASSIGN_OR_RETURN(SizedSequence::Move one, MoveOf(loop, move));
+        all->push_back(std::move(one));
+      }
+    }
+    sequence_.loops.push_back(std::move(added));
+    return absl::OkStatus();
+  }
+
+  SizedSequence::Argument MemoryOf(int tensor) {
+    SizedSequence::Argument argument = TensorArgument(tensor);
+    argument.shape.clear();
+    return argument;
+  }
+
+  // Both sides have the same extents, a row those behind the first of its array.
+  absl::StatusOr<SizedSequence::Move> MoveOf(const PlanLoop& loop, const PlanLoop::Move& move) {
+    std::vector<Expr> from = shape(move.from), to = shape(move.to);
+    if (move.row == PlanLoop::Move::Row::kFrom) from.erase(from.begin());
+    if (move.row == PlanLoop::Move::Row::kTo) to.erase(to.begin());
+    if (from.size() != to.size()) return absl::InternalError("a loop moves values of different ranks");
+    for (size_t d = 0; d < from.size(); ++d) {
+      TW_RETURN_IF_ERROR(sizes_.RequireWritten(from[d] == to[d], absl::StrCat("value ", loop.name)));
+    }
+    const int whole = move.row == PlanLoop::Move::Row::kTo ? move.from : move.to;
+    return SizedSequence::Move{.from = MemoryOf(move.from),
+                               .to = MemoryOf(move.to),
+                               .bytes = bytes_[static_cast<size_t>(whole)],
+                               .row = move.row,
+                               .reversed = move.reversed};
+  }
+
   void AddCopies() {
     for (size_t r = 0; r < plan_.results.size(); ++r) {
       SizedSequence::Argument from = TensorArgument(plan_.results[r]);
@@ -332,6 +398,7 @@ class Planner {
   std::vector<Expr> bytes_;                // by tensor
   SizedArena arena_;
   std::vector<std::optional<size_t>> temporaries_;  // by step: the tenant
+  std::vector<size_t> first_call_;                  // by step: the calls before it
   SizedSequence sequence_;
   std::vector<SizedPlan::Call> calls_;
 };

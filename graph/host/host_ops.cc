@@ -217,7 +217,8 @@ void AddHostOps(OpTable* ops) {
   // Bodies may have effects in later operators; today none has, but results of unknown rank are data-dependent.
   ops->Add({.name = "host.loop",
             .params = {"trips?", "condition?", "values*"},
-            .attrs = {body, types, integer("carried"), integer("scanned")},
+            .attrs = {body, types, integer("carried"), integer("scanned"),
+                      AttrSpec{.name = "counted", .kind = AttrKind::kBool, .required = true}},
             .infer = InferControl,
             .data_dependent = true});
   ops->Add({.name = "host.scan",

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -68,7 +70,48 @@ absl::StatusOr<Item> ElementOf(OnnxNode& n, const Item& sequence, int64_t place)
   return n.emit().View(row[0], {sequence.shape.begin() + 1, sequence.shape.end()});
 }
 
+bool IsKnown(const Item& item) { return item.constant() != nullptr || item.values.has_value(); }
+
+// Whether data decides if another iteration follows, as far as the body's nodes tell: what the condition is computed of
+// is neither constant, nor the iteration, nor a value that is known.
+bool DependsOnData(OnnxNode& n, const onnx::GraphProto& graph, const Items& carried) {
+  std::set<std::string> needed = {graph.output(0).name()}, inner;
+  for (int i = graph.node_size(); i-- > 0;) {
+    const onnx::NodeProto& node = graph.node(i);
+    inner.insert(node.output().begin(), node.output().end());
+    const bool is_needed = std::ranges::any_of(node.output(), [&](const auto& name) { return needed.contains(name); });
+    if (is_needed) needed.insert(node.input().begin(), node.input().end());
+  }
+  for (const onnx::TensorProto& constant : graph.initializer()) inner.insert(constant.name());
+  for (int i = 0; i < graph.input_size(); ++i) {
+    inner.insert(graph.input(i).name());
+    if (i < 2 || !needed.contains(graph.input(i).name())) continue;
+    if (static_cast<size_t>(i) - 2 >= carried.size() || !IsKnown(carried[static_cast<size_t>(i) - 2])) return true;
+  }
+  return std::ranges::any_of(needed, [&](const std::string& name) {
+    const Item* outer = inner.contains(name) ? nullptr : n.importer().Find(name);
+    return outer != nullptr && !IsKnown(*outer);
+  });
+}
+
 }  // namespace
+
+bool UnrollsLoop(OnnxNode& n, const onnx::GraphProto& graph, const Items& carried) {
+  const auto is_number = [&](size_t input) {
+    return n.In(input).values && n.In(input).values->size() == 1 && AsInt((*n.In(input).values)[0]);
+  };
+  if (n.Has(1) && !is_number(1)) return false;
+  if (n.Has(0) && (!is_number(0) || *AsInt((*n.In(0).values)[0]) > kMost)) return false;
+  if (graph.output_size() < 1) return true;
+  // Iterations that data ends cannot be imported one by one; those that stack results have to be, all of them.
+  const bool stacks = static_cast<size_t>(graph.output_size()) > 1 + carried.size();
+  return stacks || !DependsOnData(n, graph, carried);
+}
+
+bool UnrollsScan(OnnxNode& n, const Item& sequence) {
+  const auto length = AsInt(n.emit().Simplify(sequence.shape[0]));
+  return length && *length <= kMost;
+}
 
 absl::Status UnrollLoop(OnnxNode& n, const onnx::GraphProto& graph, Items carried) {
   int64_t trips = kMost + 1;
@@ -111,9 +154,6 @@ absl::StatusOr<Items> UnrollScan(OnnxNode& n, const onnx::GraphProto& graph, Ite
   }
   if (static_cast<size_t>(graph.output_size()) < count) return n.Error("its body has too few outputs");
   const auto length = AsInt(n.emit().Simplify(sequences.items[0].shape[0]));
-  if (!length || *length > kMost) {
-    return n.Unsupported("a Scan in a library over a number of elements that is not known, or more than ", kMost);
-  }
   for (const Item& sequence : sequences.items) {
     if (!n.RequireEqual(sequence.shape[0], Extent(*length))) return n.Error("its sequences have different lengths");
   }

@@ -3,14 +3,18 @@
 //   Scan of [3, n]                 three copies of the body, each with a slice of the sequence; what they give for a
 //                                  result is put one after the other
 //
-// For sequences and optionals, whose lengths are then known, and for libraries, where nothing beside the kernels runs
-// bodies. The number of iterations must be known when the model is imported.
+// For sequences and optionals, whose lengths are then known, and for libraries where the number of iterations is known
+// when the model is imported: what an iteration computes may then depend on its number.
 #pragma once
 
 #include "absl/status/status.h"
 #include "graph/onnx/node.h"
 
 namespace tilewright::graph {
+
+// Whether a library's Loop or Scan is imported so; elsewhere its body is a function.
+bool UnrollsLoop(OnnxNode& n, const onnx::GraphProto& graph, const Items& carried);
+bool UnrollsScan(OnnxNode& n, const Item& sequence);
 
 // A Loop; `carried` are the initial values.
 absl::Status UnrollLoop(OnnxNode& n, const onnx::GraphProto& graph, Items carried);

@@ -17,13 +17,14 @@ Expr ComesBefore(const Expr& a, const Expr& b, bool largest) {
 
 }  // namespace
 
-Selected TopK(FunctionBuilder& f, const Buffer& x, int axis, int64_t count, bool largest) {
+Selected TopK(FunctionBuilder& f, const Buffer& x, int axis, const Expr& count, bool largest) {
   const size_t a = static_cast<size_t>(axis);
   const Expr extent = x->shape[a];
   const DataType index = extent.dtype();
   const auto number = [&](int64_t value) { return Const(index, value); };
+  const Expr ranks = CastTo(index, count), last_rank = AsInt(count) ? number(*AsInt(count) - 1) : ranks - number(1);
   std::vector<Expr> shape = x->shape, lines = x->shape;
-  shape[a] = number(count);
+  shape[a] = ranks;
   lines.erase(lines.begin() + axis);
   const Selected best{f.Alloc("values", shape, x->dtype), f.Alloc("positions", shape, DataType::Int(64))};
   f.Grid(lines, [&](const std::vector<Var>& loops) {
@@ -37,12 +38,12 @@ Selected TopK(FunctionBuilder& f, const Buffer& x, int axis, int64_t count, bool
       };
       f.Loop("place", extent, [&](const Var& place) {
         const Expr value = x.Load(at(place));
-        const Expr last = best.values.Load(at(number(count - 1)));
-        f.If(Or(place < number(count), ComesBefore(value, last, largest)), [&] {
+        const Expr last = best.values.Load(at(last_rank));
+        f.If(Or(place < ranks, ComesBefore(value, last, largest)), [&] {
           // From the last rank up: what the value passes moves down, and it takes the rank below the first that it does
           // not. Ranks from `place` on hold nothing yet.
-          f.Loop("step", number(count), [&](const Var& step) {
-            const Expr rank = number(count - 1) - step, above = Max(rank - number(1), number(0));
+          f.Loop("step", ranks, [&](const Var& step) {
+            const Expr rank = last_rank - step, above = Max(rank - number(1), number(0));
             const auto put = [&](const Expr& element, const Expr& position) {
               f.Store(best.values, element, at(rank));
               f.Store(best.positions, position, at(rank));

@@ -125,6 +125,7 @@ absl::StatusOr<std::optional<BodyFunction>> ImportBodyFunction(OnnxNode& n, cons
   Items items;
   for (size_t i = 0; i < inputs.size(); ++i) {
     items.push_back(Parameter(&params, graph.input(static_cast<int>(i)).name(), inputs[i].dtype, inputs[i].shape));
+    items.back().values = inputs[i].values;
   }
   std::map<std::string, Item> inner;
   for (const std::string& name : CapturesOf(graph)) {
@@ -250,17 +251,24 @@ absl::Status ImportLoop(OnnxNode& n) {
   }
   // Lengths of sequences and optionals are known when their iterations are imported.
   const bool has_others = std::ranges::any_of(initial, [](const Item& item) { return !item.is_tensor(); });
-  if (has_others || n.importer().unrolls()) return UnrollLoop(n, *graph, std::move(initial));
+  if (has_others || (n.importer().unrolls() && UnrollsLoop(n, *graph, initial))) {
+    return UnrollLoop(n, *graph, std::move(initial));
+  }
   TW_ASSIGN_OR_RETURN(Carried loop, ImportCarrying(n, *graph, initial, 1, 1 + count, [](const Items& carried) {
                         Items inputs = {Item::Tensor({}, DataType::Int(64), {}),
                                         Item::Tensor({}, DataType::Bool(), {})};
+                        inputs[1].values = Exprs{Extent(1)};  // an iteration that runs
                         inputs.insert(inputs.end(), carried.begin(), carried.end());
                         return inputs;
                       }));
   if (!loop.body) return absl::OkStatus();
   Items known = initial;
   for (const Item& item : n.in()) known.push_back(item);
-  const Items results = ResultsOf(loop, known, 1 + count, Symbol("trips", DataType::Int(64)));
+  const auto holds = [](const Item& condition) { return condition.values && AsInt((*condition.values)[0]) == 1; };
+  const bool counted = n.Has(0) && holds(loop.body->outputs[0]) && (!n.Has(1) || holds(n.In(1)));
+  Expr trips = Symbol("trips", DataType::Int(64));
+  if (counted && n.In(0).values) trips = n.emit().Simplify(Max(AsExtent((*n.In(0).values)[0]), Extent(0)));
+  const Items results = ResultsOf(loop, known, 1 + count, trips);
   const auto scanned = static_cast<int64_t>(loop.body->outputs.size() - 1 - count);
   // Without a condition the loop goes on. (Absent arguments at the end of a call would be dropped.)
   TW_ASSIGN_OR_RETURN(const Item always, n.emit().FromValues(DataType::Bool(), {}, {Extent(1)}));
@@ -272,7 +280,8 @@ absl::Status ImportLoop(OnnxNode& n) {
                                                   {{"body", FunctionName{loop.body->name}},
                                                    {"types", TypeNames(results)},
                                                    {"carried", static_cast<int64_t>(count)},
-                                                   {"scanned", scanned}})));
+                                                   {"scanned", scanned},
+                                                   {"counted", counted}})));
   return n.Out(FieldsOf(n, result, results));
 }
 
@@ -308,7 +317,7 @@ absl::Status ImportScan(OnnxNode& n) {
   };
   const Int64s reverse_inputs = n.Ints("scan_input_directions").value_or(none),
                reverse_outputs = n.Ints("scan_output_directions").value_or(none);
-  if (n.importer().unrolls()) {
+  if (n.importer().unrolls() && UnrollsScan(n, operands[count])) {
     const ScanSequences all = {{operands.begin() + static_cast<std::ptrdiff_t>(count), operands.end()},
                                {reverse_inputs.begin(), reverse_inputs.end()},
                                {reverse_outputs.begin(), reverse_outputs.end()}};
