@@ -1,8 +1,6 @@
 // Programs in which a block that is inlined would make or read other elements than it does.
 #include <gtest/gtest.h>
 
-#include <string>
-
 #include "ir/script/parse_or_die.h"
 #include "schedule/movement/compute_inline.h"
 #include "schedule/movement/reverse_compute_inline.h"
@@ -13,6 +11,7 @@ namespace tilewright {
 namespace {
 
 using testing::BlockNamed;
+using testing::PartialCopy;
 using testing::ReasonOf;
 
 TEST(ComputeInline, RefusesTilesThatAreNotFull) {
@@ -33,21 +32,8 @@ TEST(ComputeInline, RefusesTilesThatAreNotFull) {
 
 // A triangle is copied; the loops of the producer would fill all of C.
 TEST(ReverseComputeInline, RefusesPartsThatLoopsLeaveOut) {
-  const auto refused = [](const std::string& length) {
-    const Function f = ParseFunctionOrDie(R"(
-@T.prim_func
-def main(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")):
-    B = T.alloc_buffer((8, 8))
-    for i, j in T.grid(8, 8):
-        with T.block("B"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            B[vi, vj] = A[vi, vj]
-    for i in range(8):
-        for j in range()" + length + R"():
-            with T.block("C"):
-                vi = T.axis.spatial(8, i)
-                vj = T.axis.spatial(8, j)
-                C[vi, vj] = B[vi, vj])");
+  const auto refused = [](const char* length) {
+    const Function f = PartialCopy(length);
     const auto result = ReverseComputeInline(f, BlockNamed(f, "C"));
     return result.ok() ? "" : ReasonOf(result, f);
   };

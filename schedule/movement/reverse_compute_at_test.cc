@@ -20,6 +20,7 @@ using testing::ExpectEquivalent;
 using testing::Flat;
 using testing::kMatmul;
 using testing::LoopsOf;
+using testing::PartialCopy;
 using testing::ReasonOf;
 using testing::Stencil;
 
@@ -261,21 +262,8 @@ def main(A: T.Buffer((8,), "float32"), D: T.Buffer((1,), "float32")):
 
 // A triangle is copied; loops over what an iteration produces would fill all of C.
 TEST(ReverseComputeAt, RefusesPartsThatLoopsLeaveOut) {
-  const auto refused = [](const std::string& length) {
-    const Function f = ParseFunctionOrDie(R"(
-@T.prim_func
-def main(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")):
-    B = T.alloc_buffer((8, 8))
-    for i, j in T.grid(8, 8):
-        with T.block("B"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            B[vi, vj] = A[vi, vj]
-    for i in range(8):
-        for j in range()" + length + R"():
-            with T.block("C"):
-                vi = T.axis.spatial(8, i)
-                vj = T.axis.spatial(8, j)
-                C[vi, vj] = B[vi, vj])");
+  const auto refused = [](const char* length) {
+    const Function f = PartialCopy(length);
     const auto result = ReverseComputeAt(f, BlockNamed(f, "C"), LoopsOf(f, "B")[1]);
     return result.ok() ? "" : ReasonOf(result, f);
   };

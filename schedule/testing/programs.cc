@@ -1,6 +1,9 @@
 #include "schedule/testing/programs.h"
 
+#include <string>
+
 #include "base/check.h"
+#include "ir/script/parse_or_die.h"
 #include "schedule/program/loop_tree.h"
 
 namespace tilewright::testing {
@@ -59,6 +62,25 @@ Function ElementwiseInOneNest(int m, int n, int shift) {
     });
   });
   return f.Build();
+}
+
+Function PartialCopy(std::string_view length) {
+  return ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")):
+    B = T.alloc_buffer((8, 8))
+    for i, j in T.grid(8, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj]
+    for i in range(8):
+        for j in range()" + std::string(length) +
+                            R"():
+            with T.block("C"):
+                vi = T.axis.spatial(8, i)
+                vj = T.axis.spatial(8, j)
+                C[vi, vj] = B[vi, vj]
+)");
 }
 
 uint32_t BlockNamed(const Function& function, std::string_view name) {

@@ -1,6 +1,8 @@
 // Small programs that tests of primitives work on.
 #pragma once
 
+#include <string_view>
+
 #include "ir/builder.h"
 #include "ir/function.h"
 
@@ -16,6 +18,10 @@ Function ElementwiseChain(int m, int n);
 
 // As ElementwiseChain, with both blocks under the same loops; block "C" reads B[vi, vj - shift] (vj >= shift; else 0).
 Function ElementwiseInOneNest(int m, int n, int shift);
+
+// B[vi, vj] = A[vi, vj] in block "B" over 8 x 8 elements, under its own loops i, j; then C[vi, vj] = B[vi, vj] in block
+// "C", whose loop j runs `length` times, in terms of i: "i + 1" copies a triangle.
+Function PartialCopy(std::string_view length);
 
 // The ids, which the function must have once.
 uint32_t BlockNamed(const Function& function, std::string_view name);
