@@ -20,6 +20,7 @@
 #include "verify/regions/overwritten_values.h"
 #include "verify/regions/region_cover.h"
 #include "verify/rewrite/inline_names.h"
+#include "verify/rewrite/inline_tables.h"
 #include "verify/rewrite/without_views.h"
 #include "verify/structure/bindings.h"
 #include "verify/structure/constant_params.h"
@@ -125,7 +126,7 @@ Diagnostics Confirmed(Diagnostics diagnostics, const Function& function, LazyExa
   if (run.outcome != ExactOutcome::kFault || Worst(diagnostics) == Verdict::kRefuted) return diagnostics;
   // Nothing else was found, and what is assumed does not hold.
   for (Diagnostic& d : diagnostics) {
-    if (!assumes_written(d)) continue;
+    if (!assumes_written(d) && !(run.as_written && assumes_place(d))) continue;
     d.verdict = Verdict::kRefuted;
     d.reason += ": " + run.reason;
   }
@@ -137,7 +138,7 @@ Diagnostics CheckPlain(const Function& given, const Target* target, ProvenParts*
   LazyExactRun exact(given);
   const Function function = InlineNames(given);
   RaceFacts facts;
-  Diagnostics all = CheckNests(function, proven, &facts);
+  Diagnostics all = CheckNests(InlineTables(function), proven, &facts);
   for (Check check : kChecks) Append(check(function), &all);
   all = Confirmed(std::move(all), given, &exact);
   for (TargetCheck check : kTargetChecks) Append(check(function, target), &all);
@@ -172,7 +173,7 @@ Diagnostics CheckWithViews(const Function& given, const Function& plain, const T
   const Function function = InlineNames(given);
   LazyExactRun exact(given);
   Diagnostics all = CheckDeclaredRegions(function);
-  Append(CheckAccessBounds(function), &all);
+  Append(CheckAccessBounds(InlineTables(function)), &all);
   all = Confirmed(std::move(all), given, &exact);
   Diagnostics of_memory = CheckPlain(plain, target, nullptr);
   NameViews(given, &of_memory);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "verify/memory/access_bounds.h"
 #include "verify/regions/declared_regions.h"
 #include "verify/threads/thread_launch.h"
 
@@ -97,13 +96,6 @@ bool Merge(Drawer& d) {
   if (depth >= std::min(d.loops().size(), d.other_loops().size())) return false;
   const Value a = Rv(d.loops()[depth]), b = Rv(d.other_loops()[depth]);
   return d.Try("merge", {Value(Value::List{a, b})}) || d.Try("merge", {Value(Value::List{b, a})});
-}
-
-// What memory holds is taken to be inside: a table of places would hide that some lie outside, which is refused without
-// one.
-bool CacheIndex(Drawer& d) {
-  if (Worst(CheckAccessBounds(d.schedule().module().Main())) == Verdict::kRefuted) return false;
-  return d.Try("cache_index", {d.block(), "global", d.Below(2)});
 }
 
 // A producer in tiles of its consumer, which overlap; or in those that another producer rolls in already.
@@ -317,7 +309,7 @@ constexpr Move kMoves[] = {
     {"rolling_buffer", RollingBuffer, "stencil"},
     {"cache_inplace", [](Drawer& d) { return d.Try("cache_inplace", {d.block(), 0, "local"}); }, "padded"},
     {"cache_inplace", [](Drawer& d) { return d.Try("cache_inplace", {d.block(), d.Below(2), "local"}); }, "scan"},
-    {"cache_index", CacheIndex},
+    {"cache_index", [](Drawer& d) { return d.Try("cache_index", {d.block(), "global", d.Below(2)}); }},
     {"reindex_cache_read",
      [](Drawer& d) {
        return d.Try("reindex_cache_read",
