@@ -17,7 +17,9 @@
 #include "ir/functor.h"
 #include "ir/script/printer.h"
 #include "ir/substitute.h"
+#include "verify/memory/product_variables.h"
 #include "verify/structure/given_values.h"
+#include "verify/structure/index_cases.h"
 
 namespace tilewright {
 namespace {
@@ -29,26 +31,6 @@ constexpr char kCheck[] = "access bounds";
 
 bool Divides(BinaryOp op) {
   return op == BinaryOp::kDiv || op == BinaryOp::kMod || op == BinaryOp::kFloorDiv || op == BinaryOp::kFloorMod;
-}
-
-// The variables that `e` is a product of, with numbers that are not 0; nothing for other expressions.
-std::optional<std::vector<const VarNode*>> FactorsOf(const Expr& e) {
-  if (const auto* var = dyn_cast<VarNode>(e)) return std::vector{var};
-  if (const auto number = AsInt(e)) {
-    return *number == 0 ? std::nullopt : std::optional<std::vector<const VarNode*>>(std::in_place);
-  }
-  if (const auto* op = dyn_cast<CastNode>(e)) {
-    return op->dtype().bits() >= op->value.dtype().bits() ? FactorsOf(op->value) : std::nullopt;
-  }
-  const auto* op = dyn_cast<BinaryNode>(e);
-  // Products that wrap may be 0 where no factor is.
-  if (op == nullptr || op->op != BinaryOp::kMul || !op->dtype().is_int() || op->dtype().bits() < 32) {
-    return std::nullopt;
-  }
-  auto factors = FactorsOf(op->a), more = FactorsOf(op->b);
-  if (!factors || !more) return std::nullopt;
-  factors->insert(factors->end(), more->begin(), more->end());
-  return factors;
 }
 
 class Checker : public Visitor {
@@ -331,24 +313,30 @@ class Checker : public Visitor {
     return numbers;
   }
 
-  // The least and the greatest of an index's lanes, if known.
-  std::optional<std::pair<Expr, Expr>> EndsOf(const Expr& index) {
-    if (index.dtype().lanes() == 1) return std::pair(index, index);
-    if (const auto* broadcast = dyn_cast<BroadcastNode>(index)) return std::pair(broadcast->value, broadcast->value);
-    const auto* ramp = dyn_cast<RampNode>(index);
-    if (ramp == nullptr) return std::nullopt;
-    const Expr last = ramp->base + ramp->stride * Const(ramp->base.dtype(), index.dtype().lanes() - 1);
-    const auto stride = AsInt(ramp->stride);
-    if (!stride) return std::nullopt;
-    return *stride < 0 ? std::pair(last, ramp->base) : std::pair(ramp->base, last);
+  // Where choices decide the index: in each case by itself.
+  bool IsInsideInCases(const Expr& index, const Expr& extent) {
+    const auto cases = CasesOf({index});
+    if (!cases) return IsInsideWhereItRuns(index, index, extent);
+    bool inside = true;
+    const auto check = [&](const Expr& condition, const Expr& chosen) {
+      Under(condition, {}, [&] {
+        inside = inside && (IsInsideInCases(chosen, extent) || IsInsideInCases(InDigits(chosen, condition), extent));
+      });
+    };
+    check(cases->condition, cases->where[0]);
+    check(Not(cases->condition), cases->elsewhere[0]);
+    return inside;
   }
 
   void Check(const Buffer& buffer, const std::vector<Expr>& indices, const char* verb) {
     for (size_t d = 0; d < indices.size(); ++d) {
       const Expr& extent = buffer->shape[d];
-      std::optional<std::pair<Expr, Expr>> ends = EndsOf(indices[d]);
-      if (!ends) ends = EndsOf(analyzer_.Simplify(indices[d]));
+      std::optional<std::pair<Expr, Expr>> ends = LaneEnds(indices[d]);
+      if (!ends) ends = LaneEnds(analyzer_.Simplify(indices[d]));
       if (ends && IsInsideWhereItRuns(ends->first, ends->second, extent)) continue;
+      const Expr digits = FlipsInDigits(indices[d]);
+      const bool decides = digits.dtype().is_scalar() && (!digits.same_as(indices[d]) || CasesOf({digits}));
+      if (decides && IsInsideInCases(digits, extent)) continue;
       const bool gather = IsFromMemory(indices[d]) && !(ends && IsOutside(ends->first, ends->second, extent));
       const std::string access = std::string(verb) + " " + Print(buffer.Load(indices));
       if (ends &&
@@ -433,10 +421,10 @@ class Checker : public Visitor {
   }
   // A loop runs only when its extent, and so each of its factors, is not 0.
   bool IsFactorOfExtents(const Expr& divisor) const {
-    const auto factors = FactorsOf(divisor);
+    const auto factors = ProductVariables(divisor);
     return factors && std::ranges::all_of(*factors, [&](const VarNode* factor) {
              return std::ranges::any_of(extents_, [&](const Expr& extent) {
-               const auto of_extent = FactorsOf(extent);
+               const auto of_extent = ProductVariables(extent);
                return of_extent && std::ranges::find(*of_extent, factor) != of_extent->end();
              });
            });

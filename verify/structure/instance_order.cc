@@ -13,6 +13,7 @@
 #include "ir/functor.h"
 #include "ir/substitute.h"
 #include "verify/structure/commuting_updates.h"
+#include "verify/structure/index_cases.h"
 #include "verify/structure/instances.h"
 
 namespace tilewright {
@@ -99,7 +100,7 @@ class OtherInstance {
   OtherInstance(const arith::Domain& iterators, const Expr& condition, arith::Analyzer* analyzer) {
     for (const auto& [var, range] : iterators) {
       Var other(var.name() + "_", var.dtype());
-      analyzer->Bind(other, range);
+      analyzer->Bind(other, Substitute(range, others_));  // of a triangle, the loop j below the other i
       others_[var] = other;
     }
     if (condition) analyzer->Assume(Substitute(condition, others_));
@@ -132,7 +133,6 @@ bool DifferByRemainder(const Range& a, const Range& b, const arith::Domain& iter
   for (const auto& [var, range] : iterators) vars.push_back(var);
   const auto x = arith::DetectLinear(a.min, vars, analyzer), y = arith::DetectLinear(b.min, vars, analyzer);
   if (!x || !y) return false;
-  const auto difference = AsInt(analyzer->Simplify(y->base - x->base));
   int64_t step = 0;
   for (const auto* form : {&*x, &*y}) {
     for (const Expr& coefficient : form->coefficients) {
@@ -141,7 +141,9 @@ bool DifferByRemainder(const Range& a, const Range& b, const arith::Domain& iter
       step = std::gcd(step, *value);
     }
   }
-  return difference && step > 1 && *difference % step != 0;
+  if (step <= 1) return false;
+  const Expr difference = y->base - x->base;
+  return AsInt(analyzer->Simplify(FloorMod(difference, Const(difference.dtype(), step)))).value_or(0) != 0;
 }
 
 // Whether b is a moved by a constant, and instances and the two of them together still have elements of their own:
@@ -365,13 +367,38 @@ bool DetermineOneByOne(std::vector<Expr> indices, arith::Domain open, arith::Ana
 
 }  // namespace
 
-bool DetermineIterators(const std::vector<Expr>& indices, const arith::Domain& iterators, arith::Analyzer* analyzer) {
+namespace {
+
+// Where a choice decides the indices: in both cases, of which none has an index of the other.
+bool DetermineInCases(const IndexCases& cases, const arith::Domain& iterators, arith::Analyzer* analyzer) {
+  const Expr other = Not(cases.condition);
+  bool apart = AreNeverEqual({cases.where, cases.condition}, {cases.elsewhere, other}, iterators, analyzer);
+  for (size_t d = 0; d < cases.where.size() && !apart; ++d) {
+    const Expr one = Const(cases.where[d].dtype(), 1);
+    apart = DifferByRemainder({cases.where[d], one}, {cases.elsewhere[d], one}, iterators, analyzer);
+  }
+  if (!apart) return false;
+  const auto determined = [&](const Expr& condition, const std::vector<Expr>& indices) {
+    arith::Analyzer::Scope scope(analyzer);
+    analyzer->Assume(condition);
+    return DetermineIterators(indices, iterators, analyzer);
+  };
+  return determined(cases.condition, cases.where) && determined(other, cases.elsewhere);
+}
+
+}  // namespace
+
+bool DetermineIterators(const std::vector<Expr>& given, const arith::Domain& iterators, arith::Analyzer* analyzer) {
+  std::vector<Expr> indices;
+  for (const Expr& index : given) indices.push_back(WithoutFlips(index, iterators));
+  if (const auto cases = CasesOf(indices)) return DetermineInCases(*cases, iterators, analyzer);
   if (AreInjective(indices, iterators, analyzer) || DetermineOneByOne(indices, iterators, analyzer)) return true;
   std::vector<Expr> all;
   for (const Expr& index : indices) {
     const std::optional<std::vector<Expr>> digits = DigitsOf(index, analyzer);
     if (!digits) return false;
-    for (const Expr& digit : *digits) all.push_back(WithoutPermutation(digit, iterators, analyzer));
+    for (const Expr& digit : *digits)
+      all.push_back(WithoutPermutation(WithoutFlips(digit, iterators), iterators, analyzer));
   }
   return AreInjective(all, iterators, analyzer) || DetermineOneByOne(std::move(all), iterators, analyzer);
 }
@@ -391,6 +418,13 @@ bool NeverMeet(const std::vector<Range>& a, const std::vector<Range>& b, const a
     }
     const bool elements = IsInt(a[d].extent, 1) && IsInt(b[d].extent, 1);
     if (elements && DifferByCount(a[d].min, b[d].min, fixed)) return true;
+  }
+  const auto is_element = [](const Range& range) { return IsInt(range.extent, 1); };
+  if (condition && std::ranges::all_of(a, is_element) && std::ranges::all_of(b, is_element)) {
+    GuardedIndices here{{}, condition}, elsewhere{{}, condition};
+    for (const Range& range : a) here.indices.push_back(range.min);
+    for (const Range& range : b) elsewhere.indices.push_back(range.min);
+    if (AreNeverEqual(here, elsewhere, iterators, analyzer)) return true;
   }
   return AreDigitsOfOneNumber(a, b, iterators, analyzer);
 }
