@@ -11,13 +11,6 @@
 namespace tilewright::codegen {
 namespace {
 
-// Whether `a` is a choice and `b` a number. LLVM makes max(max(c, x), c) of choices max(c, x), which is NaN where x is
-// and not c; the functions that give the number where the other operand is NaN it knows better.
-bool EndsAChoice(llvm::Value* a, llvm::Value* b) {
-  using llvm::PatternMatch::m_NonNaN;
-  return llvm::isa<llvm::SelectInst>(a) && llvm::PatternMatch::match(b, m_NonNaN());
-}
-
 // The least or greatest of something and `b`, but `b` where that is a zero, and the one that machines may not give: of
 // two zeros they give the second one, or the lesser (greater) one. LLVM makes such instructions of comparisons too.
 llvm::Value* SecondOfZeros(llvm::IRBuilderBase& builder, llvm::Value* least_or_greatest, llvm::Value* b, bool is_min) {
@@ -279,13 +272,11 @@ llvm::Value* FunctionEmitter::EmitFloatBinary(BinaryOp op, llvm::Value* a, llvm:
     }
     // The second operand where the comparison fails, so also where one of the two is a NaN: what minps and maxps do.
     case BinaryOp::kMin: {
-      llvm::Value* least = EndsAChoice(a, b) ? builder_.CreateMinNum(a, b)
-                                             : builder_.CreateSelect(Compare(llvm::CmpInst::FCMP_OLT, a, b), a, b);
+      llvm::Value* least = builder_.CreateSelect(Compare(llvm::CmpInst::FCMP_OLT, a, b), a, b);
       return SecondOfZeros(builder_, least, b, true);
     }
     case BinaryOp::kMax: {
-      llvm::Value* greatest = EndsAChoice(a, b) ? builder_.CreateMaxNum(a, b)
-                                                : builder_.CreateSelect(Compare(llvm::CmpInst::FCMP_OGT, a, b), a, b);
+      llvm::Value* greatest = builder_.CreateSelect(Compare(llvm::CmpInst::FCMP_OGT, a, b), a, b);
       return SecondOfZeros(builder_, greatest, b, false);
     }
     default:

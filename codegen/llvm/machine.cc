@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/phases.h"
+#include "codegen/llvm/join_choices.h"
 #include "codegen/llvm/processors.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -78,18 +79,18 @@ absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const Target& t
 // it does to them makes no code faster.
 constexpr char kPasses[] =
     "function<eager-inv>("
-    "sroa<modify-cfg>,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,adce,early-cse,"
+    "sroa<modify-cfg>,early-cse<memssa>,simplifycfg,join-choices,instcombine<no-verify-fixpoint>,adce,early-cse,"
     "loop-mssa(loop-instsimplify,loop-simplifycfg,licm<allowspeculation>),"
     "loop(loop-idiom,loop-deletion),"
     "early-cse<memssa>,simplifycfg,"
-    "loop-vectorize,instcombine<no-verify-fixpoint>,early-cse,"
+    "loop-vectorize,join-choices,instcombine<no-verify-fixpoint>,early-cse,"
     "loop-mssa(licm<allowspeculation>),"
     "simplifycfg<hoist-common-insts;sink-common-insts>,dce)";
 
 // Half of these: a quarter less time, and code that is 1% slower.
 constexpr char kSmallSharePasses[] =
     "function<eager-inv>("
-    "sroa<modify-cfg>,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,adce,early-cse,"
+    "sroa<modify-cfg>,early-cse<memssa>,simplifycfg,join-choices,instcombine<no-verify-fixpoint>,adce,early-cse,"
     "loop-mssa(licm<allowspeculation>),"
     "loop-vectorize,simplifycfg,dce)";
 
@@ -168,6 +169,10 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine, CodeEffort eff
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
+  builder.registerPipelineParsingCallback([](llvm::StringRef name, llvm::FunctionPassManager& manager, auto) {
+    if (name == JoinChoices::kName) manager.addPass(JoinChoices());
+    return name == JoinChoices::kName;
+  });
   llvm::ModulePassManager passes;
   llvm::cantFail(builder.parsePassPipeline(passes, PassesOf(effort)));
   passes.run(module, modules);

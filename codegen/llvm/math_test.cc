@@ -288,6 +288,46 @@ TEST(Choices, OfChoicesForgetNanInOrder) {
   }
 }
 
+// The same number twice, which LLVM knows to be one only when buffers have become values or where it is converted.
+TEST(Choices, OfOneNumberTwiceForgetNan) {
+  constexpr float kInf = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
+  const float inputs[] = {kNan, 0, 1, 2, 3, -1, -2, kInf, -kInf};
+  constexpr char kChoices[] = R"(
+@T.prim_func
+def main(A: T.Buffer((9,), "float32"), P: T.Buffer((9,), "int32"), B: T.Buffer((9,), "float32")):
+    for i in T.$0(9):
+        with T.block("B"):
+            v = T.axis.spatial(9, i)
+            T.reads(A[v], P[v])
+            T.writes(B[v])
+            number = T.alloc_buffer((1,), "float32", scope="local")
+            chosen = T.alloc_buffer((1,), "float32", scope="local")
+            number[0] = $1
+            chosen[0] = T.$2(number[0], A[v])
+            B[v] = T.$2(chosen[0], number[0])
+)";
+  for (const std::string loop : {"serial", "vectorized"}) {
+    for (const std::string number : {"T.float32(2)", "T.Cast(\"float32\", P[v])"}) {
+      for (const bool max : {false, true}) {
+        const auto compiled =
+            CompileToJit(ParseOrDie(absl::Substitute(kChoices, loop, number, max ? "max" : "min")), HostTarget());
+        ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+        Tensor a = *Tensor::Allocate({kTwFloat, 32, 1}, {9}), b = *Tensor::Allocate({kTwFloat, 32, 1}, {9});
+        Tensor p = *Tensor::Allocate({kTwInt, 32, 1}, {9});
+        std::copy(std::begin(inputs), std::end(inputs), a.data<float>());
+        std::fill_n(p.data<int32_t>(), 9, 2);
+        TwTensor* args[] = {a.abi(), p.abi(), b.abi()};
+        ASSERT_TRUE((*compiled)->Run("main", args).ok());
+        for (int i = 0; i < 9; ++i) {
+          const float x = inputs[i], want = (max ? x > 2 : x < 2) ? x : 2;
+          EXPECT_EQ(b.data<float>()[i], want)
+              << x << " by " << (max ? "max" : "min") << " of " << number << ", " << loop;
+        }
+      }
+    }
+  }
+}
+
 // A vector divided by one number: like a division where that is exact or not finite, within a unit elsewhere.
 TEST(Quotients, AreThoseOfADivision) {
   constexpr char kQuotients[] = R"(
