@@ -80,7 +80,7 @@ int RunCompile(const CommandArguments& args) {
   const std::optional<ScheduledProgram> scheduled = ScheduleProgram(args, *module, *target, &intrins);
   if (!scheduled) return kRefused;
   const Schedule* schedule = &scheduled->schedule;
-  if (!scheduled->verified && !MayBeCompiled(args, *module, schedule->module(), *target)) return kRefused;
+  if (!scheduled->verified && !MayBeCompiled(args, *module, scheduled->module, *target)) return kRefused;
   if (const auto trace = args.Get("--trace"); trace && !WriteText(args, *trace, ToText(schedule->trace()))) {
     return kRefused;
   }
@@ -94,7 +94,7 @@ int RunCompile(const CommandArguments& args) {
       return;
     }
   };
-  absl::Status written = Write(args, schedule->module(), *target, *path, options);
+  absl::Status written = Write(args, scheduled->module, *target, *path, options);
   if (args.Has("--timings")) args.out() << timings.ToText();
   if (written.ok()) return kDone;
   if (!written.message().empty())

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
+#include "schedule/reduction/define_empty_reductions.h"
 #include "target/target.h"
 #include "tools/arrays/array_summary.h"
 #include "tools/arrays/compare_outputs.h"
@@ -89,7 +90,6 @@ std::optional<Run> Prepare(const CommandArguments& args, int* status) {
   run.engine = *engine;
   const std::optional<Module> source = ReadProgram(args, args.operands()[0]);
   if (!source) return std::nullopt;
-  run.source = *source;
   if (const auto unknown = UnknownFunction(args, *source)) {
     *status = UsageError(args, "run", *unknown);
     return std::nullopt;
@@ -105,7 +105,7 @@ std::optional<Run> Prepare(const CommandArguments& args, int* status) {
     return std::nullopt;
   }
   run.schedule = "as is";
-  run.module = *source;
+  run.source = run.module = DefineEmptyReductions(*source);
   bool verified = false;
   const bool given = args.Has("--script") || args.Has("--db");
   if (given || (run.engine.compiles() && !args.Has("--as-is"))) {
@@ -113,7 +113,7 @@ std::optional<Run> Prepare(const CommandArguments& args, int* status) {
     const std::optional<ScheduledProgram> scheduled = ScheduleProgram(args, *source, run.engine.target, &intrins);
     if (!scheduled) return std::nullopt;
     run.schedule = scheduled->by;
-    run.module = scheduled->schedule.module();
+    run.module = scheduled->module;
     verified = scheduled->verified;
   }
   if (!run.engine.compiles() || verified) return run;

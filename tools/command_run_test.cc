@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "tools/command_line/command.h"
 #include "tools/testing/programs.h"
@@ -21,6 +22,33 @@ TEST(Command, RunPrintsJson) {
   for (const char* part : {"\"engine\": \"interp\"", "\"dtype\": \"float32\"", "\"name\": \"A\"", "\"sum\": 16.0",
                            "\"good\": true", "\"max_abs\": 0.0"}) {
     EXPECT_THAT(result.out, HasSubstr(part));
+  }
+}
+
+// A sum over no elements is its init, whoever runs it and by whatever schedule.
+TEST(Command, RunDefinesSumsOverNoElements) {
+  constexpr char kSums[] = R"(
+@T.prim_func
+def main(a: T.handle, o: T.handle):
+    m, n = T.int32(), T.int32()
+    A = T.match_buffer(a, (m, n), "float32")
+    O = T.match_buffer(o, (m,), "float32")
+    for i, k in T.grid(m, n):
+        with T.block("o"):
+            v, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                O[v] = T.float32(3)
+            O[v] = O[v] + A[v, vk]
+)";
+  const std::vector<std::vector<std::string>> ways = {
+      {"--engine=interp"}, {"--engine=llvm", "--as-is"}, {"--engine=llvm", "--compare"}};
+  for (std::vector<std::string> args : ways) {
+    args.insert(args.begin(), {"run", "-", "--dim=m=3", "--dim=n=0"});
+    const Result sums = RunTool(args, kSums);
+    EXPECT_EQ(sums.status, kDone) << sums.err;
+    EXPECT_THAT(sums.out, HasSubstr("O: float32[3] sum 9 least 3 largest 3 first 3 3 3"));
+    args[2] = "--dim=m=0";
+    EXPECT_THAT(RunTool(args, kSums).out, HasSubstr("O: float32[0]"));
   }
 }
 

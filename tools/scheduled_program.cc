@@ -1,5 +1,6 @@
 #include "tools/scheduled_program.h"
 
+#include <algorithm>
 #include <iterator>
 #include <ostream>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "autoschedule/database/apply_best.h"
 #include "autoschedule/sketch/auto_schedule.h"
+#include "schedule/reduction/define_empty_reductions.h"
 #include "schedule/script/peer_trace.h"
 #include "schedule/script/schedule_script.h"
 #include "tools/program_file.h"
@@ -60,6 +62,26 @@ std::optional<ScheduledProgram> ByDatabase(const CommandArguments& args, const s
   return ByRules(args, module, target, intrins);
 }
 
+// By --script, --db or the rules.
+std::optional<ScheduledProgram> ScheduleAsAsked(const CommandArguments& args, const Module& module,
+                                                const Target& target, IntrinRegistry* intrins) {
+  const std::optional<std::string> script = args.Get("--script");
+  if (!script) {
+    const std::optional<std::string> database = args.Get("--db");
+    return database ? ByDatabase(args, *database, module, target, intrins) : ByRules(args, module, target, intrins);
+  }
+  const std::optional<std::string> text = ReadSchedule(args, *script);
+  if (!text) return std::nullopt;
+  Schedule schedule(module, {.intrins = intrins});
+  PassedOver passed_over(args);
+  if (auto error = ApplyScheduleScript(*text, *script, &schedule, {.passed_over = passed_over.Callback()})) {
+    args.err() << error->diagnostic.ToString() << "\n";
+    return std::nullopt;
+  }
+  passed_over.Warn(*script);
+  return ScheduledProgram{std::move(schedule), "script"};
+}
+
 }  // namespace
 
 bool LoadIntrinsics(const CommandArguments& args, IntrinRegistry* intrins) {
@@ -102,21 +124,13 @@ void PassedOver::Warn(const std::string& path) const {
 std::optional<ScheduledProgram> ScheduleProgram(const CommandArguments& args, const Module& module,
                                                 const Target& target, IntrinRegistry* intrins) {
   if (!LoadIntrinsics(args, intrins)) return std::nullopt;
-  const std::optional<std::string> script = args.Get("--script");
-  if (!script) {
-    const std::optional<std::string> database = args.Get("--db");
-    return database ? ByDatabase(args, *database, module, target, intrins) : ByRules(args, module, target, intrins);
-  }
-  const std::optional<std::string> text = ReadSchedule(args, *script);
-  if (!text) return std::nullopt;
-  Schedule schedule(module, {.intrins = intrins});
-  PassedOver passed_over(args);
-  if (auto error = ApplyScheduleScript(*text, *script, &schedule, {.passed_over = passed_over.Callback()})) {
-    args.err() << error->diagnostic.ToString() << "\n";
-    return std::nullopt;
-  }
-  passed_over.Warn(*script);
-  return ScheduledProgram{std::move(schedule), "script"};
+  std::optional<ScheduledProgram> scheduled = ScheduleAsAsked(args, module, target, intrins);
+  if (!scheduled) return std::nullopt;
+  const std::vector<Function> before = scheduled->schedule.module().functions();
+  scheduled->module = DefineEmptyReductions(scheduled->schedule.module());
+  scheduled->verified &= std::ranges::equal(before, scheduled->module.functions(),
+                                            [](const Function& a, const Function& b) { return a.same_as(b); });
+  return scheduled;
 }
 
 }  // namespace tilewright

@@ -43,7 +43,8 @@ struct ScheduledProgram {
   std::string by;  // "rules", "database" or "script"
   // The rules' structures that refused a block which another one schedules, or a part of them: a sentence each.
   std::vector<std::string> refused = {};
-  bool verified = false;  // not refuted for the target; false where nobody asked
+  bool verified = false;  // `module` is not refuted for the target; false where nobody asked
+  Module module = {};     // what the schedule makes of the program; sums over no elements are their init
 };
 
 // The scheduled program, intrinsics of --intrin included in `intrins`. With --db: the best record that is not stale,
