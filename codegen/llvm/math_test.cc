@@ -135,16 +135,24 @@ TEST_P(Math, IsAccurateInDouble) {
   }
 }
 
-// Results below the least normal number are zero, that number is there, and NaN stays NaN.
+// Results below the least normal number are zero, that number is there, those above the greatest one are infinite, and
+// NaN stays NaN.
 TEST(Exponentials, EndInZero) {
   const float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  const float nan_of_bits = std::bit_cast<float>(0x7fc001ffu);
   const struct {
     const char* name;
     double (*function)(double);
     std::vector<float> inputs;
   } cases[] = {
-      {"exp", std::exp, {-infinity, -1e30f, -104, -103, -88, -87.33655f, -87.33654f, -87.3f, 0, 88.7f, infinity, nan}},
-      {"exp2", std::exp2, {-infinity, -1e30f, -151, -149, -127, -126.00001f, -126, -125.9f, 0, 127.9f, infinity, nan}},
+      {"exp",
+       std::exp,
+       {-infinity, -1e30f, -104, -103, -88, -87.33655f, -87.33654f, -87.3f, 0, 88.7f, 88.72283f, 88.72284f, 1e30f,
+        infinity, nan, nan_of_bits}},
+      {"exp2",
+       std::exp2,
+       {-infinity, -1e30f, -151, -149, -127, -126.00001f, -126, -125.9f, 0, 127.9f, 127.99999f, 128, 1e30f, infinity,
+        nan, nan_of_bits}},
   };
   for (const auto& [name, function, inputs] : cases) {
     for (const char* loop : {"vectorized", "serial"}) {
@@ -154,7 +162,7 @@ TEST(Exponentials, EndInZero) {
         const double exact = function(inputs[i]);
         if (std::isnan(exact)) {
           EXPECT_TRUE(std::isnan(results[i]));
-        } else if (std::isinf(exact)) {
+        } else if (std::isinf(static_cast<float>(exact))) {
           EXPECT_EQ(results[i], static_cast<float>(exact));
         } else if (exact < std::numeric_limits<float>::min()) {
           EXPECT_EQ(results[i], 0.0f);

@@ -10,37 +10,47 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// p * 2^n, where n is what `shifted` was rounded to by adding 1.5 * 2^23. Without an instruction for it the scale is
-// applied in two halves, since n reaches from -151 to 129 and 2^n alone would overflow or be flushed.
-llvm::Value* EmitScaled(Builder& b, llvm::Value* p, llvm::Value* shifted, llvm::Value* n, const Target& target) {
-  if (llvm::Value* scaled = ProcessorOf(target).EmitScale(b, p, n, target)) return scaled;
-  FloatCode f(b, p->getType());
-  llvm::Value* exponent = b.CreateSub(f.ToBits(shifted), f.Bits(0x4b400000));
-  llvm::Value* half = b.CreateAShr(exponent, f.Bits(1));
-  llvm::Value* rest = b.CreateSub(exponent, half);
-  auto power_of_two = [&](llvm::Value* k) { return f.FromBits(b.CreateShl(b.CreateAdd(k, f.Bits(127)), f.Bits(23))); };
-  return b.CreateFMul(b.CreateFMul(p, power_of_two(half)), power_of_two(rest));
-}
-
 constexpr double kShift = 12582912.0;  // 1.5 * 2^23
 
-// Arguments whose results are zero or subnormal, as those of masked scores are. Computed, each would be an underflow,
-// which takes x86 processors a hundred cycles or more, and so does each operation on a subnormal number. They are
-// computed at 0 and set to zero. NaN is none of them.
-class ZeroBelow {
+// The ends of an exponential's range, and p * 2^n between them. Results that are subnormal are zero: computed, each
+// would be an underflow, as those of masked scores are, which takes x86 processors a hundred cycles or more, and so does
+// each operation on a subnormal number. NaN stays NaN.
+class ExponentialRange {
  public:
-  // `least`: results up to it are zero.
-  ZeroBelow(Builder& b, llvm::Value* x, double least) : b_(b), f_(b, x->getType()) {
-    keep_ = b.CreateFCmpUGT(x, f_.Number(least));
-    argument_ = b.CreateSelect(keep_, x, f_.Number(0.0));
+  // Results up to `least` are zero, those above `greatest` infinite.
+  ExponentialRange(Builder& b, llvm::Value* x, double least, double greatest, const Target& target)
+      : b_(b), f_(b, x->getType()), x_(x), processor_(ProcessorOf(target)), target_(target) {
+    above_least_ = b.CreateFCmpUGT(x, f_.Number(least));
+    finite_ = b.CreateFCmpOLE(x, f_.Number(greatest));
+    if (!HasScale()) return;
+    // The instruction overflows as it should, but must not underflow.
+    x_ = f_.AtMost(b.CreateSelect(above_least_, x, f_.Number(0.0)), greatest + 1);
   }
-  llvm::Value* argument() const { return argument_; }
-  llvm::Value* Result(llvm::Value* computed) { return b_.CreateSelect(keep_, computed, f_.Number(0.0)); }
+
+  llvm::Value* argument() const { return x_; }
+
+  // p * 2^n, where n is what `shifted` was rounded to by adding 1.5 * 2^23. It is a normal number within the range, so
+  // that n may be added to the exponent of p.
+  llvm::Value* Scaled(llvm::Value* p, llvm::Value* shifted, llvm::Value* n) {
+    llvm::Value* result;
+    if (HasScale()) {
+      result = processor_.EmitScale(b_, p, n);
+    } else {
+      llvm::Value* power = b_.CreateShl(f_.ToBits(shifted), f_.Bits(23));
+      llvm::Value* infinite = b_.CreateFMul(x_, f_.Number(std::numeric_limits<float>::max()));
+      result = b_.CreateSelect(finite_, f_.FromBits(b_.CreateAdd(f_.ToBits(p), power)), infinite);
+    }
+    return b_.CreateSelect(above_least_, result, f_.Number(0.0));
+  }
 
  private:
+  bool HasScale() const { return processor_.HasScale(x_->getType(), target_); }
+
   Builder& b_;
   FloatCode f_;
-  llvm::Value *keep_, *argument_;
+  llvm::Value *x_, *above_least_, *finite_;
+  const Processor& processor_;
+  const Target& target_;
 };
 
 }  // namespace
@@ -48,8 +58,9 @@ class ZeroBelow {
 // x = n ln 2 + r with |r| <= ln 2 / 2. Adding 1.5 * 2^23 rounds to an integer, which then stands in the low bits.
 llvm::Value* EmitExp(Builder& b, llvm::Value* x, const Target& target) {
   FloatCode f(b, x->getType());
-  ZeroBelow zero(b, x, -87.33655);  // log of 2^-126, the least normal number
-  x = f.AtMost(zero.argument(), 89.0);
+  // The logarithms of 2^-126, the least normal number, and of the greatest one.
+  ExponentialRange range(b, x, -87.33655, 88.72283, target);
+  x = range.argument();
   llvm::Value* shifted = f.Fma(x, f.Number(1.4426950408889634), f.Number(kShift));
   llvm::Value* n = b.CreateFSub(shifted, f.Number(kShift));
   llvm::Value* r = f.Fma(n, f.Number(-0.693145751953125), x);
@@ -57,21 +68,21 @@ llvm::Value* EmitExp(Builder& b, llvm::Value* x, const Target& target) {
   llvm::Value* p = f.Polynomial(
       r, {0.4999999341226092, 0.1666652010554613, 0.04166839425916145, 0.00836878062223369, 0.0013814464752015627});
   p = b.CreateFAdd(f.Fma(b.CreateFMul(r, r), p, r), f.Number(1.0));
-  return zero.Result(EmitScaled(b, p, shifted, n, target));
+  return range.Scaled(p, shifted, n);
 }
 
 // x = n + r with |r| <= 1/2.
 llvm::Value* EmitExp2(Builder& b, llvm::Value* x, const Target& target) {
   FloatCode f(b, x->getType());
-  ZeroBelow zero(b, x, -126.00001);
-  x = f.AtMost(zero.argument(), 129.0);
+  ExponentialRange range(b, x, -126.00001, 127.99999, target);
+  x = range.argument();
   llvm::Value* shifted = b.CreateFAdd(x, f.Number(kShift));
   llvm::Value* n = b.CreateFSub(shifted, f.Number(kShift));
   llvm::Value* r = b.CreateFSub(x, n);
   llvm::Value* p = f.Polynomial(r, {0.6931471879258291, 0.24022649794888049, 0.05550357434310256, 0.00961823751489146,
                                     0.0013390735508672534, 0.00015403506102441427});
   p = f.Fma(r, p, f.Number(1.0));
-  return zero.Result(EmitScaled(b, p, shifted, n, target));
+  return range.Scaled(p, shifted, n);
 }
 
 // x = 2^n m with m in [sqrt(1/2), sqrt(2)); log x = n ln 2 + log(1 + (m - 1)).

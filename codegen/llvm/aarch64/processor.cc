@@ -12,9 +12,6 @@ class AArch64 : public Processor {
   int CountInnerLoopVectorSpills(std::string_view assembly) const override {
     return tilewright::aarch64::CountInnerLoopVectorSpills(assembly);
   }
-  llvm::Value* EmitScale(llvm::IRBuilderBase&, llvm::Value*, llvm::Value*, const Target&) const override {
-    return nullptr;
-  }
 };
 
 }  // namespace

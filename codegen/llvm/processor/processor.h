@@ -13,6 +13,7 @@
 
 namespace llvm {
 class IRBuilderBase;
+class Type;
 class Value;
 }  // namespace llvm
 
@@ -28,9 +29,10 @@ class Processor {
   virtual std::vector<const char*> Linkers() const = 0;
   // Moves of vector registers to or from the stack inside of innermost loops.
   virtual int CountInnerLoopVectorSpills(std::string_view assembly) const = 0;
-  // p * 2^n of f32 by one instruction, for whole numbers n; null where the target has none for this vector.
-  virtual llvm::Value* EmitScale(llvm::IRBuilderBase& builder, llvm::Value* p, llvm::Value* n,
-                                 const Target& target) const = 0;
+  // Whether the target has an instruction for p * 2^n of f32 of this type.
+  virtual bool HasScale(const llvm::Type*, const Target&) const { return false; }
+  // p * 2^n by that instruction, for whole numbers n; null where there is none.
+  virtual llvm::Value* EmitScale(llvm::IRBuilderBase&, llvm::Value*, llvm::Value*) const { return nullptr; }
 };
 
 }  // namespace tilewright::codegen

@@ -32,11 +32,13 @@ class X86 : public Processor {
     return tilewright::CountInnerLoopVectorSpills(assembly);
   }
 
-  llvm::Value* EmitScale(llvm::IRBuilderBase& b, llvm::Value* p, llvm::Value* n, const Target& target) const override {
-    auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(p->getType());
-    const unsigned lanes = vector != nullptr ? vector->getNumElements() : 1;
-    if (!target.has(lanes == 16 ? "avx512f" : "avx512vl")) return nullptr;
-    switch (lanes) {
+  bool HasScale(const llvm::Type* type, const Target& target) const override {
+    const unsigned lanes = LanesOf(type);
+    return lanes == 16 ? target.has("avx512f") : (lanes == 8 || lanes == 4) && target.has("avx512vl");
+  }
+
+  llvm::Value* EmitScale(llvm::IRBuilderBase& b, llvm::Value* p, llvm::Value* n) const override {
+    switch (LanesOf(p->getType())) {
       case 16: {
         llvm::Value* rounding = b.getInt32(4);  // that of the other operations
         return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
@@ -49,6 +51,12 @@ class X86 : public Processor {
       default:
         return nullptr;
     }
+  }
+
+ private:
+  static unsigned LanesOf(const llvm::Type* type) {
+    const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
+    return vector != nullptr ? vector->getNumElements() : 1;
   }
 };
 
