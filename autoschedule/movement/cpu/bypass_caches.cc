@@ -39,8 +39,8 @@ Outcome<Done> Choose(Schedule& sch, LoopRv loop, int64_t bytes, const std::strin
 
 Outcome<Done> ChooseStreaming(Schedule& sch, LoopRv loop, const std::string& name, const Target& target,
                               Choices& choices) {
-  return Choose(sch, loop, CacheBytes(target, target.levels.size() - 1) / 4, name + ".stream", "streamed", kStream,
-                choices);
+  const int64_t last_level = CacheBytes(target, target.levels.size() - 1);
+  return Choose(sch, loop, last_level / 8 * 3, name + ".stream", "streamed", kStream, choices);
 }
 
 Outcome<Done> ChoosePrefetching(Schedule& sch, LoopRv loop, const std::string& name, const Target& target,

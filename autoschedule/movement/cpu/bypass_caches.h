@@ -10,7 +10,7 @@
 
 namespace tilewright {
 
-// If the parameters of the function that the loop lies in are more than a quarter of the last-level cache, which
+// If the parameters of the function that the loop lies in are more than three eighths of the last-level cache, which
 // others use too: the choice NAME.stream, whether what the loop stores to them goes past the caches. Later, they would
 // be gone from these anyway.
 Outcome<std::monostate> ChooseStreaming(Schedule& sch, LoopRv loop, const std::string& name, const Target& target,
