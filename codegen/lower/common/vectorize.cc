@@ -153,9 +153,10 @@ class LaneExpander : public Mutator {
     if (op->predicate || op->buffer->dtype.lanes() > 1) return Unsupported(Expr(op));
     if (mask_ && !op->dtype().is_scalar()) return Unsupported(Expr(op));
     Expr index = Mutate(op->indices[0]);
-    const bool whole = IsWholeInRegisters(op->buffer, index), certain = mask_ && certain_.contains(self);
-    Expr mask = whole ? Expr() : certain ? mask_of_store_ : mask_;
-    return op->buffer.Load({index}, mask);
+    // Memory that threads share may not hold the element yet.
+    const bool whole = op->buffer->scope.kind() != MemoryKind::kShared && IsWhole(op->buffer, index);
+    const bool certain = mask_ && certain_.contains(self);
+    return op->buffer.Load({index}, whole ? Expr() : certain ? mask_of_store_ : mask_);
   }
   Expr MutateLet(const LetNode* op, const Expr&) override {
     Expr value = Mutate(op->value);
@@ -191,7 +192,7 @@ class LaneExpander : public Mutator {
     mask_of_store_ = Expr();
     // Vectors that do not lie next to each other have no common index.
     if (!ok_ || index.dtype().lanes() != value.dtype().lanes()) return Unsupported(self);
-    if (mask_ && IsWholeInRegisters(op->buffer, index)) {
+    if (mask_ && op->buffer->scope.kind() == MemoryKind::kRegister && IsWhole(op->buffer, index)) {
       if (with_idle_lanes_.contains(op->buffer)) return Store(op->buffer, std::move(value), {std::move(index)});
       return Store(op->buffer, Expr(new SelectNode(mask_, std::move(value), op->buffer.Load({index}))), {index});
     }
@@ -261,14 +262,12 @@ class LaneExpander : public Mutator {
   // With `lanes_` times as many lanes in any case.
   Expr Vector(const Expr& e) { return Depends(e) ? Mutate(e) : Broadcast(e, lanes_); }
   DataType Widened(DataType type) const { return type.with_lanes(type.lanes() * lanes_); }
-  // Whether all lanes of the vector lie in a buffer of vector registers. Lanes without work then keep what they hold: a
-  // masked access would force the buffer into memory.
-  bool IsWholeInRegisters(const Buffer& buffer, const Expr& index) const {
+  // Whether all lanes of the vector lie in the buffer. In vector registers, lanes without work then keep what they hold:
+  // a masked access would force the buffer into memory.
+  bool IsWhole(const Buffer& buffer, const Expr& index) const {
     const auto* ramp = dyn_cast<RampNode>(index);
     const std::optional<int64_t> size = AsInt(buffer->shape[0]);
-    if (buffer->scope.kind() != MemoryKind::kRegister || !size || ramp == nullptr || !IsInt(ramp->stride, 1)) {
-      return false;
-    }
+    if (!size || ramp == nullptr || !IsInt(ramp->stride, 1)) return false;
     const arith::Bounds first = analyzer_->ConstBounds(ramp->base);
     return first.min >= 0 && first.max <= *size - index.dtype().lanes();
   }
