@@ -25,7 +25,7 @@ class FloatCode {
   llvm::Value* CopySign(llvm::Value* x, llvm::Value* sign) {
     return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, x, sign);
   }
-  // Coefficients of x^0, x^1, ... by Horner's rule.
+  // Coefficients of x^0, x^1, ... by Horner's rule; where they are many, of pairs of them (Estrin's scheme).
   llvm::Value* Polynomial(llvm::Value* x, std::initializer_list<double> coefficients);
   // NaN stays NaN: a comparison with it is false.
   llvm::Value* AtMost(llvm::Value* x, double high);

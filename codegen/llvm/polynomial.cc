@@ -1,6 +1,7 @@
 #include "codegen/llvm/polynomial.h"
 
 #include <limits>
+#include <optional>
 
 #include "codegen/llvm/float_code.h"
 #include "codegen/llvm/processors.h"
@@ -17,49 +18,49 @@ constexpr double kShift = 12582912.0;  // 1.5 * 2^23
 // each operation on a subnormal number. NaN stays NaN.
 class ExponentialRange {
  public:
-  // Results up to `least` are zero, those above `greatest` infinite.
-  ExponentialRange(Builder& b, llvm::Value* x, double least, double greatest, const Target& target)
-      : b_(b), f_(b, x->getType()), x_(x), processor_(ProcessorOf(target)), target_(target) {
+  // Results of arguments up to `least` are zero, those above `greatest` infinite. No argument is above 0 without it.
+  ExponentialRange(Builder& b, llvm::Value* x, double least, std::optional<double> greatest, const Target& target)
+      : b_(b), f_(b, x->getType()), x_(x), greatest_(greatest), processor_(ProcessorOf(target)), target_(target) {
     above_least_ = b.CreateFCmpUGT(x, f_.Number(least));
-    finite_ = b.CreateFCmpOLE(x, f_.Number(greatest));
     if (!HasScale()) return;
     // The instruction overflows as it should, but must not underflow.
-    x_ = f_.AtMost(b.CreateSelect(above_least_, x, f_.Number(0.0)), greatest + 1);
+    x_ = b.CreateSelect(above_least_, x, f_.Number(0.0));
+    if (greatest) x_ = f_.AtMost(x_, *greatest + 1);
   }
 
   llvm::Value* argument() const { return x_; }
 
-  // p * 2^n, where n is what `shifted` was rounded to by adding 1.5 * 2^23. It is a normal number within the range, so
-  // that n may be added to the exponent of p.
+  // p * 2^n, where n is what `shifted` was rounded to by adding 1.5 * 2^23.
   llvm::Value* Scaled(llvm::Value* p, llvm::Value* shifted, llvm::Value* n) {
-    llvm::Value* result;
-    if (HasScale()) {
-      result = processor_.EmitScale(b_, p, n);
-    } else {
-      llvm::Value* power = b_.CreateShl(f_.ToBits(shifted), f_.Bits(23));
-      llvm::Value* infinite = b_.CreateFMul(x_, f_.Number(std::numeric_limits<float>::max()));
-      result = b_.CreateSelect(finite_, f_.FromBits(b_.CreateAdd(f_.ToBits(p), power)), infinite);
-    }
+    llvm::Value* result = HasScale() ? processor_.EmitScale(b_, p, n) : ScaledByBits(p, shifted);
     return b_.CreateSelect(above_least_, result, f_.Number(0.0));
   }
 
  private:
   bool HasScale() const { return processor_.HasScale(x_->getType(), target_); }
 
+  // Within the range, the result is a normal number. 2^n is one where it is at most 1; else n may be 128 and is added to
+  // the exponent of p, which is less than 1 then.
+  llvm::Value* ScaledByBits(llvm::Value* p, llvm::Value* shifted) {
+    llvm::Value* power = b_.CreateShl(f_.ToBits(shifted), f_.Bits(23));
+    if (!greatest_) return b_.CreateFMul(p, f_.FromBits(b_.CreateAdd(power, f_.Bits(0x3f800000))));
+    llvm::Value* infinite = b_.CreateFMul(x_, f_.Number(std::numeric_limits<float>::max()));
+    llvm::Value* finite = b_.CreateFCmpOLE(x_, f_.Number(*greatest_));
+    return b_.CreateSelect(finite, f_.FromBits(b_.CreateAdd(f_.ToBits(p), power)), infinite);
+  }
+
   Builder& b_;
   FloatCode f_;
-  llvm::Value *x_, *above_least_, *finite_;
+  llvm::Value *x_, *above_least_;
+  const std::optional<double> greatest_;
   const Processor& processor_;
   const Target& target_;
 };
 
-}  // namespace
-
 // x = n ln 2 + r with |r| <= ln 2 / 2. Adding 1.5 * 2^23 rounds to an integer, which then stands in the low bits.
-llvm::Value* EmitExp(Builder& b, llvm::Value* x, const Target& target) {
+llvm::Value* EmitExpUpTo(std::optional<double> greatest, Builder& b, llvm::Value* x, const Target& target) {
   FloatCode f(b, x->getType());
-  // The logarithms of 2^-126, the least normal number, and of the greatest one.
-  ExponentialRange range(b, x, -87.33655, 88.72283, target);
+  ExponentialRange range(b, x, -87.33655, greatest, target);  // the logarithm of 2^-126, the least normal number
   x = range.argument();
   llvm::Value* shifted = f.Fma(x, f.Number(1.4426950408889634), f.Number(kShift));
   llvm::Value* n = b.CreateFSub(shifted, f.Number(kShift));
@@ -70,6 +71,11 @@ llvm::Value* EmitExp(Builder& b, llvm::Value* x, const Target& target) {
   p = b.CreateFAdd(f.Fma(b.CreateFMul(r, r), p, r), f.Number(1.0));
   return range.Scaled(p, shifted, n);
 }
+
+}  // namespace
+
+// Up to the logarithm of the greatest number.
+llvm::Value* EmitExp(Builder& b, llvm::Value* x, const Target& target) { return EmitExpUpTo(88.72283, b, x, target); }
 
 // x = n + r with |r| <= 1/2.
 llvm::Value* EmitExp2(Builder& b, llvm::Value* x, const Target& target) {
@@ -136,14 +142,14 @@ llvm::Value* EmitErf(Builder& b, llvm::Value* x, const Target& target) {
   llvm::Value* q = f.Polynomial(
       limited, {0.0001884677839039473, -1.129580311888611, -0.6332163949683146, -0.10842210264886622,
                 0.025210342293795762, -0.004205285893765514, 0.00044147291600115534, -2.169763896762405e-05});
-  llvm::Value* large = b.CreateFSub(f.Number(1.0), EmitExp(b, q, target));
+  llvm::Value* large = b.CreateFSub(f.Number(1.0), EmitExpUpTo(std::nullopt, b, q, target));
   return b.CreateSelect(b.CreateFCmpOLT(a, f.Number(1.0)), b.CreateFMul(x, p), f.CopySign(large, x));
 }
 
 // exp(x) / (1 + exp(x)) for negative x, where 1 + exp(-x) overflows before the result is zero.
 llvm::Value* EmitSigmoid(Builder& b, llvm::Value* x, const Target& target) {
   FloatCode f(b, x->getType());
-  llvm::Value* e = EmitExp(b, b.CreateFNeg(f.Abs(x)), target);
+  llvm::Value* e = EmitExpUpTo(std::nullopt, b, b.CreateFNeg(f.Abs(x)), target);
   llvm::Value* above = b.CreateSelect(b.CreateFCmpOLT(x, f.Number(0.0)), e, f.Number(1.0));
   return b.CreateFDiv(above, b.CreateFAdd(f.Number(1.0), e));
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/substitute.h"
 #include "codegen/lower/common/flatten_buffers.h"
 #include "codegen/lower/common/pass_testing.h"
 
@@ -34,6 +35,30 @@ def main(A: T.Buffer((28,), "float32"), B: T.Buffer((28,), "float32")):
   EXPECT_THAT(narrow, HasSubstr("B_1[16:24] = A_1[16:24]"));
   EXPECT_THAT(narrow, HasSubstr("B_1[24:28] = A_1[24:28]"));
   EXPECT_THAT(Body(Vectorized(kCopy, 128)), HasSubstr("B_1[0:4] = A_1[0:4]"));
+}
+
+// Vectors that are a long chain of operations each are one statement, where they are runs of f32 in memory.
+TEST(Vectorize, LongChainsTakeTheirStepsTogether) {
+  const auto program = [](const std::string& value, int64_t vector_bits = 256, const std::string& type = "float32") {
+    return Body(Vectorized(absl::Substitute(R"(
+@T.prim_func
+def main(A: T.Buffer((128,), "$1"), B: T.Buffer((44,), "float32")):
+    for i in T.vectorized(44):
+        B[i] = $0
+)",
+                                            value, type)
+                               .c_str(),
+                           vector_bits));
+  };
+  const std::string chains = program("T.tanh(A[i] * T.float32(2))");
+  EXPECT_THAT(chains, HasSubstr("B_1[0:32] = T.tanh(A_1[0:32] * T.Broadcast(T.float32(2), 32))"));
+  EXPECT_THAT(chains, HasSubstr("B_1[32:40] = "));
+  EXPECT_THAT(chains, HasSubstr("B_1[40:44] = "));
+  EXPECT_THAT(program("T.sqrt(A[i])"), HasSubstr("B_1[0:8] = "));
+  EXPECT_THAT(program("T.tanh(A[i * 2])"), HasSubstr("B_1[0:8] = "));
+  EXPECT_THAT(program("T.if_then_else(i < 20, T.tanh(A[i]), T.float32(1))"), HasSubstr("B_1[0:8] = "));
+  EXPECT_THAT(program("T.tanh(T.Cast(\"float32\", A[i]))", 256, "float16"), HasSubstr("B_1[0:8] = "));
+  EXPECT_THAT(program("T.tanh(A[i])", 128), HasSubstr("B_1[0:4] = "));
 }
 
 // Buffers in registers keep the lanes without work instead of being accessed under a mask.

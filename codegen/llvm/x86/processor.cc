@@ -34,11 +34,23 @@ class X86 : public Processor {
 
   bool HasScale(const llvm::Type* type, const Target& target) const override {
     const unsigned lanes = LanesOf(type);
-    return lanes == 16 ? target.has("avx512f") : (lanes == 8 || lanes == 4) && target.has("avx512vl");
+    return lanes >= 16 ? lanes % 16 == 0 && target.has("avx512f")
+                       : (lanes == 8 || lanes == 4) && target.has("avx512vl");
   }
 
   llvm::Value* EmitScale(llvm::IRBuilderBase& b, llvm::Value* p, llvm::Value* n) const override {
-    switch (LanesOf(p->getType())) {
+    const unsigned lanes = LanesOf(p->getType());
+    if (lanes > 16) {
+      llvm::Value* scaled = llvm::PoisonValue::get(p->getType());
+      auto* part = llvm::FixedVectorType::get(b.getFloatTy(), 16);
+      for (unsigned first = 0; first < lanes; first += 16) {
+        llvm::Value* power = b.CreateExtractVector(part, n, b.getInt64(first));
+        power = EmitScale(b, b.CreateExtractVector(part, p, b.getInt64(first)), power);
+        scaled = b.CreateInsertVector(p->getType(), scaled, power, b.getInt64(first));
+      }
+      return scaled;
+    }
+    switch (lanes) {
       case 16: {
         llvm::Value* rounding = b.getInt32(4);  // that of the other operations
         return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},

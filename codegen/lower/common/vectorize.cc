@@ -8,6 +8,7 @@
 #include "codegen/lower/common/certain_loads.h"
 #include "codegen/lower/common/idle_lanes.h"
 #include "codegen/lower/common/scoped_mutator.h"
+#include "codegen/lower/common/vector_width.h"
 #include "ir/analysis.h"
 #include "ir/arith/linear.h"
 #include "ir/builtin.h"
@@ -20,39 +21,6 @@ namespace {
 constexpr int64_t kMaxVectors = 16;
 // Registers of this width have masks for elements of every size.
 constexpr int kMaskedBits = 512;
-
-// Bits of the widest element that a statement loads, stores or computes with; indices do not count.
-class WidestElement : public Visitor {
- public:
-  using Visitor::Visit;
-  int bits = 8;
-
- protected:
-  void VisitLoad(const LoadNode* op) override { Count(op->dtype()); }
-  void VisitStore(const StoreNode* op) override {
-    if (OnlyMoves(op->value)) {
-      bits = std::max(bits, op->value.dtype().bits());
-      return;
-    }
-    Count(op->value.dtype());
-    Visit(op->value);
-  }
-  void VisitCast(const CastNode* op) override {
-    Count(op->dtype());
-    Visitor::VisitCast(op);
-  }
-
- private:
-  // Whether a value is stored as it was loaded, or a constant.
-  static bool OnlyMoves(const Expr& value) {
-    if (const auto* call = dyn_cast<CallNode>(value)) {
-      return call->op == kIfThenElse && OnlyMoves(call->args[1]) && OnlyMoves(call->args[2]);
-    }
-    return isa<LoadNode>(value) || isa<FloatImmNode>(value) || isa<IntImmNode>(value);
-  }
-  // Narrow floats are computed with in 32 bits.
-  void Count(DataType type) { bits = std::max(bits, type.is_float() ? std::max(type.bits(), 32) : type.bits()); }
-};
 
 // What keeps a loop's rest from being one masked vector: vector registers, which are cut into parts of the same size by
 // all loops over them, and divisions, which may trap in lanes without work.
@@ -410,9 +378,7 @@ class Vectorizer : public ScopedMutator {
   Stmt Expand(const ForNode* loop) {
     const std::optional<int64_t> extent = AsInt(loop->extent);
     if (!extent) return Stmt();
-    WidestElement widest;
-    widest.Visit(loop->body);
-    const int64_t native = std::max(1, vector_bits_ / widest.bits);
+    const auto [native, most] = VectorWidthOf(loop->body, vector_bits_);
     std::vector<Stmt> parts;
     int64_t done = 0;
     if (const int64_t vectors = *extent / native; vectors > kMaxVectors) {
@@ -436,8 +402,10 @@ class Vectorizer : public ScopedMutator {
           break;
         }
       }
-      const int64_t lanes = std::min<int64_t>(native, static_cast<int64_t>(std::bit_floor(rest)));
-      Stmt part = Lanes(loop, loop->body, loop->min + Const(loop->min.dtype(), done), lanes);
+      int64_t lanes = std::min<int64_t>(most, static_cast<int64_t>(std::bit_floor(rest)));
+      const Expr first = loop->min + Const(loop->min.dtype(), done);
+      Stmt part = Lanes(loop, loop->body, first, lanes);
+      if (lanes > native && (!part || !MovesRuns(part))) part = Lanes(loop, loop->body, first, lanes = native);
       if (!part) return Stmt();
       parts.push_back(done == 0 ? part : CopyWithFreshNames(part, &next_id_));
       done += lanes;
