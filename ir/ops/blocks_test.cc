@@ -122,7 +122,13 @@ TEST(Blocks, Conversions) {
     const Function cast = f.Build({Map(f, "cast", {x}, [&](const std::vector<Expr>& e) { return Convert(to, e[0]); })});
     return Numbers(ResultOf(cast, {Array(from, {size}, values)}, {size}));
   };
-  EXPECT_EQ(convert(kF32, DataType::Int(8), {-1.9, 1.9, 300}), (std::vector<double>{-1, 1, 44}));
+  EXPECT_EQ(convert(kF32, DataType::Int(8), {-1.9, 1.9, 300, 3e9}), (std::vector<double>{-1, 1, 44, 0}));
+  const double least = -std::ldexp(1.0, 31);
+  EXPECT_EQ(convert(kF32, DataType::Int(32), {-1.9, 2147483520, 3e9, -3e9, kNan}),
+            (std::vector<double>{-1, 2147483520, least, least, least}));
+  EXPECT_EQ(convert(DataType::Float(64), DataType::Int(32), {2147483647, -2147483648, 2147483648}),
+            (std::vector<double>{2147483647, least, least}));
+  EXPECT_EQ(convert(kF32, DataType::UInt(32), {3e9}), (std::vector<double>{3e9}));
   EXPECT_EQ(convert(kF32, DataType::Int(64), {kNan, 1e30}), (std::vector<double>(2, -std::ldexp(1.0, 63))));
   EXPECT_EQ(convert(kF32, DataType::Bool(), {0, 0.5, kNan}), (std::vector<double>{0, 1, 1}));
   EXPECT_EQ(convert(DataType::Bool(), kF32, {0, 1}), (std::vector<double>{0, 1}));

@@ -105,12 +105,13 @@ Expr Convert(DataType to, const Expr& x) {
   if (to == from) return x;
   if (to.is_bool()) return x != Const(from, 0);
   if (!from.is_float() || to.is_float()) return CastTo(to, x);
-  const DataType i64 = DataType::Int(64);
+  // Vectors of floats become such of integers of 32 bits by one instruction.
+  const DataType whole = to.bits() < 32 || to == DataType::Int(32) ? DataType::Int(32) : DataType::Int(64);
   const DataType wide = from.bits() == 64 ? from : DataType::Float(32);
   const Expr value = CastTo(wide, x);
-  const double limit = std::ldexp(1.0, 63);
+  const double limit = std::ldexp(1.0, whole.bits() - 1);
   const Expr fits = Call(wide, "abs", {value}) < ConstFloat(wide, limit);
-  const Expr cut = CastTo(to, CastTo(i64, Select(fits, value, ConstFloat(wide, -limit))));
+  const Expr cut = CastTo(to, CastTo(whole, Select(fits, value, ConstFloat(wide, -limit))));
   if (to != DataType::UInt(64)) return cut;
   // What int64 does not hold and uint64 does.
   const Expr upper = And(value >= ConstFloat(wide, limit), value < ConstFloat(wide, 2 * limit));
