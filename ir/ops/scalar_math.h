@@ -33,7 +33,8 @@ Expr IntegerQuotient(const Expr& a, const Expr& b);
 Expr IntegerModulo(const Expr& a, const Expr& b);
 
 // A conversion between numbers, defined for every value: to bool `x != 0`; floats to integers cut the fraction off, and
-// what is outside of the range of int64, or NaN, gives its least value; wider integers wrap.
+// what is outside of the range of int32 (for uint32 and results of 64 bits, of int64), or NaN, gives its least value;
+// wider integers wrap.
 Expr Convert(DataType to, const Expr& x);
 // A float limited to the finite values of the floating-point type `to`; NaN stays.
 Expr Limited(DataType to, const Expr& x);
