@@ -47,11 +47,9 @@ DataType IndexTypeOf(const PrimFunc& program) {
 
 class IndexRewriter : public BlockMutator {
  public:
-  // `facts`: what holds of symbols.
-  explicit IndexRewriter(DataType type, const std::vector<Expr>& facts = {})
-      : type_(type), uses_facts_(!facts.empty()) {
-    for (const Expr& fact : facts) analyzer_.Assume(fact);
-  }
+  // `facts`: what holds of symbols; null: nothing is known.
+  explicit IndexRewriter(DataType type, arith::Analyzer* facts = nullptr)
+      : type_(type), uses_facts_(facts != nullptr), analyzer_(facts != nullptr ? *facts : own_), inside_(&analyzer_) {}
   using BlockMutator::Mutate;
 
   Block MutateBlock(const Block& block) override {
@@ -182,7 +180,9 @@ class IndexRewriter : public BlockMutator {
 
   const DataType type_;
   const bool uses_facts_;
-  arith::Analyzer analyzer_, without_facts_;
+  arith::Analyzer own_, without_facts_;
+  arith::Analyzer& analyzer_;
+  const arith::Analyzer::Scope inside_;  // of the program: its loops are forgotten
   std::unordered_map<const SymbolNode*, Variable> vars_;  // by variable of the old program
   std::unordered_map<const SymbolNode*, Symbol> own_of_;  // by wide variable
   VarMap as_wide_;                                        // wide variables as the program has them
@@ -197,10 +197,10 @@ PrimFunc WithIndexType(const PrimFunc& program, DataType type) {
   return PrimFunc(std::move(fields));
 }
 
-PrimFunc WithFacts(const PrimFunc& program, const std::vector<Expr>& facts) {
+PrimFunc WithFacts(const PrimFunc& program, arith::Analyzer* facts) {
   if (!IsRegular(program)) return program;
-  arith::Analyzer analyzer;
-  for (const Expr& fact : facts) analyzer.Assume(fact);
+  arith::Analyzer nothing;
+  arith::Analyzer& analyzer = facts != nullptr ? *facts : nothing;
   BufferMap simpler;
   VarMap known;  // symbols that the facts decide: no extent defines them afterwards
   const auto simplify = [&](const Buffer& buffer) {

@@ -51,8 +51,8 @@ bool JoinsTypes(const Function& function) {
 
 class ExtentSimplifier : public Mutator {
  public:
-  ExtentSimplifier(BlockBuilder* builder, std::vector<Expr> facts) : Mutator(builder), facts_(std::move(facts)) {
-    for (const Expr& fact : facts_) known_.Assume(fact);
+  ExtentSimplifier(BlockBuilder* builder, const std::vector<Expr>& facts) : Mutator(builder) {
+    for (const Expr& fact : facts) known_.Assume(fact);
   }
 
  protected:
@@ -121,14 +121,13 @@ class ExtentSimplifier : public Mutator {
     }
     const auto composed = ComposePrograms(builder().module(), call.function, params, bindings, results);
     if (!composed) return std::nullopt;
-    const PrimFunc simple = WithFacts(composed->program, facts_);
-    if (tilewright::StructuralEqual(simple, WithFacts(composed->program, {}))) return std::nullopt;
+    const PrimFunc simple = WithFacts(composed->program, &known_);
+    if (tilewright::StructuralEqual(simple, WithFacts(composed->program, nullptr))) return std::nullopt;
     std::vector<Value> args(params.begin(), params.end());
     args.insert(args.end(), composed->constants.begin(), composed->constants.end());
     return Value(CallTir(builder().AddProgram(simple, call.function), std::move(args), call.out, composed->symbols));
   }
 
-  const std::vector<Expr> facts_;
   arith::Analyzer known_;
 };
 
@@ -141,9 +140,9 @@ absl::StatusOr<GraphModule> KnownExtents(const GraphModule& module, const OpTabl
   BlockBuilder builder(&ops, module);
   for (const ModuleEntry& entry : module.entries()) {
     if (!entry.function) continue;
-    std::vector<Expr> guards = EntryGuards(*entry.function);
+    const std::vector<Expr> guards = EntryGuards(*entry.function);
     if (guards.empty()) continue;
-    ExtentSimplifier simplifier(&builder, std::move(guards));
+    ExtentSimplifier simplifier(&builder, guards);
     TW_RETURN_IF_ERROR(simplifier.MutateFunction(entry.function).status());
   }
   return builder.module();

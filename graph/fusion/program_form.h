@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "graph/ir/value.h"
+#include "ir/arith/analyzer.h"
 #include "ir/function.h"
 #include "ir/ndarray.h"
 
@@ -39,9 +40,10 @@ PrimFunc WithOneIndexType(const PrimFunc& program);
 // The same in a type that the caller knows to be wide enough.
 PrimFunc WithIndexType(const PrimFunc& program, DataType type);
 
-// What `facts` say of symbols simplifies extents, loops and indices. The program is the same where they hold, and reads
-// nothing outside of buffers of constant extents where they do not.
-PrimFunc WithFacts(const PrimFunc& program, const std::vector<Expr>& facts);
+// What `facts` know of symbols simplifies extents, loops and indices. The program is the same where that holds, and
+// reads nothing outside of buffers of constant extents where it does not. `facts` may be null, knows afterwards what it
+// knew before, and serves many programs: conditions are proven once, when they are assumed.
+PrimFunc WithFacts(const PrimFunc& program, arith::Analyzer* facts);
 
 // Dimension d of parameter p is stored as dimension permutations[p][d] of the old one; an empty permutation keeps it.
 // Temporaries of the same rank as a result take its permutation; loops and iterators follow the order of the dimensions
