@@ -15,7 +15,8 @@ struct OperationFacts {
   const char* name;
   bool atomic, asynchronous;
 };
-// By Op. An mbarrier orders its own uses, so these conflict with its initialization only.
+// By Op. An mbarrier orders its own uses, so these conflict with its initialization only. What a grid in front writes
+// needs no fence of the proxy.
 constexpr OperationFacts kOperations[] = {
     {"load", false, false},       {"store", false, false},        {"atomic", true, false},
     {"ldmatrix", false, false},   {"stmatrix", false, false},     {"wmma load", false, false},
@@ -23,15 +24,16 @@ constexpr OperationFacts kOperations[] = {
     {"bulk store", false, true},  {"bulk reduce", true, true},    {"bulk copy", false, true},
     {"st.async", false, false},   {"wgmma", false, true},         {"mbarrier.init", false, false},
     {"mbarrier", true, false},    {"volatile load", true, false}, {"volatile store", true, false},
+    {"access", false, true},
 };
 
-clocks::Access AccessOf(const Machine::Issue& issue) {
+}  // namespace
+
+clocks::Access Machine::AccessOf(const Issue& issue) {
   const OperationFacts& facts = kOperations[static_cast<int>(issue.op)];
   const clocks::Operation operation = {static_cast<uint8_t>(issue.op), facts.atomic, facts.asynchronous};
   return {issue.issuer, issue.epoch, operation};
 }
-
-}  // namespace
 
 void Machine::Watch(const Issue& issue, const void* array, uint32_t block, uint64_t byte, uint32_t bytes) {
   for (WatchedAccess& watched : *options_.watched) {
@@ -166,6 +168,7 @@ bool Machine::CheckGlobal(GlobalMemory::Array* array, const void* at, uint32_t b
     Report(FaultKind::kOutOfBounds, array->name + " byte " + std::to_string(offset), "a write of an input");
     return false;
   }
+  if (options_.chain != nullptr) touched_.Add(at, bytes, issue.write);
   if (array->shadow == nullptr || !options_.check) return true;
   clocks::Finding finding;
   size_t where = 0;

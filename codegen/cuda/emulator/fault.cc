@@ -62,8 +62,9 @@ std::string ToString(const Fault& fault) {
   }
   text += fault.message;
   if (!fault.other.who.empty()) {
-    text += "; the other access: " + fault.other.what + " by " + fault.other.who + " of block " +
-            Text(fault.other.block) + at(fault.other);
+    text += "; the other access: " + fault.other.what + " by " + fault.other.who;
+    if (fault.other.of_block) text += " of block " + Text(fault.other.block);
+    text += at(fault.other);
   }
   if (fault.count > 1) text += " (" + std::to_string(fault.count) + " alike)";
   return text;

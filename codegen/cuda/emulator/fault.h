@@ -41,6 +41,7 @@ struct Party {
   std::string what;  // the instruction: "ldmatrix", "bulk load"
   Dim block{0, 0, 0};
   std::string where;  // "softmax.cu:17"; empty for kernels whose text has no places
+  bool of_block = true;  // of this launch
 };
 
 struct Fault {

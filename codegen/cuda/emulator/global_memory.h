@@ -39,6 +39,7 @@ class GlobalMemory {
   // A launch begins: histories are empty, outputs hold nothing.
   void BeginLaunch();
 
+  const std::vector<std::unique_ptr<Array>>& arrays() const { return arrays_; }
   // The array that holds the address (or ends there), null if there is none.
   Array* Find(const void* address);
   // The array that holds the address or is nearest to it, at most `distance` bytes away; null if there is none.

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "codegen/cuda/emulator/fault.h"
+#include "codegen/cuda/emulator/footprint.h"
 #include "codegen/cuda/emulator/global_memory.h"
 
 namespace tilewright::emulator {
@@ -78,6 +79,9 @@ struct LaunchOptions {
   std::vector<SharedVariable> variables;
   TextPlaces places;
   std::vector<WatchedAccess>* watched = nullptr;
+  // The stream, where the order of grids is checked. The launch takes the place of the grid in front.
+  GridChain* chain = nullptr;
+  bool dependent = false;  // may begin before the grid in front has ended
 };
 
 struct LaunchResult {

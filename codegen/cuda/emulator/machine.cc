@@ -75,10 +75,12 @@ LaunchResult Machine::Run() {
   Machine* const outer = std::exchange(current, this);
   if (CheckOptions()) {
     memory_.BeginLaunch();
+    BeginInChain();
     const uint64_t clusters = options_.grid.Count() / options_.cluster.Count();
     for (uint64_t first = 0; first < clusters && !aborted_; first += options_.concurrent_clusters) {
       RunClusters(first, std::min(options_.concurrent_clusters, clusters - first));
     }
+    EndInChain();
     result_.finished = !aborted_;
   }
   current = outer;
@@ -339,6 +341,7 @@ clocks::Agent Machine::NewAgent(Block& block, std::string name) {
 }
 
 Party Machine::PartyOf(clocks::Agent agent) const {
+  if (agent == kGridInFront) return {.who = options_.chain->last + ", the grid in front", .of_block = false};
   const uint32_t group = clocks::GroupOf(agent), index = clocks::IndexOf(agent);
   const Dim at = IndexIn(options_.grid, group);
   if (index < options_.block.Count()) return {"thread " + std::to_string(index), "", at};

@@ -41,6 +41,7 @@ enum class Op : uint8_t {
   kMbarrierUse,
   kVolatileLoad,
   kVolatileStore,
+  kGridInFront,
 };
 
 class Machine {
@@ -100,6 +101,7 @@ class Machine {
     Op op;
     bool write;
   };
+  static clocks::Access AccessOf(const Issue& issue);
   Issue ByThread(Op op, bool write) { return {running_->clock, running_->clock.Now(), op, write}; }
   bool CheckShared(Block& block, uint32_t byte, uint32_t bytes, const Issue& issue);
   bool CheckGlobal(GlobalMemory::Array* array, const void* at, uint32_t bytes, const Issue& issue);
@@ -115,6 +117,10 @@ class Machine {
   clocks::Agent NewAgent(Block& block, std::string name);
   Party PartyOf(clocks::Agent agent) const;
 
+  // The grid in front of this one in its stream (grid_order.cc).
+  void WaitForGridInFront();
+  void LaunchDependents();
+
   void Report(FaultKind kind, std::string place, std::string message, Party other = {});
   // The kernel ends here.
   [[noreturn]] void Abort();
@@ -129,6 +135,8 @@ class Machine {
   static void ThreadMain(void* argument);
   void EndThread();
   void CheckEndOfBlock(const Block& block);
+  void BeginInChain();
+  void EndInChain();
   void RunClusters(uint64_t first, uint64_t count);
   std::unique_ptr<Cluster> MakeCluster(uint64_t serial);
   void MakeThreads(Block& block, size_t first_stack);
@@ -164,6 +172,10 @@ class Machine {
   std::deque<BulkLoadOperation> bulk_loads_;
   std::unordered_map<uint64_t, clocks::Knowledge> released_;
   uint64_t alive_ = 0;
+  // What this grid touches, where that is asked for; whether the grid in front may still run, whether a thread has
+  // waited for it, and whether one has let the next grid begin before.
+  Footprint touched_;
+  bool has_front_ = false, waited_ = false, early_ = false;
   bool aborted_ = false;
 };
 

@@ -30,6 +30,9 @@ inline constexpr uint32_t kSharedBase = 1024;
 inline constexpr char kMbarrierWait[] = "mbarrier wait";
 inline constexpr char kNamedBarrier[] = "named barrier";
 
+// The agent that stands for the grid in front: of a group that no block has.
+inline constexpr clocks::Agent kGridInFront = clocks::MakeAgent((1u << (32 - clocks::kIndexBits)) - 1, 0);
+
 struct Block;
 struct Cluster;
 struct Thread;

@@ -21,6 +21,9 @@ TW_DEVICE void cluster_sync() {
   cluster_wait();
 }
 
+TW_DEVICE void grid_dependency_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+TW_DEVICE void grid_dependency_launch() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+
 TW_DEVICE void mbarrier_init(uint64_t* b, uint32_t count) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(Address(b)), "r"(count) : "memory");
 }

@@ -42,6 +42,10 @@ void BulkCommit();
 void BulkWait(int pending, bool only_reads);
 void StoreAsync(uint32_t to, uint32_t value, uint32_t barrier);
 
+// Where a grid may begin before the one in front of it has ended.
+void WaitForGridInFront();
+void LaunchDependents();
+
 uint32_t ClusterRank();
 uint32_t ClusterSize();
 void ClusterArrive(bool release);
@@ -196,8 +200,8 @@ template <int kRegisters>
 inline void setmaxnreg_dec() {
   emu::SetRegisters(kRegisters, false);
 }
-// Launches one after another, so there is nothing to wait for.
-inline void grid_dependency_wait() {}
-inline void grid_dependency_launch() {}
+// griddepcontrol.wait and griddepcontrol.launch_dependents.
+inline void grid_dependency_wait() { emu::WaitForGridInFront(); }
+inline void grid_dependency_launch() { emu::LaunchDependents(); }
 
 }  // namespace tw
