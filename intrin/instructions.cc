@@ -107,6 +107,15 @@ constexpr MachineInstruction DotByParts(std::string_view name, std::string_view 
   return row;
 }
 
+// Adds to 16-bit elements the products of pairs of bytes, of which B's are known to be below 128.
+constexpr MachineInstruction PairsOfBytes(std::string_view name, std::string_view types, DataType a, DataType b,
+                                          std::string_view feature, std::string_view llvm) {
+  MachineInstruction row = Dot(name, types, a, b, kS16, 16, feature, llvm);
+  row.family = "narrow_dot";
+  row.registers = 15;
+  return row;
+}
+
 // As pairs of 16 bits.
 constexpr MachineInstruction DotOfSplit(std::string_view types, DataType a, DataType b) {
   return DotByParts("vpmaddwd", types, a, b, "dot", "avx2", "llvm.x86.avx2.pmadd.wd",
@@ -311,6 +320,7 @@ constexpr MachineInstruction kRows[] = {
     DotOfSplit("s8u8", kS8, kU8),
     BFirst(DotByParts("vpmaddubsw", "s8u8", kS8, kU8, "narrow_dot", "avx2", "llvm.x86.avx2.pmadd.ub.sw",
                       InstructionIdentity::kAddsPairs)),
+    BFirst(PairsOfBytes("vpmaddubsw", "s8u8s16", kS8, kU8, "avx2", "llvm.x86.avx2.pmadd.ub.sw")),
     Dot("vpdpwssd", "s16s16", kS16, kS16, kS32, 16, "avx512vnni", "llvm.x86.avx512.vpdpwssd.512"),
     Dot("vpdpwssd", "s16s16", kS16, kS16, kS32, 8, "avxvnni", "llvm.x86.avx512.vpdpwssd.256"),
     DotOfTwo("vpmaddwd", "s16s16", kS16, kS16, kS32, 16, "avx512bw", "llvm.x86.avx512.pmaddw.d.512"),

@@ -50,6 +50,7 @@ TEST(Instructions, TheBestOfATargetIsFound) {
   EXPECT_EQ(Found("x86-znver4", "dot", kS8, kU8, kS32), "vpdpbusd 16");
   EXPECT_EQ(Found("x86-znver3", "dot", kS8, kU8, kS32), "vpmaddwd 8");
   EXPECT_EQ(Found("x86-znver3", "narrow_dot", kS8, kU8, kS32), "vpmaddubsw 8");
+  EXPECT_EQ(Found("x86-znver3", "narrow_dot", kS8, kU8, kS16), "vpmaddubsw 16");
   EXPECT_EQ(Found("arm-neoverse-v1", "dot", kS8, kU8, kS32), "usdot 4");
   EXPECT_EQ(Found("x86-znver4", "amx", kS8, kS8, kS32), "none");
   EXPECT_EQ(Found("x86-sapphirerapids", "amx", kS8, kS8, kS32), "tdpbssd 16");

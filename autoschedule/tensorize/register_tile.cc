@@ -97,6 +97,15 @@ double RateShallow(const RegisterTile& tile, const ShallowSum& sum, bool staged,
   return RateShallowTile({tile.row_tiles, tile.rows, tile.vectors}, sum, staged, target);
 }
 
+std::vector<RegisterTile> TilesBesideConstants(const TileInstruction& instruction, std::vector<RegisterTile> tiles) {
+  std::vector<RegisterTile> small = tiles;
+  std::erase_if(small, [&](const RegisterTile& tile) {
+    const int sums = tile.rows / instruction.rows() * tile.vectors;
+    return sums + instruction.OtherRegisters(tile.rows, tile.vectors) >= instruction.registers;
+  });
+  return small.empty() ? tiles : small;
+}
+
 RegisterTile BestTile(const std::vector<RegisterTile>& tiles) {
   RegisterTile best;
   for (const RegisterTile& tile : tiles) {

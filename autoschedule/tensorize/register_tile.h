@@ -33,6 +33,10 @@ std::vector<RegisterTile> DividingAmxTiles(int64_t outer_rows, int64_t rows, int
 // The efficiency of a tile of AMX for a sum of few steps. `staged`: it is copied to where it belongs.
 double RateShallow(const RegisterTile& tile, const ShallowSum& sum, bool staged, const Target& target);
 
+// Those of the tiles that leave a register to constants of what is computed in the same loops: they stay in registers
+// while tiles are computed, whose sums would be stored and loaded instead.
+std::vector<RegisterTile> TilesBesideConstants(const TileInstruction& instruction, std::vector<RegisterTile> tiles);
+
 // The most efficient of the tiles; among nearly equal ones that with fewer loads. `tiles` must not be empty.
 RegisterTile BestTile(const std::vector<RegisterTile>& tiles);
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "base/math.h"
 #include "target/amx_registers.h"
@@ -31,6 +32,24 @@ TEST(RegisterTile, FitsIntoTheRegisters) {
         EXPECT_LE(tile.efficiency, 1.0);
       }
     }
+  }
+}
+
+TEST(RegisterTile, LeavesARegisterToConstants) {
+  for (const char* name : {"x86-haswell", "x86-znver4", "arm-neoverse-n1"}) {
+    const Target target = *NamedTarget(name);
+    const DataType f32 = DataType::Float(32);
+    const TileInstruction fma = *FindTileInstruction(target, f32, f32, f32);
+    const std::vector<RegisterTile> all = RegisterTiles(fma, 128, 2048, 128);
+    const std::vector<RegisterTile> beside = TilesBesideConstants(fma, all);
+    EXPECT_EQ(beside.size() < all.size(), fma.registers == 16) << name;
+    for (const RegisterTile& tile : beside) {
+      EXPECT_LT(tile.rows * tile.vectors + fma.OtherRegisters(tile.rows, tile.vectors), fma.registers) << name;
+    }
+    // As good as those with all registers.
+    EXPECT_GT(BestTile(beside).efficiency, 0.9 * BestTile(all).efficiency) << name;
+    // The only tile stays.
+    EXPECT_EQ(TilesBesideConstants(TileInstruction{.lanes = 8, .registers = 3}, {{.rows = 1, .vectors = 1}}).size(), 1);
   }
 }
 

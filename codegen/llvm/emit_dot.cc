@@ -86,11 +86,13 @@ Group GroupOf(const Expr& e) {
   return group;
 }
 
-// Whether the highest bit of all bytes is masked.
+// Whether a mask leaves bytes below 128.
 bool IsBelow128(const Expr& e) {
   const auto* call = dyn_cast<CallNode>(e);
   const auto* mask = call == nullptr ? nullptr : dyn_cast<BroadcastNode>(call->args.back());
-  return call != nullptr && call->op == "bitwise_and" && mask != nullptr && IsInt(mask->value, 127);
+  if (call == nullptr || call->op != "bitwise_and" || mask == nullptr) return false;
+  const std::optional<int64_t> most = AsInt(mask->value);
+  return most && *most >= 0 && *most < 128;
 }
 
 // The bits of lanes that are kept; nothing when that is not known before the program runs.

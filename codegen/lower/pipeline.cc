@@ -33,6 +33,7 @@
 #include "codegen/lower/cpu/load_runs.h"
 #include "codegen/lower/cpu/mask_bytes.h"
 #include "codegen/lower/cpu/mask_late.h"
+#include "codegen/lower/cpu/narrow_sums.h"
 #include "codegen/lower/cpu/run_beside.h"
 #include "codegen/lower/cpu/shuffle_overlaps.h"
 #include "codegen/lower/cpu/signed_dots.h"
@@ -131,6 +132,7 @@ constexpr Pass kCpu[] = {
     {"widen_bytes", [](const Function& f, const Context& c) -> Result { return WidenBytes(f, c.target); }},
     {"insert_cache_hints", [](const Function& f, const Context& c) -> Result { return InsertCacheHints(f, c.target); }},
     {"mask_bytes", [](const Function& f, const Context& c) -> Result { return MaskBytes(f, c.target); }},
+    {"narrow_sums", [](const Function& f, const Context& c) -> Result { return NarrowSums(f, c.target); }},
     {"mask_late", [](const Function& f, const Context&) -> Result { return MaskLate(f); }},
     {"signed_dots", [](const Function& f, const Context& c) -> Result { return LowerSignedDots(f, c.target); }},
 };

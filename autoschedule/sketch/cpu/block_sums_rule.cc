@@ -188,7 +188,8 @@ Outcome<Done> BlockSums::PickTiles() {
   std::vector<int64_t> groups = {1, 2, 4, 8};
   std::erase_if(groups, [&](int64_t count) { return Extent(plan_.depth) % (count * row_.group()) != 0; });
   size_t preferred = 0;
-  while (preferred + 1 < groups.size() &&
+  // LLVM keeps weights of long code in memory where other instructions add up what one multiplies.
+  while (!row_.ByParts() && preferred + 1 < groups.size() &&
          groups[preferred + 1] * tile_.rows * tile_.vectors <= row_.group() * row_.registers) {
     ++preferred;
   }

@@ -41,10 +41,9 @@ bool IsWrittenInPlace(Schedule& sch, BlockRv block, const ContractionPlan& plan,
   };
   if (!Divides(tile.rows, extent(plan.row))) return false;
   if (!Divides(tile.vectors * plan.instruction.lanes, extent(plan.column))) return false;
-  const std::vector<Range>& written = realize.block->writes[0].region;
   // Rows and columns of a tile are the last dimensions of more than one element.
-  const auto var = [&](int iterator) { return realize.block->iter_vars[static_cast<size_t>(iterator)].var; };
-  if (!written.back().min.same_as(var(plan.column))) return false;
+  const Var& column = realize.block->iter_vars[static_cast<size_t>(plan.column)].var;
+  if (!realize.block->writes[0].region.back().min.same_as(column)) return false;
   const Outcome<std::vector<BlockRv>> consumers = sch.GetConsumers(block);
   return consumers.ok() && consumers->empty();
 }
@@ -209,6 +208,7 @@ Outcome<bool> ContractionSchedule::FlipsAhead() {
 }
 
 Outcome<Done> ContractionSchedule::TakeTile(std::vector<RegisterTile> tiles) {
+  if (!columns_.depth_factors.empty()) tiles = TilesBesideConstants(plan_.instruction, std::move(tiles));
   TW_ASSIGN_OR_RETURN(tile_, PickTile(sch_, name_, plan_, std::move(tiles), choices_));
   return Done();
 }

@@ -1,7 +1,8 @@
 #include "codegen/lower/cpu/mask_bytes.h"
 
 #include <algorithm>
-#include <unordered_set>
+#include <bit>
+#include <unordered_map>
 
 #include "intrin/instructions.h"
 #include "ir/builtin.h"
@@ -11,7 +12,7 @@ namespace tilewright {
 namespace {
 
 constexpr DataType kU8 = DataType::UInt(8);
-constexpr int64_t kLargestByte = 255, kMask = 127;
+constexpr int64_t kLargestByte = 255, kLargestNarrow = 127;
 
 // The constant that all lanes hold.
 std::optional<int64_t> NumberOf(const Expr& e) {
@@ -39,24 +40,31 @@ int64_t MostOf(const Expr& e) {
   return shifts ? MostOf(call->args[0]) >> *number : kLargestByte;
 }
 
-// Whether all elements that are stored to a buffer are below 128, and its address is not taken.
+// The largest element that is stored to a buffer, where its address is not taken.
 class Stores : public Visitor {
  public:
   explicit Stores(const VarNode* data) : data_(data) {}
   using Visitor::Visit;
-  bool all_narrow() const { return all_narrow_; }
+  int64_t most() const { return most_; }
 
  protected:
-  void VisitVar(const VarNode* op) override { all_narrow_ &= op != data_; }
+  void VisitVar(const VarNode* op) override {
+    if (op == data_) most_ = kLargestByte;
+  }
   void VisitStore(const StoreNode* op) override {
-    all_narrow_ &= op->buffer->data.get() != data_ || MostOf(op->value) <= kMask;
+    if (op->buffer->data.get() == data_) most_ = std::max(most_, MostOf(op->value));
     Visitor::VisitStore(op);
   }
 
  private:
   const VarNode* const data_;
-  bool all_narrow_ = true;
+  int64_t most_ = 0;
 };
+
+// The bits that numbers up to `most` have.
+int64_t MaskOf(int64_t most) {
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(most, 1)) + 1)) - 1;
+}
 
 class Masker : public Mutator {
  public:
@@ -68,30 +76,34 @@ class Masker : public Mutator {
     if (buffer->scope.kind() == MemoryKind::kRegister && buffer->dtype == kU8) {
       Stores stores(buffer->data.get());
       stores.Visit(op->body);
-      if (stores.all_narrow()) narrow_.insert(buffer->data.get());
+      if (stores.most() <= kLargestNarrow) masks_[buffer->data.get()] = MaskOf(stores.most());
     }
     return Mutator::MutateAllocate(op, self);
   }
 
   Expr MutateCall(const CallNode* op, const Expr& self) override {
     const auto* load = op->op == kDotAdd ? dyn_cast<LoadNode>(op->args[2]) : nullptr;
-    if (load == nullptr || !narrow_.contains(load->buffer->data.get())) return Mutator::MutateCall(op, self);
+    const auto mask_of = load == nullptr ? masks_.end() : masks_.find(load->buffer->data.get());
+    if (mask_of == masks_.end()) return Mutator::MutateCall(op, self);
     const DataType type = op->args[2].dtype();
-    const Expr mask = Broadcast(Const(kU8, kMask), type.lanes());
+    const Expr mask = Broadcast(Const(kU8, mask_of->second), type.lanes());
     return Call(op->dtype(), op->op, {op->args[0], op->args[1], Call(type, "bitwise_and", {op->args[2], mask})});
   }
 
  private:
-  std::unordered_set<const VarNode*> narrow_;  // the data of such buffers
+  std::unordered_map<const VarNode*, int64_t> masks_;  // by the data of such buffers
 };
 
 }  // namespace
 
-Function MaskBytes(const Function& function, const Target& target) {
+bool AddsPairsOfBytes(const Target& target) {
   const DataType s8 = DataType::Int(8), s32 = DataType::Int(32);
   const MachineInstruction* dot = FindInstruction(target, "dot", s8, kU8, s32);
-  if (dot == nullptr || !dot->ByParts()) return function;
-  if (FindInstruction(target, "narrow_dot", s8, kU8, s32) == nullptr) return function;
+  return dot != nullptr && dot->ByParts() && FindInstruction(target, "narrow_dot", s8, kU8, s32) != nullptr;
+}
+
+Function MaskBytes(const Function& function, const Target& target) {
+  if (!AddsPairsOfBytes(target)) return function;
   return function.WithBody(Masker().Mutate(function->body), function->next_id);
 }
 

@@ -2,9 +2,11 @@
 //
 //   W: uint8 in registers                                   W: uint8 in registers
 //   W[0:32] = Q[0:32] & 15                             =>   W[0:32] = Q[0:32] & 15
-//   C[0:8] = dot_add(C[0:8], a, W[0:32])                    C[0:8] = dot_add(C[0:8], a, W[0:32] & 127)
-// vpmaddubsw adds pairs of byte products in 16 bits and saturates if bytes are larger: code generation uses it where it
-// finds the mask. The mask does not change any value, and LLVM drops it.
+//   C[0:8] = dot_add(C[0:8], a, W[0:32])                    C[0:8] = dot_add(C[0:8], a, W[0:32] & 15)
+//
+// An instruction that adds pairs of products of bytes in 16 bits saturates for others (vpmaddubsw): code generation
+// takes it where the mask stands, which has the bits that the bytes may have. The mask changes nothing, and LLVM drops
+// it.
 //
 // For register buffers all of whose elements are masked, shifted or constant when they are stored, on targets with such
 // an instruction and without one that adds four products.
@@ -14,6 +16,9 @@
 #include "target/target.h"
 
 namespace tilewright {
+
+// Whether the target has an instruction that adds pairs of such products, and none that adds four.
+bool AddsPairsOfBytes(const Target& target);
 
 Function MaskBytes(const Function& function, const Target& target);
 
