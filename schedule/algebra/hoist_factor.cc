@@ -51,6 +51,11 @@ Outcome<Sum> FindSum(const Path& path, const BlockNode& block) {
                    {block.id}};
   }
   arith::Analyzer analyzer;
+  // Where a spatial iterator takes no value there is no sum at all.
+  for (const IterVar& iter : block.iter_vars) {
+    const Expr& extent = iter.domain.extent;
+    if (iter.kind == IterKind::kSpatial) analyzer.Assume(Const(extent.dtype(), 0) < extent);
+  }
   for (const IterVar& iter : block.iter_vars) {
     if (iter.kind != IterKind::kReduce ||
         analyzer.CanProveLess(Const(iter.domain.extent.dtype(), 0), iter.domain.extent))

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <variant>
 
+#include "absl/strings/str_replace.h"
 #include "ir/script/parse_or_die.h"
 #include "ir/script/printer.h"
 #include "schedule/algebra/value_factors.h"
@@ -80,6 +81,46 @@ def main(S: T.Buffer((6,), "float32"), P: T.Buffer((6, 9), "float32"), O: T.Buff
   testing::ExpectContains(hoisted->function, "O_sum[vi] = O_sum[vi] + P[vi, vj]");
   testing::ExpectContains(hoisted->function, "O[0, v0] = O_sum[v0] * S[v0]");
   testing::ExpectEquivalent(before, hoisted->function, {.seed = 1, .max_error = 1e-4});
+}
+
+// Rows of attention in themselves: as many results as terms.
+Function WeightedRows(std::string_view terms) {
+  return ParseFunctionOrDie(absl::StrReplaceAll(R"(
+@T.prim_func
+def main(s: T.handle, p: T.handle, o: T.handle):
+    n = T.int64()
+    k = T.int64()
+    S = T.match_buffer(s, (n,))
+    P = T.match_buffer(p, (n, TERMS))
+    O = T.match_buffer(o, (n,))
+    for i, j in T.grid(n, TERMS):
+        with T.block("O"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            T.reads(S[vi], P[vi, vj])
+            T.writes(O[vi])
+            with T.init():
+                O[vi] = T.float32(0)
+            O[vi] = O[vi] + P[vi, vj] / (S[vi] * S[vi] + T.float32(1))
+)",
+                                                {{"TERMS", std::string(terms)}}));
+}
+
+TEST(HoistFactor, SymbolicSumsHaveTermsWhereThereAreResults) {
+  const Function before = WeightedRows("n");
+  Outcome<HoistFactorResult> hoisted = HoistFactor(before, BlocksNamed(before, "O")[0]->block->id, 0);
+  ASSERT_TRUE(hoisted.ok()) << testing::ReasonText(hoisted.refusal(), before);
+  testing::ExpectContains(hoisted->function, "O_sum[vi] = O_sum[vi] + P[vi, vj]");
+  for (int64_t n : {0, 1, 5}) {
+    testing::ExpectEquivalent(before, hoisted->function, {.dims = {{"n", n}}, .max_error = 1e-4});
+  }
+}
+
+// Zero by whatever the factor is may be no number.
+TEST(HoistFactor, RefusesSumsThatMayHaveNoTerms) {
+  const Function before = WeightedRows("k");
+  Outcome<HoistFactorResult> hoisted = HoistFactor(before, BlocksNamed(before, "O")[0]->block->id, 0);
+  ASSERT_FALSE(hoisted.ok());
+  EXPECT_EQ(testing::ReasonText(hoisted.refusal(), before), "the sum of O may have no terms");
 }
 
 TEST(HoistFactor, RefusesSumsAtComputedIndices) {
