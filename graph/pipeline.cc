@@ -52,7 +52,7 @@ std::vector<Pass> GraphPasses(const PassEnvironment& environment) {
   const auto fuse = [e](const GraphModule& m) {
     const Function main = m.Main();
     const SizesByName sizes = main ? TypicalSizes(main, e.sizes) : e.sizes;
-    KernelCosts costs(e.target, e.scheduled, sizes);
+    KernelCosts costs(e.target, e.scheduled, sizes, e.measured);
     return FuseKernels(NameLikelySizes(m, sizes), *e.ops, costs, e.report, e.kept);
   };
   const auto share = [e](const GraphModule& m) { return ShareKernels(m, *e.ops); };

@@ -12,6 +12,7 @@
 #include "autoschedule/sketch/scheduled_programs.h"
 #include "graph/fusion/fuse_kernels.h"
 #include "graph/fusion/kept_decisions.h"
+#include "graph/fusion/kernel_cost.h"
 #include "graph/ir/op.h"
 #include "graph/rewrite/lowering.h"
 #include "graph/rewrite/pass.h"
@@ -32,6 +33,7 @@ struct PassEnvironment {
   const DecisionStore* kept = nullptr;     // where that is kept; null: nowhere
   ScheduledPrograms* scheduled = nullptr;  // receives what the rules made of programs; null: nobody asks
   SizesByName sizes = {};                  // that symbolic extents of functions probably have
+  MeasuredTimes measured = {};             // what is known of times of kernels; null: nothing
 };
 
 // In the order in which they run.

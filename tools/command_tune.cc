@@ -263,6 +263,8 @@ Command TuneCommand() {
           "architecture, a projected one of emulated code, which is marked. OUT receives the scheduled program and "
           "OUT.trace the schedule, which "
           "`schedule --script` and `compile --script` take.\n"
+          "Of a model, joined kernels are measured apart first, and those that are slower joined are taken apart: what "
+          "loads the model with --db does the same, and names them.\n"
           "A model's distinct kernels share the time: the next one is that from which most is expected, by its calls, "
           "its "
           "time and its bound. The table at the end has for each its calls, time before and after, percent of the "

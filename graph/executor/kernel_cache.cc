@@ -306,6 +306,10 @@ std::string CompilerAndTarget(const Target& target) {
                          : absl::StrCat(text, " vectors ", target.cpu_part().vector_bits, " caches", caches);
 }
 
+std::string DatabaseIdentity(const std::string& path) {
+  return absl::StrCat("database ", path.empty() ? "none" : FileIdentity(path));
+}
+
 std::string KernelKey(const std::string& canonical, const std::vector<bool>& constant, const KernelOptions& options,
                       CodeEffort effort) {
   std::string constants;
@@ -313,8 +317,7 @@ std::string KernelKey(const std::string& canonical, const std::vector<bool>& con
     if (constant[i]) absl::StrAppend(&constants, " ", i);
   }
   return absl::StrCat(CompilerAndTarget(options.target), "\nscheduled ", options.schedule, "\neffort ",
-                      std::string(NameOf(effort)), "\ndatabase ",
-                      options.database.empty() ? "none" : FileIdentity(options.database), "\nconstants", constants,
+                      std::string(NameOf(effort)), "\n", DatabaseIdentity(options.database), "\nconstants", constants,
                       "\n", canonical);
 }
 

@@ -51,6 +51,9 @@ class KernelCache {
 // This build of the compiler, and what a decision of it depends on beside the program.
 std::string CompilerAndTarget(const Target& target);
 
+// Changes when the file does; of no database "database none".
+std::string DatabaseIdentity(const std::string& path);
+
 // `canonical`: the text of CanonicalProgram of the program.
 std::string KernelKey(const std::string& canonical, const std::vector<bool>& constant, const KernelOptions& options,
                       CodeEffort effort);

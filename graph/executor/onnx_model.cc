@@ -103,7 +103,8 @@ absl::StatusOr<std::unique_ptr<OnnxModel>> OnnxModel::Load(std::unique_ptr<Model
                                                         .cache = kernels.cache,
                                                         .scheduled = executor.kernels.scheduled.get(),
                                                         .sizes = options.likely,
-                                                        .lowerings = &lowerings}));
+                                                        .lowerings = &lowerings,
+                                                        .database = kernels.database}));
   executor.release_constants = [file = model->file_.get()] { file->Release(); };
   executor.release_constants();
   executor.for_library = options.as_library;

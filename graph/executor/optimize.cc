@@ -6,6 +6,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "autoschedule/database/canonical_names.h"
+#include "autoschedule/database/database.h"
 #include "base/phases.h"
 #include "base/status_macros.h"
 #include "graph/executor/kernels.h"
@@ -110,13 +113,33 @@ ConstantFolder HostFolder(const OpTable* ops) {
 
 namespace {
 
-DecisionStore StoreIn(const KernelCache& cache, const Target& target) {
-  const auto key_of = [target = CompilerAndTarget(target)](const std::string& key) {
-    return absl::StrCat(target, "\n", key);
-  };
+DecisionStore StoreIn(const KernelCache& cache, const Target& target, const std::string& database) {
+  const auto key_of = [depends = absl::StrCat(CompilerAndTarget(target), "\n", DatabaseIdentity(database))](
+                          const std::string& key) { return absl::StrCat(depends, "\n", key); };
   return {
       .load = [=, &cache](const std::string& key) { return cache.LoadText(key_of(key)); },
       .store = [=, &cache](const std::string& key, const std::string& text) { cache.StoreText(key_of(key), text); }};
+}
+
+// Seconds of the best record of each program, as ApplyBest prefers them: of this target, then projected ones.
+MeasuredTimes TimesIn(std::shared_ptr<const Database> database, const Target& target) {
+  return [=](absl::Span<const PrimFunc> programs) -> std::optional<std::vector<double>> {
+    for (const auto& [emulated, threads] : {std::pair(false, target.cores), {true, 0}}) {
+      for (const Caches caches : {Caches::kRotating, Caches::kWarm, Caches::kCold}) {
+        std::vector<double> times;
+        for (const PrimFunc& program : programs) {
+          const auto best = database->Best({.workload = WorkloadOf(Module(program)),
+                                            .target = TargetKey(target, emulated),
+                                            .threads = threads,
+                                            .caches = caches});
+          if (!best.ok()) break;
+          times.push_back(best->MedianSeconds());
+        }
+        if (times.size() == programs.size()) return times;
+      }
+    }
+    return std::nullopt;
+  };
 }
 
 }  // namespace
@@ -142,7 +165,12 @@ absl::StatusOr<GraphModule> OptimizeGraph(const GraphModule& module, const OpTab
     return absl::InvalidArgumentError("graphs are optimized for a target: none is named");
   const Phase phase("graph passes");
   std::optional<DecisionStore> kept;
-  if (options.cache != nullptr) kept = StoreIn(*options.cache, options.target);
+  if (options.cache != nullptr) kept = StoreIn(*options.cache, options.target, options.database);
+  MeasuredTimes measured;
+  if (!options.database.empty()) {
+    TW_ASSIGN_OR_RETURN(auto opened, Database::Open(options.database));
+    measured = TimesIn(std::make_shared<const Database>(std::move(opened)), options.target);
+  }
   const PassEnvironment environment{.ops = &ops,
                                     .lowerings = options.lowerings,
                                     .folder = HostFolder(&ops),
@@ -151,7 +179,8 @@ absl::StatusOr<GraphModule> OptimizeGraph(const GraphModule& module, const OpTab
                                     .report = options.report,
                                     .kept = kept ? &*kept : nullptr,
                                     .scheduled = options.scheduled,
-                                    .sizes = options.sizes};
+                                    .sizes = options.sizes,
+                                    .measured = measured};
   return RunPasses(GraphPasses(environment), module, context);
 }
 

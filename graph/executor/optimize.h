@@ -5,6 +5,8 @@
 //   TW_ASSIGN_OR_RETURN(GraphModule optimized, OptimizeGraph(imported.module, ops, context, {.target = target}));
 #pragma once
 
+#include <string>
+
 #include "absl/status/statusor.h"
 #include "base/status_macros.h"
 #include "graph/executor/kernel_cache.h"
@@ -28,6 +30,7 @@ struct OptimizeOptions {
   ScheduledPrograms* scheduled = nullptr;  // keeps what the rules made of programs, for this target; null: nobody asks
   SizesByName sizes = {};                  // that symbolic extents of functions probably have
   const LoweringTable* lowerings = nullptr;  // of operators that become programs; null: none does
+  std::string database = {};  // of tuning records: kernels that were measured slower joined stay apart; empty: none
 };
 
 // How many bindings of its functions call programs, those in branches included.

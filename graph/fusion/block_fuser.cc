@@ -28,6 +28,9 @@ constexpr int kMaxProductsApart = 4;
 // or softmax which a file decomposes. kLeastGain: what fusing into a product has to gain, because a longer program is
 // harder to schedule. Both are shares of the shorter kernel's time.
 constexpr double kWorthOfTemporary = 0.25, kLeastGain = 0.05;
+// How much longer a joined kernel is measured than its parts before it is taken apart: times differ from one
+// measurement to the next.
+constexpr double kMeasuredSlower = 1.1;
 // Parts that a kernel's name is made of.
 constexpr size_t kMaxNameParts = 6;
 
@@ -217,12 +220,23 @@ bool BlockFuser::TryMergeSibling(int sibling, int group) {
 }
 
 std::string BlockFuser::LossOf(const KernelCost& joined, int a, int b, double worth) {
+  if (const auto measured = MeasuredLossOf(joined, a, b)) return *measured;
   const KernelCost &first = CostOf(a), &second = CostOf(b);
   const double tolerated = worth * std::min(first.seconds, second.seconds);
   if (joined.seconds <= first.seconds + second.seconds + tolerated) return "";
   const double apart = costs_.SecondsInTurn(first, second, joined);
   if (joined.seconds <= apart + tolerated) return "";
   return absl::StrFormat("joined %.1f us, apart %.1f us", joined.seconds * 1e6, apart * 1e6);
+}
+
+std::optional<std::string> BlockFuser::MeasuredLossOf(const KernelCost& joined, int a, int b) {
+  const std::optional<MeasuredJoin> times = costs_.Measured(CostOf(a), CostOf(b), joined);
+  if (!times) return std::nullopt;
+  if (times->joined <= kMeasuredSlower * times->apart) return "";
+  const std::string why =
+      absl::StrFormat("measured joined %.1f us, apart %.1f us", times->joined * 1e6, times->apart * 1e6);
+  measured_apart_.push_back(absl::StrCat(NameOf(a), " and ", NameOf(b), ": ", why));
+  return why;
 }
 
 bool BlockFuser::SharesLargest(int a, int b) const {
@@ -305,6 +319,9 @@ bool BlockFuser::EndsRepetition(int group) const {
 
 void BlockFuser::Joined(const BlockGraph::Edge& edge, int consumer, const KernelCost* cost) {
   for (const std::string& why : apart_[edge.producer]) NoteApart(consumer, why);
+  if (cost != nullptr) {
+    costed_.push_back({NameOf(edge.producer), NameOf(consumer), &CostOf(edge.producer), &CostOf(consumer), cost});
+  }
   joined_.push_back({edge.producer, consumer});
   graph_.Merge(edge, consumer);
   if (cost != nullptr) {

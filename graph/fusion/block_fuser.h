@@ -28,6 +28,12 @@ struct JoinedKernel {
   std::string name;
 };
 
+// Two kernels that costs were asked for, and that became one. The costs are those of KernelCosts.
+struct CostedJoin {
+  std::string producer, consumer;
+  const KernelCost *first = nullptr, *second = nullptr, *joined = nullptr;
+};
+
 class BlockFuser {
  public:
   BlockFuser(const GraphModule& module, BlockGraph* graph, KernelCosts* costs)
@@ -42,6 +48,9 @@ class BlockFuser {
   const JoinedKernel* Made(int group);
 
   const std::vector<JoinedGroups>& joined() const { return joined_; }
+  const std::vector<CostedJoin>& costed() const { return costed_; }
+  // What stays apart because it was measured: "matmul and softmax: measured joined 3.0 us, apart 2.0 us".
+  const std::vector<std::string>& measured_apart() const { return measured_apart_; }
 
   const std::vector<std::string>& Apart(int group) { return apart_[group]; }
   double Seconds(int group) { return CostOf(group).seconds; }
@@ -75,6 +84,9 @@ class BlockFuser {
   // may be lost.
   std::string LossOf(const KernelCost& joined, int a, int b, double worth);
 
+  // The same as far as all three were measured; nothing where they were not.
+  std::optional<std::string> MeasuredLossOf(const KernelCost& joined, int a, int b);
+
   bool SharesLargest(int a, int b) const;
 
   std::string NameOf(int group) const;
@@ -105,6 +117,8 @@ class BlockFuser {
   std::unordered_map<int, const KernelCost*> cost_of_;
   std::set<std::vector<int>> refused_;  // sets of members that were tried
   std::vector<JoinedGroups> joined_;
+  std::vector<CostedJoin> costed_;
+  std::vector<std::string> measured_apart_;
   std::map<int, std::optional<JoinedKernel>> made_;  // by group, when nothing is joined any more
   std::unordered_map<int, std::vector<std::string>> apart_;
 };

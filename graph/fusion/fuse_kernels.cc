@@ -1,5 +1,6 @@
 #include "graph/fusion/fuse_kernels.h"
 
+#include <algorithm>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -14,6 +15,10 @@
 
 namespace tilewright::graph {
 namespace {
+
+void AddOnce(const std::string& text, std::vector<std::string>* texts) {
+  if (std::ranges::find(*texts, text) == texts->end()) texts->push_back(text);
+}
 
 // What becomes of the bindings of a function.
 struct FunctionPlan {
@@ -88,20 +93,25 @@ class FunctionFuser {
       const auto here = inside.find(var);
       if ((all == reads_.end() ? 0 : all->second) != (here == inside.end() ? 0 : here->second)) escapes.insert(var);
     }
-    const size_t number = decision_.size();
+    const size_t number = decision_.blocks.size();
     BlockGraph graph(module_, block, escapes);
-    if (before_ != nullptr && number < before_->size()) {
+    if (before_ != nullptr && number < before_->blocks.size()) {
       BlockFuser fuser(module_, &graph, &costs_);
-      if (fuser.Repeat((*before_)[number])) return Ordered(std::move(block), graph, fuser);
+      if (fuser.Repeat(before_->blocks[number])) {
+        decision_.measured_apart = before_->measured_apart;
+        return Ordered(std::move(block), graph, fuser);
+      }
       graph = BlockGraph(module_, block, escapes);
     }
     BlockFuser fuser(module_, &graph, &costs_);
     fuser.Run();
+    for (const std::string& why : fuser.measured_apart()) AddOnce(why, &decision_.measured_apart);
+    if (report_ != nullptr) NoteJoins(fuser.costed());
     return Ordered(std::move(block), graph, fuser);
   }
 
   BindingBlock Ordered(BindingBlock block, const BlockGraph& graph, BlockFuser& fuser) {
-    decision_.push_back(fuser.joined());
+    decision_.blocks.push_back(fuser.joined());
     std::vector<Binding> ordered;
     for (int node : graph.Order()) {
       ordered.push_back(graph.nodes()[static_cast<size_t>(node)].binding);
@@ -109,6 +119,27 @@ class FunctionFuser {
     }
     block.bindings = std::move(ordered);
     return block;
+  }
+
+  void NoteJoins(const std::vector<CostedJoin>& joins) {
+    for (const CostedJoin& join : joins) {
+      const auto known = std::ranges::find_if(report_->joins, [&](const FusionReport::Join& other) {
+        return other.joined.same_as(join.joined->program) && other.first.same_as(join.first->program) &&
+               other.second.same_as(join.second->program);
+      });
+      if (known != report_->joins.end()) {
+        ++known->calls;
+        continue;
+      }
+      report_->joins.push_back({.producer = join.producer,
+                                .consumer = join.consumer,
+                                .first = join.first->program,
+                                .second = join.second->program,
+                                .joined = join.joined->program,
+                                .seconds = join.joined->seconds,
+                                .apart_seconds = join.first->seconds + join.second->seconds,
+                                .calls = 1});
+    }
   }
 
   void Note(const BlockGraph& graph, BlockFuser& fuser, int group) {
@@ -201,10 +232,14 @@ absl::StatusOr<GraphModule> FuseKernels(const GraphModule& module, const OpTable
     if (!entry.function) continue;
     std::optional<std::string> text;
     const std::string key = kept == nullptr ? "" : FusionKey(module, entry.function);
-    if (kept != nullptr && report == nullptr) text = kept->load(key);
+    FusionReport* const anew = report != nullptr && report->anew ? report : nullptr;
+    if (kept != nullptr && anew == nullptr) text = kept->load(key);
     const std::optional<FusionDecision> before = text ? ParseDecision(*text) : std::nullopt;
-    FunctionFuser fuser(module, &costs, report, before ? &*before : nullptr);
+    FunctionFuser fuser(module, &costs, anew, before ? &*before : nullptr);
     const Function ordered = fuser.Run(entry.function);
+    if (report != nullptr) {
+      for (const std::string& why : fuser.decision().measured_apart) AddOnce(why, &report->measured_apart);
+    }
     if (const std::string made = ToText(fuser.decision()); kept != nullptr && text != made) kept->store(key, made);
     KernelWriter writer(&builder, &fuser.plan());
     TW_RETURN_IF_ERROR(writer.MutateFunction(ordered).status());

@@ -42,11 +42,21 @@ struct FusionReport {
     int nests = 0;                   // KernelCost::nests
     std::vector<std::string> apart;  // what it was not joined with, and why
   };
+  // Two kernels that became one because costs say so; equal ones are one line.
+  struct Join {
+    std::string producer, consumer;
+    PrimFunc first, second, joined;         // as KernelCost::program has them
+    double seconds = 0, apart_seconds = 0;  // projected
+    int calls = 0;
+  };
+  bool anew = true;             // false: `measured_apart` alone is wanted, and what was decided before is repeated
   std::vector<Kernel> kernels;  // in the order in which they run
+  std::vector<Join> joins;
+  std::vector<std::string> measured_apart;  // what was measured slower joined than apart
 };
 
 // `costs` may be shared by several calls. `report` may be null. `kept`, which may be null, has what was decided before,
-// and receives what is decided now; where a report is asked for, everything is decided anew.
+// and receives what is decided now.
 absl::StatusOr<GraphModule> FuseKernels(const GraphModule& module, const OpTable& ops, KernelCosts& costs,
                                         FusionReport* report = nullptr, const DecisionStore* kept = nullptr);
 

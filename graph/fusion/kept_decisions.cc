@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "autoschedule/program/sizes.h"
 #include "graph/ir/functor.h"
 #include "graph/ir/structural.h"
@@ -14,13 +15,20 @@
 
 namespace tilewright::graph {
 
-// A line for each block: "0-2 2-5".
+namespace {
+
+constexpr absl::string_view kApart = "apart ";
+
+}  // namespace
+
+// A line for each block: "0-2 2-5"; then one for each sentence.
 std::string ToText(const FusionDecision& decision) {
   std::string text;
-  for (const std::vector<JoinedGroups>& block : decision) {
+  for (const std::vector<JoinedGroups>& block : decision.blocks) {
     for (const JoinedGroups& joined : block) absl::StrAppend(&text, joined.producer, "-", joined.consumer, " ");
     absl::StrAppend(&text, "\n");
   }
+  for (const std::string& why : decision.measured_apart) absl::StrAppend(&text, kApart, why, "\n");
   return text;
 }
 
@@ -30,7 +38,11 @@ std::optional<FusionDecision> ParseDecision(const std::string& text) {
   lines.pop_back();
   FusionDecision decision;
   for (const std::string& line : lines) {
-    decision.emplace_back();
+    if (absl::string_view why = line; absl::ConsumePrefix(&why, kApart)) {
+      decision.measured_apart.emplace_back(why);
+      continue;
+    }
+    decision.blocks.emplace_back();
     for (const absl::string_view pair : absl::StrSplit(line, ' ', absl::SkipEmpty())) {
       const std::vector<std::string> groups = absl::StrSplit(pair, '-');
       JoinedGroups joined;
@@ -38,7 +50,7 @@ std::optional<FusionDecision> ParseDecision(const std::string& text) {
           !absl::SimpleAtoi(groups[1], &joined.consumer)) {
         return std::nullopt;
       }
-      decision.back().push_back(joined);
+      decision.blocks.back().push_back(joined);
     }
   }
   return decision;

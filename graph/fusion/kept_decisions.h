@@ -25,8 +25,11 @@ struct JoinedGroups {
   int producer = 0;
   int consumer = 0;
 };
-// In the order in which they were joined, for each block in the order in which fusion sees them.
-using FusionDecision = std::vector<std::vector<JoinedGroups>>;
+struct FusionDecision {
+  // In the order in which they were joined, for each block in the order in which fusion sees them.
+  std::vector<std::vector<JoinedGroups>> blocks;
+  std::vector<std::string> measured_apart;  // what would have been joined, had it not been measured: a sentence each
+};
 
 std::string ToText(const FusionDecision& decision);
 // Nothing where the text is not a decision.

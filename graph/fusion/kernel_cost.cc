@@ -183,6 +183,7 @@ KernelCost KernelCosts::Compute(const PrimFunc& program) {
   cost.nests = CountTopNests(function);
   if (!scheduled->left_alone.empty()) cost.why_not = scheduled->left_alone.front().ToString();
   cost.scheduled = function;
+  cost.program = program;
   return cost;
 }
 
@@ -196,6 +197,14 @@ double KernelCosts::SecondsInTurn(const KernelCost& a, const KernelCost& b, cons
     seconds += std::max(cost->seconds, ProjectBeside(facts, target(), beside).seconds + kCallSeconds);
   }
   return seconds;
+}
+
+std::optional<MeasuredJoin> KernelCosts::Measured(const KernelCost& a, const KernelCost& b,
+                                                  const KernelCost& joined) const {
+  if (!measured_) return std::nullopt;
+  const auto times = measured_({joined.program, a.program, b.program});
+  if (!times) return std::nullopt;
+  return MeasuredJoin{.joined = (*times)[0], .apart = (*times)[1] + (*times)[2] + kCallSeconds};
 }
 
 double KernelCosts::Elements(const TensorTypeNode& type) const {

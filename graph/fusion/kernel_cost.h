@@ -4,11 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "autoschedule/program/sizes.h"
 #include "autoschedule/sketch/scheduled_programs.h"
 #include "graph/ir/value.h"
@@ -23,6 +26,15 @@ struct KernelCost {
   int nests = 0;        // at the top of its schedule: on a GPU each of them is a launch
   std::string why_not;  // why a block is not scheduled; empty: all are
   PrimFunc scheduled;
+  PrimFunc program;  // what was scheduled: canonical, its constants marked
+};
+
+// Seconds of a call of each program, as KernelCost::program has it, where all of them were measured in the same way.
+using MeasuredTimes = std::function<std::optional<std::vector<double>>(absl::Span<const PrimFunc> programs)>;
+
+// What was measured of a kernel, and of the two that it joins one after the other.
+struct MeasuredJoin {
+  double joined = 0, apart = 0;
 };
 
 // What stands in a program, for the question what it may be joined with.
@@ -48,9 +60,14 @@ bool ChainsProducts(const PrimFunc& program);
 class KernelCosts {
  public:
   // `scheduled`: where schedules for the target are remembered for others; null: here alone. `sizes`: those that the
-  // symbolic extents of functions probably have, where somebody says so (likely_sizes.h).
-  explicit KernelCosts(const Target& target, ScheduledPrograms* scheduled = nullptr, SizesByName sizes = {})
-      : own_(target), scheduled_(scheduled != nullptr ? *scheduled : own_), sizes_(std::move(sizes)) {}
+  // symbolic extents of functions probably have, where somebody says so (likely_sizes.h). `measured`: what is known of
+  // times; null: nothing.
+  explicit KernelCosts(const Target& target, ScheduledPrograms* scheduled = nullptr, SizesByName sizes = {},
+                       MeasuredTimes measured = {})
+      : own_(target),
+        scheduled_(scheduled != nullptr ? *scheduled : own_),
+        sizes_(std::move(sizes)),
+        measured_(std::move(measured)) {}
 
   // `constants`: the parameters, by position, whose elements are known; what only packs them runs once.
   const KernelCost& Of(const PrimFunc& program, const std::vector<int>& constants);
@@ -60,6 +77,8 @@ class KernelCosts {
   // The time of two kernels one after the other, each of which finds in the caches what the joined one would leave
   // there: a kernel by itself is taken to find all of its own data.
   double SecondsInTurn(const KernelCost& a, const KernelCost& b, const KernelCost& joined) const;
+  // Nothing where one of the three was not measured.
+  std::optional<MeasuredJoin> Measured(const KernelCost& a, const KernelCost& b, const KernelCost& joined) const;
   const Target& target() const { return own_.target(); }
   const SizesByName& sizes() const { return sizes_; }
   // How many elements a tensor of known rank has, by likely sizes.
@@ -76,6 +95,7 @@ class KernelCosts {
   ScheduledPrograms own_;
   ScheduledPrograms& scheduled_;
   const SizesByName sizes_;
+  const MeasuredTimes measured_;
   std::unordered_multimap<uint64_t, Entry> costs_;
   std::unordered_map<const KernelCost*, std::string> why_not_;  // of those that were asked for
 };

@@ -16,21 +16,27 @@
 namespace tilewright::graph {
 namespace {
 
-// As the executor schedules it, with the name that `tune` wants.
+// With the name that `tune` wants.
+Module NamedMain(const PrimFunc& program) {
+  tilewright::FunctionNode::Fields fields = program->fields();
+  fields.name = "main";
+  return Module(PrimFunc(std::move(fields)));
+}
+
+// As the executor schedules it.
 Module ProgramOf(const KernelSource& source) {
   const PrimFunc canonical = CanonicalProgram(source.program);
   std::vector<int> constants;
   for (size_t i = 0; i < source.constant.size() && i < canonical->params.size(); ++i) {
     if (source.constant[i] && canonical->params[i].buffer) constants.push_back(static_cast<int>(i));
   }
-  tilewright::FunctionNode::Fields fields =
-      (constants.empty() ? canonical : MarkConstant(canonical, constants))->fields();
-  fields.name = "main";
-  return Module(PrimFunc(std::move(fields)));
+  return NamedMain(constants.empty() ? canonical : MarkConstant(canonical, constants));
 }
 
-ModelTask TaskOf(const KernelSource& source, const Target& target) {
-  ModelTask task{.name = source.program->name, .program = ProgramOf(source)};
+}  // namespace
+
+ModelTask TaskOf(const std::string& name, const PrimFunc& program, const Target& target) {
+  ModelTask task{.name = name, .program = NamedMain(program)};
   task.workload = WorkloadOf(task.program);
   const PrimFunc main = task.program.Main();
   task.sizes = WithTypicalSizes(main, {});
@@ -43,8 +49,6 @@ ModelTask TaskOf(const KernelSource& source, const Target& target) {
   task.bound_seconds = BoundSeconds(likely, scheduled, target);
   return task;
 }
-
-}  // namespace
 
 std::vector<ModelTask> TasksOf(const ExecutablePlan& plan, const Target& target) {
   const ExecutablePlan* const plans[] = {&plan};
@@ -60,9 +64,9 @@ std::vector<ModelTask> TasksOf(absl::Span<const ExecutablePlan* const> plans, co
     for (const PlanStep& step : plan->steps) ++calls[static_cast<size_t>(step.program)];
     for (size_t i = 0; i < plan->programs.size(); ++i) {
       if (calls[i] == 0) continue;
-      const uint64_t workload = WorkloadOf(ProgramOf(plan->programs[i]));
-      const auto [known, is_new] = by_workload.emplace(workload, tasks.size());
-      if (is_new) tasks.push_back(TaskOf(plan->programs[i], target));
+      const Module program = ProgramOf(plan->programs[i]);
+      const auto [known, is_new] = by_workload.emplace(WorkloadOf(program), tasks.size());
+      if (is_new) tasks.push_back(TaskOf(plan->programs[i].program->name, program.Main(), target));
       ModelTask& task = tasks[known->second];
       task.calls += calls[i];
       task.kernels.push_back(absl::StrCat("k", i, p == 0 ? "" : absl::StrCat("@", p)));

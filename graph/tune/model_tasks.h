@@ -31,6 +31,9 @@ struct ModelTask {
   double bound_seconds = 0;      // no schedule is faster
 };
 
+// The task of a program whose constant parameters are marked, with no calls.
+ModelTask TaskOf(const std::string& name, const PrimFunc& program, const Target& target);
+
 // Those that take most of a run first.
 std::vector<ModelTask> TasksOf(const ExecutablePlan& plan, const Target& target);
 

@@ -51,7 +51,7 @@ Outcome<Sum> FindSum(const Path& path, const BlockNode& block) {
                    {block.id}};
   }
   arith::Analyzer analyzer;
-  // Where a spatial iterator takes no value there is no sum at all.
+  // A sum has a result only where each spatial iterator takes a value.
   for (const IterVar& iter : block.iter_vars) {
     const Expr& extent = iter.domain.extent;
     if (iter.kind == IterKind::kSpatial) analyzer.Assume(Const(extent.dtype(), 0) < extent);

@@ -20,8 +20,9 @@
 //
 // Conditions: the block is a sum that begins at zero, in float32 or float64, at its spatial iterators, each one index
 // and from 0; its loops are its iterators, one each, hold nothing else, are serial and carry no annotations, and it
-// has no predicate; where it has results it has terms. All its terms read one element of the buffer for a result, and are products of
-// something with what constants and that element decide, no exponential: one that is hoisted would overflow.
+// has no predicate; where it has results it has terms. All its terms read one element of the buffer for a result, and
+// are products of something with what constants and that element decide, no exponential: one that is hoisted would
+// overflow.
 //
 // Ids: all survive, those of the block as of the sum; the new block (returned) and its loops are born.
 #pragma once

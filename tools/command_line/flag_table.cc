@@ -171,6 +171,10 @@ constexpr FlagRow kRows[] = {
     {"tune", "--tasks", "HASH,...", kText, kModels, "only the kernels of these workloads, as `db list` names them"},
     {"tune", "--records", "", kSwitch, kModels,
      "prints each record as a line of JSON as soon as there is one, and the table on standard error"},
+    {"tune", "--keep-joins", "", kSwitch, kModels,
+     "tunes the kernels of the plan as it is; by default joined kernels are measured apart too, and the slower ones "
+     "are "
+     "taken apart"},
     {"tune", "--opt-level", "N", kLevel, kModels, kLevelHelp},
     {"tune", "--disable", "PASS", kText, kModels, kDisableHelp, Repeated()},
     {"tune", "--precision", kPrecisions, kChoice, kModels, kPrecisionHelp},

@@ -192,6 +192,14 @@ graph::ExecutorOptions ExecutorOptionsOf(const CommandArguments& args, const gra
   return options;
 }
 
+std::string MeasuredApart(const CommandArguments& args, const graph::FusionReport& report) {
+  std::string text;
+  for (const std::string& why : report.measured_apart) {
+    absl::StrAppend(&text, "apart by records of ", args.Get("--db").value_or("no database"), ": ", why, "\n");
+  }
+  return text;
+}
+
 int ChooseMachine(const CommandArguments& args, graph::ExecutorOptions* options) {
   const std::string engine = args.Get("--engine").value_or("");
   const bool is_cuda = engine == "cuda" || engine == "cuda-emulation";

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "autoschedule/program/sizes.h"
 #include "graph/executor/executor.h"
+#include "graph/fusion/fuse_kernels.h"
 #include "graph/onnx/model_file.h"
 #include "graph/rewrite/pass.h"
 #include "tools/command_line/command.h"
@@ -40,6 +41,9 @@ graph::ExecutorOptions ExecutorOptionsOf(const CommandArguments& args, const gra
 
 // One line on standard error where kernels are far from their speed of light: how many, and the worst three.
 void WarnOfSlowKernels(const CommandArguments& args, const graph::Executor& executor);
+
+// A line for each join that the records of --db have taken apart.
+std::string MeasuredApart(const CommandArguments& args, const graph::FusionReport& report);
 
 // `check MODEL.onnx`: inputs, outputs, operators with counts, and every node that cannot be imported.
 int CheckOnnx(const CommandArguments& args);

@@ -52,12 +52,14 @@ std::unique_ptr<OnnxModel> LoadOnnx(const CommandArguments& args, const graph::K
   graph::ExecutorOptions executor = ExecutorOptionsOf(args, cache);
   if (target.name != HostTarget().name) executor.kernels.use = use;
   executor.kernels.target = target;
+  graph::FusionReport apart{.anew = false};
   auto model = OnnxModel::Load(std::move(file), {.dims = DimsOf(args),
                                                  .likely = LikelyOf(args),
                                                  .executor = executor,
                                                  .passes = passes,
-                                                 .report = report,
+                                                 .report = report != nullptr ? report : &apart,
                                                  .as_library = use == graph::KernelUse::kExport});
+  args.err() << MeasuredApart(args, apart);
   if (model.ok()) return *std::move(model);
   *status = RefuseOnnx(args, model.status().message());
   return nullptr;
@@ -397,7 +399,8 @@ int ExplainOnnx(const CommandArguments& args) {
   PrintSummary(*planned, Summarize(facts), facts.size(), *target, args.out());
   if (const auto database = args.Get("--db")) {
     args.out() << std::ranges::count(facts, true, &KernelFacts::by_record) << " of " << facts.size()
-               << " kernels by records of " << *database << "\n";
+               << " kernels by records of " << *database << "\n"
+               << MeasuredApart(args, report);
   }
   PrintSlowKernels(model->executor(), args.out());
   if (args.Has("--plan")) {

@@ -210,10 +210,13 @@ int RunOnnx(const CommandArguments& args) {
   if (!inputs.ok()) return RefuseOnnx(args, inputs.status().message());
   std::optional<LoadReport> timings;
   if (args.Has("--timings")) timings.emplace();
+  graph::FusionReport apart{.anew = false};
   const auto model = OnnxModel::Load(
-      std::move(file), {.dims = dims, .inputs = &*inputs, .executor = std::move(executor), .passes = PassesOf(args)});
+      std::move(file),
+      {.dims = dims, .inputs = &*inputs, .executor = std::move(executor), .passes = PassesOf(args), .report = &apart});
   if (!model.ok()) return RefuseOnnx(args, model.status().message());
   if (timings) timings->Finish();
+  args.err() << MeasuredApart(args, apart);
   WarnOfSlowKernels(args, (*model)->executor());
   const auto arguments = (*model)->ArgumentsOf(*inputs);
   if (!arguments.ok()) return RefuseOnnx(args, arguments.status().message());

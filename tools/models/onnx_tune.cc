@@ -1,6 +1,7 @@
 #include "tools/models/onnx_tune.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <iterator>
 #include <map>
@@ -23,6 +24,7 @@
 #include "graph/executor/onnx_model.h"
 #include "graph/tune/model_tasks.h"
 #include "graph/tune/submit.h"
+#include "graph/tune/tune_joins.h"
 #include "graph/tune/tune_model.h"
 #include "target/target.h"
 #include "tools/command_line/flag_table.h"
@@ -58,16 +60,24 @@ absl::StatusOr<std::vector<std::map<std::string, int64_t>>> DimsToTune(const Com
   return result;
 }
 
+// The database whose records may change the plan. Jobs do not have one: they tune the same plan as who submits.
+std::string DatabaseOfPlan(const CommandArguments& args) {
+  return args.Has("--submit") ? "" : args.Get("--db").value_or("");
+}
+
 // The model's plan for some sizes; nothing of it is compiled.
 absl::StatusOr<std::unique_ptr<OnnxModel>> PlanFor(const CommandArguments& args,
-                                                   const std::map<std::string, int64_t>& dims, const Target& target) {
+                                                   const std::map<std::string, int64_t>& dims, const Target& target,
+                                                   graph::FusionReport* report) {
   TW_ASSIGN_OR_RETURN(auto file, ReadModel(args));
   graph::ExecutorOptions executor;
   executor.kernels.target = target;
   executor.kernels.use = graph::KernelUse::kExplain;
   executor.kernels.schedule = false;
-  TW_ASSIGN_OR_RETURN(auto model,
-                      OnnxModel::Load(std::move(file), {.dims = dims, .executor = executor, .passes = PassesOf(args)}));
+  executor.kernels.database = DatabaseOfPlan(args);
+  TW_ASSIGN_OR_RETURN(
+      auto model, OnnxModel::Load(std::move(file),
+                                  {.dims = dims, .executor = executor, .passes = PassesOf(args), .report = report}));
   if (model->executor().planned() == nullptr) {
     return absl::UnimplementedError(
         "the order of its calls depends on data (If, Loop, or operators whose results' extents do): it has no plan "
@@ -76,15 +86,23 @@ absl::StatusOr<std::unique_ptr<OnnxModel>> PlanFor(const CommandArguments& args,
   return model;
 }
 
-absl::StatusOr<std::vector<ModelTask>> TasksFor(const CommandArguments& args, const Target& target) {
+// A plan for each of the sizes; `report` receives what fusion decided for all.
+absl::StatusOr<std::vector<std::unique_ptr<OnnxModel>>> PlansFor(const CommandArguments& args, const Target& target,
+                                                                 graph::FusionReport* report) {
   TW_ASSIGN_OR_RETURN(const auto sizes, DimsToTune(args));
   std::vector<std::unique_ptr<OnnxModel>> models;
-  std::vector<const ExecutablePlan*> plans;
   for (const auto& dims : sizes) {
-    TW_ASSIGN_OR_RETURN(auto model, PlanFor(args, dims, target));
-    plans.push_back(&model->executor().planned()->plan());
-    models.push_back(std::move(model));
+    TW_ASSIGN_OR_RETURN(models.emplace_back(), PlanFor(args, dims, target, report));
   }
+  return models;
+}
+
+// `report` receives what was taken apart.
+absl::StatusOr<std::vector<ModelTask>> TasksFor(const CommandArguments& args, const Target& target,
+                                                graph::FusionReport* report) {
+  TW_ASSIGN_OR_RETURN(const auto models, PlansFor(args, target, report));
+  std::vector<const ExecutablePlan*> plans;
+  for (const auto& model : models) plans.push_back(&model->executor().planned()->plan());
   // Tasks are measured, or projected, as their candidates are.
   return graph::TasksOf(plans, MeasuredTarget(target, args.Get("--launcher").value_or("")));
 }
@@ -103,6 +121,41 @@ graph::ModelTuneOptions OptionsOf(const CommandArguments& args) {
                << std::flush;
   };
   return options;
+}
+
+// Joined kernels are measured apart in this part of the time, or of the measurements.
+constexpr double kShareOfJoins = 0.25;
+
+// Measures joined kernels apart as long as plans that take the records have some to measure. What that took is no
+// longer in `options`. Nothing without a database, which keeps what is decided, and where others have the plan.
+absl::Status MeasureJoins(const CommandArguments& args, const Target& target, Database& database,
+                          graph::ModelTuneOptions* options) {
+  for (const char* flag : {"--keep-joins", "--submit", "--tasks", "--records"}) {
+    if (args.Has(flag)) return absl::OkStatus();
+  }
+  graph::ModelTuneOptions part = *options;
+  part.on_progress = {};
+  part.trials = static_cast<int64_t>(kShareOfJoins * static_cast<double>(options->trials));
+  if (!args.Has("--db") || (options->trials > 0 && part.trials == 0)) return absl::OkStatus();
+  const Target measured = MeasuredTarget(target, options->launcher);
+  const auto start = std::chrono::steady_clock::now();
+  const auto spent = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  int joins = 0;
+  while (true) {
+    graph::FusionReport report;
+    TW_RETURN_IF_ERROR(PlansFor(args, target, &report).status());
+    part.seconds = kShareOfJoins * options->seconds - spent();
+    TW_ASSIGN_OR_RETURN(const graph::JoinTuning tuning, graph::TuneJoins(report.joins, measured, database, part));
+    joins += tuning.joins;
+    if (options->trials > 0) {
+      options->trials -= std::min(tuning.trials, options->trials - 1);
+      part.trials -= tuning.trials;
+    }
+    if (tuning.joins == 0 || part.trials < 0 || (options->trials > 0 && part.trials == 0)) break;
+  }
+  args.err() << "joined kernels measured apart: " << joins << "\n";
+  options->seconds -= spent();
+  return absl::OkStatus();
 }
 
 // Those of --tasks; an error names a workload that the model does not have.
@@ -182,10 +235,14 @@ int TuneOnnx(const CommandArguments& args) {
   if (!database.ok()) return RefuseOnnx(args, database.status().message());
   if (!args.Has("--db") && !args.Has("--records"))
     args.err() << "what is measured is not kept: --db=PATH names a database\n";
-  auto tasks = TasksFor(args, *target);
+  graph::ModelTuneOptions options = OptionsOf(args);
+  if (absl::Status joins = MeasureJoins(args, *target, *database, &options); !joins.ok()) {
+    return RefuseOnnx(args, joins.message());
+  }
+  graph::FusionReport apart;
+  auto tasks = TasksFor(args, *target, &apart);
   if (!tasks.ok()) return RefuseOnnx(args, tasks.status().message());
   if (absl::Status kept = KeepNamedTasks(args, &*tasks); !kept.ok()) return RefuseOnnx(args, kept.message());
-  graph::ModelTuneOptions options = OptionsOf(args);
   int64_t records = 0;
   if (args.Has("--records")) {
     options.on_record = [&](const TuningRecord& record) {
@@ -209,7 +266,7 @@ int TuneOnnx(const CommandArguments& args) {
   }
   if (IsEmulated(measured, options.launcher))
     args.err() << "times are projected: no code ran on " << target->name << "\n";
-  (args.Has("--records") ? args.err() : args.out()) << ToString(*tuning, *tasks);
+  (args.Has("--records") ? args.err() : args.out()) << ToString(*tuning, *tasks) << MeasuredApart(args, apart);
   if (args.Has("--records")) args.out() << graph::EndOfRecords(records) << "\n" << std::flush;
   return args.Has("--submit") && !tuning->failures.empty() ? kRefused : kDone;
 }

@@ -20,7 +20,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "autoschedule/database/canonical_names.h"
 #include "autoschedule/database/database.h"
+#include "graph/executor/onnx_model.h"
 #include "graph/onnx/testing.h"
 #include "nlohmann/json.hpp"
 #include "tools/testing/run_tool.h"
@@ -75,7 +77,7 @@ class OnnxTune : public testing::Test {
 
 TEST_F(OnnxTune, RecordsAreUsedByTheModel) {
   const std::string model = Layers(), database = "--db=" + FreshDatabase("used.db");
-  const Result tuned = RunTool({"tune", model, "--dim=n=24", "--trials=80", "--seconds=120", database});
+  const Result tuned = RunTool({"tune", model, "--dim=n=24", "--trials=80", "--seconds=120", "--keep-joins", database});
   ASSERT_EQ(tuned.status, kDone) << tuned.err;
   EXPECT_THAT(tuned.err, HasSubstr("2 kernels to tune\n"));
   EXPECT_THAT(tuned.err, HasSubstr(" s of 120: "));
@@ -99,7 +101,8 @@ TEST_F(OnnxTune, RecordsAreUsedByTheModel) {
 // A record belongs to what a program computes: the kernel's program has it under any name.
 TEST_F(OnnxTune, RecordsHoldUnderOtherNames) {
   const std::string model = Layers(), database = "--db=" + FreshDatabase("names.db"), folder = Path("programs");
-  ASSERT_EQ(RunTool({"tune", model, "--dim=n=24", "--trials=20", "--seconds=120", database}).status, kDone);
+  ASSERT_EQ(RunTool({"tune", model, "--dim=n=24", "--trials=20", "--seconds=120", "--keep-joins", database}).status,
+            kDone);
   ASSERT_EQ(RunTool({"explain", model, "--dim=n=24", "--programs=" + folder}).status, kDone);
   const std::string program = ReadText(folder + "/k0.py");
   const Result run = RunTool({"run", "-", "--engine=llvm", "--compare", database}, program);
@@ -114,6 +117,53 @@ TEST_F(OnnxTune, RecordsHoldUnderOtherNames) {
   const Result again = RunTool({"run", "-", "--engine=llvm", "--compare", database}, renamed);
   EXPECT_EQ(again.status, kDone) << again.err;
   EXPECT_THAT(again.out, HasSubstr("database"));
+}
+
+// Records by which the product and its Relu are slower joined: every command that loads the model says so.
+TEST_F(OnnxTune, NamesWhatRecordsKeepApart) {
+  const std::string model = Layers(), path = FreshDatabase("apart.db");
+  graph::FusionReport report;
+  graph::OnnxModel::LoadOptions options{.dims = {{"n", 24}}, .report = &report};
+  options.executor.kernels.target = HostTarget();
+  options.executor.kernels.use = graph::KernelUse::kExplain;
+  auto file = graph::ModelFile::Open(model);
+  ASSERT_TRUE(file.ok()) << file.status();
+  ASSERT_TRUE(graph::OnnxModel::Load(*std::move(file), options).ok());
+  ASSERT_EQ(report.joins.size(), 1u) << "of both layers";
+  auto database = Database::Open(path);
+  for (const auto& [program, seconds] :
+       {std::pair(report.joins[0].joined, 9e-4), {report.joins[0].first, 4e-5}, {report.joins[0].second, 2e-5}}) {
+    ASSERT_TRUE(database
+                    ->Put({.workload = WorkloadOf(Module(program)),
+                           .target = TargetKey(HostTarget()),
+                           .threads = HostTarget().cores,
+                           .scheduled = 1,
+                           .seconds = {seconds}})
+                    .ok());
+  }
+  const std::string line = absl::StrCat("apart by records of ", path, ": ");
+  const auto names_it = testing::AllOf(HasSubstr(line), HasSubstr(": measured joined 900.0 us, apart 60.1 us\n"));
+  const std::string flag = "--db=" + path;
+  const Result explained = RunTool({"explain", model, "--dim=n=24", flag});
+  EXPECT_THAT(explained.out, names_it);
+  EXPECT_THAT(explained.out, HasSubstr("5 calls of 3 kernels"));
+  EXPECT_THAT(RunTool({"run", model, "--dim=n=24", flag}).err, names_it);
+  EXPECT_THAT(RunTool({"compile", model, "--dim=n=24", flag, "-o", Path("apart.so")}).err, names_it);
+  const Result tuned = RunTool({"tune", model, "--dim=n=24", flag, "--trials=1", "--seconds=60"});
+  EXPECT_THAT(tuned.out, names_it);
+  EXPECT_THAT(tuned.err, HasSubstr("3 kernels to tune\n"));
+  EXPECT_THAT(RunTool({"run", model, "--dim=n=24"}).err, Not(HasSubstr("apart by records")));
+}
+
+// Joined kernels are measured apart in a part of the measurements.
+TEST_F(OnnxTune, MeasuresJoinsApart) {
+  const std::string model = Layers(), database = FreshDatabase("joins.db");
+  const std::vector<std::string> command = {"tune",          model,         "--dim=n=24",
+                                            "--seconds=120", "--trials=96", "--db=" + database};
+  const Result tuned = RunTool(command);
+  ASSERT_EQ(tuned.status, kDone) << tuned.err;
+  EXPECT_THAT(tuned.err, HasSubstr("joined kernels measured apart: 1\n"));
+  EXPECT_THAT(RunTool(command).err, HasSubstr("joined kernels measured apart: 0\n")) << "they have records";
 }
 
 TEST_F(OnnxTune, TakesTheFlagsOfModels) {
@@ -277,7 +327,8 @@ TEST_F(OnnxTune, IsKilledAndGoesOn) {
     for (const std::string& uid : committed) ASSERT_TRUE(held.contains(uid)) << uid << " is lost in round " << round;
     committed.merge(UidsOf(Records(database)));
   }
-  const Result next = RunTool({"tune", model, "--dim=n=24", "--trials=80", "--seconds=120", "--db=" + database});
+  const Result next =
+      RunTool({"tune", model, "--dim=n=24", "--trials=80", "--seconds=120", "--keep-joins", "--db=" + database});
   EXPECT_EQ(next.status, kDone) << next.err;
   EXPECT_GT(Records(database).size(), committed.size());
   EXPECT_THAT(next.out, Not(HasSubstr("~"))) << "both kernels were measured";

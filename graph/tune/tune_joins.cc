@@ -1,0 +1,95 @@
+#include "graph/tune/tune_joins.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "autoschedule/database/canonical_names.h"
+#include "base/status_macros.h"
+
+namespace tilewright::graph {
+namespace {
+
+// How much longer than projected a kernel may take.
+constexpr double kDoubt = 1.5;
+// Seconds, or trials, of the search for a program: enough for the schedule of the rules and some beside it.
+constexpr double kSecondsOfAProgram = 2;
+constexpr int64_t kTrialsOfAProgram = 8;
+
+class JoinTuner {
+ public:
+  JoinTuner(const Target& target, Database& database, const ModelTuneOptions& options)
+      : target_(target), database_(database), options_(options), query_(QueryOf(target, options)) {}
+
+  // Whether all programs of the join were measured, some of them now.
+  absl::StatusOr<bool> Measure(const FusionReport::Join& join) {
+    const std::string both = absl::StrCat(join.producer, " and ", join.consumer);
+    std::vector<ModelTask> open;
+    for (const auto& [name, program] : {std::pair(both, join.joined),
+                                        {absl::StrCat("apart: ", join.producer), join.first},
+                                        {absl::StrCat("apart: ", join.consumer), join.second}}) {
+      RecordQuery query = query_;
+      query.workload = WorkloadOf(Module(program));
+      if (database_.Best(query).ok()) continue;
+      open.push_back(TaskOf(name, program, target_));
+      open.back().calls = join.calls;
+      open.back().kernels = {"a join"};
+    }
+    for (const ModelTask& task : open) {
+      if (Ended()) return false;
+      ModelTuneOptions options = options_;
+      options.seconds = options.trials > 0 ? Left() : std::min(kSecondsOfAProgram, Left());
+      if (options.trials > 0) options.trials = std::min(kTrialsOfAProgram, options_.trials - trials_);
+      trials_ += kTrialsOfAProgram;
+      const absl::Span<const ModelTask> one(&task, 1);
+      TW_ASSIGN_OR_RETURN(const ModelTuning tuning, TuneModel(one, target_, database_, options));
+      if (!tuning.times[0].best) return false;
+    }
+    return !open.empty();
+  }
+
+  bool Ended() const {
+    if (options_.stop && options_.stop()) return true;
+    return Left() < kSecondsOfAProgram / 2 || (options_.trials > 0 && trials_ >= options_.trials);
+  }
+  int64_t trials() const { return trials_; }
+
+ private:
+  double Left() const {
+    return options_.seconds - std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+  const Target& target_;
+  Database& database_;
+  const ModelTuneOptions& options_;
+  const RecordQuery query_;
+  int64_t trials_ = 0;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+double ExpectedGainApart(const FusionReport::Join& join) {
+  return join.calls * std::max(0.0, kDoubt * join.seconds - join.apart_seconds);
+}
+
+absl::StatusOr<JoinTuning> TuneJoins(absl::Span<const FusionReport::Join> joins, const Target& target,
+                                     Database& database, const ModelTuneOptions& options) {
+  std::vector<std::pair<double, size_t>> ordered;
+  for (size_t i = 0; i < joins.size(); ++i) ordered.emplace_back(-ExpectedGainApart(joins[i]), i);
+  std::ranges::sort(ordered);
+  JoinTuner tuner(target, database, options);
+  JoinTuning tuning;
+  for (const auto& [loss, i] : ordered) {
+    if (tuner.Ended() || loss >= 0) break;
+    TW_ASSIGN_OR_RETURN(const bool now, tuner.Measure(joins[i]));
+    tuning.joins += now ? 1 : 0;
+  }
+  tuning.trials = tuner.trials();
+  return tuning;
+}
+
+}  // namespace tilewright::graph
