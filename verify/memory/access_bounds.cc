@@ -313,7 +313,7 @@ class Checker : public Visitor {
     return numbers;
   }
 
-  // Where choices decide the index: in each case by itself.
+  // An index that choices decide is inside where it is so in each case.
   bool IsInsideInCases(const Expr& index, const Expr& extent) {
     const auto cases = CasesOf({index});
     if (!cases) return IsInsideWhereItRuns(index, index, extent);

@@ -77,7 +77,7 @@ def main(X: T.Buffer((64,), "float32"), Y: T.Buffer((8,), "float32")):
 
 Verdict Judge(const std::string& fill) { return Worst(VerifyProgram(Gather(fill)).diagnostics); }
 
-// Of any size: nothing is enumerated.
+// Sizes are any, so that nothing is enumerated.
 TEST(InlineTables, PlacesOutsideAreRefuted) {
   EXPECT_EQ(Judge("v"), Verdict::kProven);
   EXPECT_EQ(Judge("n - 1 - v"), Verdict::kProven);

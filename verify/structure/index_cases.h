@@ -23,8 +23,8 @@ struct IndexCases {
   std::vector<Expr> where, elsewhere;
 };
 
-// By the first choice in the indices, a scalar select or an if_then_else. Nothing where there are none, or very many, or
-// the condition reads memory.
+// By the first choice in the indices, a scalar select or an if_then_else. There are none where nothing is chosen, where
+// very much is, and where the condition reads memory.
 std::optional<IndexCases> CasesOf(const std::vector<Expr>& indices);
 
 // The same index where the condition says what a digit of a variable is: v // 2 * 2 + 2 for v + 1 where v % 2 == 1.

@@ -369,7 +369,7 @@ bool DetermineOneByOne(std::vector<Expr> indices, arith::Domain open, arith::Ana
 
 namespace {
 
-// Where a choice decides the indices: in both cases, of which none has an index of the other.
+// Indices that a choice decides tell iterators apart where both cases do, and none has an index of the other.
 bool DetermineInCases(const IndexCases& cases, const arith::Domain& iterators, arith::Analyzer* analyzer) {
   const Expr other = Not(cases.condition);
   bool apart = AreNeverEqual({cases.where, cases.condition}, {cases.elsewhere, other}, iterators, analyzer);
