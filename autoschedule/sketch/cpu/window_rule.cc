@@ -367,6 +367,12 @@ Outcome<Done> ScheduleWindows(Schedule& sch, BlockRv block, const PlainPlan& pla
   BlockRv write_back;
   if (phases) {
     write_back = phases->write_back;
+    // The phases, which are an iterator behind that of the vectors, lie outside of these.
+    for (const BlockRv& stage : stages) {
+      const std::vector<int> dims = DimsOf(sch, block, stage);
+      if (std::ranges::find(dims, plan.vector) == dims.end()) continue;
+      TW_RETURN_IF_ERROR(ReorderStage(sch, stage, dims, {plan.vector}));
+    }
   } else {
     TW_ASSIGN_OR_RETURN(write_back, sch.CacheWrite(block, 0, "register"));
   }
