@@ -39,6 +39,12 @@ class Decider : public Mutator {
 // Most rows per tile for which the edge is written once for each number of rows left.
 constexpr int64_t kMostRowsLeft = 16;
 
+// Stores up to which a function of few stores is cut. Edges run seldom: three times as much code made no kernel faster,
+// and took twice as long to compile where images have three dimensions.
+constexpr int64_t kMostStores = 1000;
+// Functions of more stores grow by this factor, up to kMaxStores.
+constexpr int64_t kMostGrowth = 3;
+
 // Unrolled loops become serial loops if no register index depends on them: code that evaluates its conditions at run
 // time does not gain from copies.
 class Roller : public Mutator {
@@ -76,7 +82,10 @@ class Roller : public Mutator {
 
 class EdgeCutter : public Mutator {
  public:
-  EdgeCutter(const Function& function, int64_t stores) : next_id_(function->next_id), stores_(stores) {}
+  EdgeCutter(const Function& function, int64_t stores)
+      : next_id_(function->next_id),
+        stores_(stores),
+        most_stores_(std::clamp(kMostGrowth * stores, kMostStores, kMaxStores)) {}
   using Mutator::Mutate;
   Expr Mutate(const Expr& e) override { return e; }
   uint32_t next_id() const { return next_id_; }
@@ -152,7 +161,7 @@ class EdgeCutter : public Mutator {
     const Tile& tile = edge.tile;
     const int64_t stores = CountStores(edge.body) * -tile.whole, each = tile.coefficient * stores / 2;
     const int64_t first = tile.whole == -1 ? 1 : 0;
-    if (tile.unrolled && tile.coefficient <= kMostRowsLeft && stores_ + each <= kMaxStores) {
+    if (tile.unrolled && tile.coefficient <= kMostRowsLeft && stores_ + each <= most_stores_) {
       stores_ += each;
       const Stmt left = EachLeft(edge, std::min(first, tile.coefficient - 1), tile.coefficient - 1);
       return first == 1 ? If(Const(edge.left.dtype(), 0) < edge.left, left) : left;
@@ -183,7 +192,7 @@ class EdgeCutter : public Mutator {
       if (std::optional<Stmt> shifted = Shifted(loop, self, *tile, conditions)) return *std::move(shifted);
     }
     const int64_t stores = CountStores(loop.body);
-    if (!tile || stores_ + stores * (tile->begin + 2) > kMaxStores) return ThreeParts(loop, self, conditions);
+    if (!tile || stores_ + stores * (tile->begin + 2) > most_stores_) return ThreeParts(loop, self, conditions);
     if (tile->is_plain() && tile->coefficient == 1) return self;
     const Edge edge = MakeEdge(*tile, conditions, loop.var, loop.body);
     const DataType type = loop.var.dtype();
@@ -218,9 +227,9 @@ class EdgeCutter : public Mutator {
     // Those of the last tiles that are not whole, and the others.
     const int64_t at_end = -tile.whole - 1, ends = tile.begin + at_end;
     const int64_t rolled = CountStores(Roller().Mutate(loop.body)), written_out = CountStores(loop.body);
-    const bool roll = stores_ + ends * written_out + rolled > kMaxStores;
+    const bool roll = stores_ + ends * written_out + rolled > most_stores_;
     const int64_t stores = ends * (roll ? rolled : written_out) + rolled;
-    if (step == 1 || tile.is_plain() || stores_ + stores > kMaxStores || !MayRunTwice(loop.body)) return std::nullopt;
+    if (step == 1 || tile.is_plain() || stores_ + stores > most_stores_ || !MayRunTwice(loop.body)) return std::nullopt;
     const auto copy = [&](const Stmt& end) { return roll ? CopyRolled(end) : Copy(end); };
     const DataType type = tile.size.dtype();
     const Var tiles(loop.var.name() + "_tiles", type), place(loop.var.name() + "_place", type);
@@ -305,7 +314,7 @@ class EdgeCutter : public Mutator {
     }
     const int64_t parts = (begin > 0 ? 1 : 0) + (has_end ? 1 : 0);
     const int64_t stores = parts * CountStores(loop.body);
-    if (parts == 0 || stores_ + stores > kMaxStores) return self;
+    if (parts == 0 || stores_ + stores > most_stores_) return self;
     stores_ += stores;
     const Var first(loop.var.name() + "_begin", type), last(loop.var.name() + "_end", type);
     const auto part = [&](const Expr& from, const Expr& to, const Stmt& body) {
@@ -392,7 +401,7 @@ class EdgeCutter : public Mutator {
       return Named(edge, If(CastTo(edge.full.dtype(), var) < edge.full, Whole(conditions, body), EdgeOf(edge)));
     }
     const int64_t stores = CountStores(body);
-    if (stores_ + stores > kMaxStores) return body;
+    if (stores_ + stores > most_stores_) return body;
     stores_ += stores;
     Stmt borders = CopyRolled(body);
     if (tile && tile->coefficient == 1) borders = Borders(var, body, conditions, *tile, std::move(borders));
@@ -417,7 +426,7 @@ class EdgeCutter : public Mutator {
   Stmt Borders(const Var& var, const Stmt& body, const std::vector<EdgeCondition>& conditions, const Tile& tile,
                Stmt rest) {
     const int64_t stores = CountStores(body) * (tile.begin - tile.whole - 1);
-    if (stores_ + stores > kMaxStores) return rest;
+    if (stores_ + stores > most_stores_) return rest;
     stores_ += stores;
     const auto at = [&](const Expr& place, const Stmt& decided) {
       return Copy(Substitute(decided, {{var, CastTo(var.dtype(), place)}}));
@@ -444,6 +453,7 @@ class EdgeCutter : public Mutator {
 
   uint32_t next_id_;
   int64_t stores_;
+  const int64_t most_stores_;
 };
 
 }  // namespace
