@@ -43,8 +43,7 @@ void Context::Push(Binding&& binding) {
   newest = static_cast<int>(bindings_.size());
   if (binding.symbolic) ++symbolic_bindings_;
   bindings_.push_back(std::move(binding));
-  Changed();
-  undo_.push_back(Undoable::kBinding);
+  Changed(Undoable::kBinding);
 }
 
 void Context::BindRange(const Var& var, const Range& range, bool not_empty) {
@@ -91,9 +90,9 @@ void Context::BindName(const Var& var, const Expr& value) {
 }
 
 void Context::Undo(size_t mark) {
-  if (undo_.size() > mark) Changed();
   while (undo_.size() > mark) {
-    switch (undo_.back()) {
+    version_ = undo_.back().version;
+    switch (undo_.back().kind) {
       case Undoable::kBinding: {
         const Binding& binding = bindings_.back();
         index_[binding.var.get()] = binding.previous;
@@ -133,8 +132,7 @@ void Context::PushAtomFact(const Term& term, Bounds bounds) {
   Bounds known = BoundsOf(Unscaled(term)), narrowed = Intersect(known, bounds);
   if (narrowed == known) return;
   atom_facts_.push_back({Unscaled(term), narrowed});
-  Changed();
-  undo_.push_back(Undoable::kAtomFact);
+  Changed(Undoable::kAtomFact);
   if (narrowed.min < 1) return;
   // x // 32 >= 1 is x >= 32.
   int64_t least;
@@ -180,8 +178,7 @@ void Context::PushFact(Sum fact) {
   for (Term& term : compound.terms) term.scale /= divisor;
   if (Expr atom = SumToAtom(compound)) PushAtomFact({atom}, SolveForTerm(divisor, fact.base));
   facts_.push_back(std::move(fact));
-  Changed();
-  undo_.push_back(Undoable::kFact);
+  Changed(Undoable::kFact);
 }
 
 std::optional<int64_t> Context::KnownRemainder(const Expr& atom, int64_t modulus) const {
@@ -195,8 +192,7 @@ std::optional<int64_t> Context::KnownRemainder(const Expr& atom, int64_t modulus
 
 void Context::PushKnown(const Expr& condition, bool holds) {
   known_.push_back({condition, Outline(condition), holds});
-  Changed();
-  undo_.push_back(Undoable::kKnown);
+  Changed(Undoable::kKnown);
 }
 
 std::optional<bool> Context::Lookup(const Expr& condition) const {

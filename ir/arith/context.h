@@ -96,6 +96,10 @@ class Context {
     bool holds;
   };
   enum class Undoable : uint8_t { kBinding, kFact, kAtomFact, kKnown };
+  struct Change {
+    Undoable kind;
+    uint64_t version;  // before it
+  };
 
   const Binding* Find(const VarNode* var) const;
   void Push(Binding&& binding);
@@ -144,8 +148,13 @@ class Context {
   bool MayOverflow(const Sum& sum);
   Expr Rebuild(const BinaryNode* op, const Expr& self, const Expr& a, const Expr& b) const;
 
-  void Changed() { ++version_; }
+  // Something more is known; `kind` says what goes when it is forgotten.
+  void Changed(Undoable kind) {
+    undo_.push_back({kind, version_});
+    version_ = ++last_version_;
+  }
   Sum RememberedToSum(const BinaryNode* op, const Expr& self);
+  Sum RememberedDivision(const BinaryNode* op, const Expr& self);
 
   Expr SimplifyChoice(const Expr& condition, const Expr& yes, const Expr& no, bool evaluates_both,
                       Expr* known_condition, Expr* a, Expr* b);
@@ -182,7 +191,7 @@ class Context {
   std::vector<Sum> facts_;                                   // each is >= 0; at least two terms
   std::vector<AtomFact> atom_facts_;
   std::vector<Known> known_;
-  std::vector<Undoable> undo_;
+  std::vector<Change> undo_;
   int symbolic_bindings_ = 0;
   // The last sums of compound expressions: an index is proven to lie in bounds from both sides, taken apart as an
   // iterator map, and so on, knowing the same.
@@ -193,7 +202,18 @@ class Context {
   };
   static constexpr size_t kRememberedSums = 16;
   std::array<std::unique_ptr<RememberedSum>, kRememberedSums> remembered_;
-  uint64_t version_ = 1;                   // of all that is known
+  // Quotients and remainders by expressions, by their outlines: each takes several proofs, which ask for the same ones.
+  struct DivisionSum {
+    Expr e;
+    uint64_t version = 0;
+    bool has_type_limits = false, in_inner_proof = false;
+    int proof_depth = 0;
+    Sum sum;
+  };
+  absl::flat_hash_map<uint64_t, DivisionSum> divisions_;
+  // A proof ends unproven after so many steps.
+  static constexpr int kMaxSteps = 100;
+  uint64_t version_ = 1, last_version_ = 1;  // of all that is known: the same again when the rest was forgotten
   bool has_type_limits_ = false;           // 32-bit integers are bounded by their type, for a question about casts
   int proof_depth_ = 0, proof_steps_ = 0;  // of the proof under way, to bound its cost
   bool leaves_out_implied_ = false;        // whether parts of a chain of logic are compared with those after them

@@ -21,7 +21,6 @@ namespace tilewright::arith {
 namespace {
 
 constexpr int kMaxDepth = 10;
-constexpr int kMaxSteps = 100;
 // A division that is simplified within a proof asks for proofs of its own: steps of each, and steps of the proof around
 // that one counts for.
 constexpr int kInnerSteps = 40;

@@ -269,7 +269,7 @@ Sum Context::BinaryToSum(const BinaryNode* op, const Expr& self) {
     case BinaryOp::kMax:
       return MinMaxToSum(op, self);
     default:
-      return DivisionToSum(op, self);
+      return AsInt(op->b) ? DivisionToSum(op, self) : RememberedDivision(op, self);
   }
 }
 
@@ -429,6 +429,28 @@ void Context::AddSplitOf(const Sum& rest, int64_t c, Sum* div, Sum* mod, int64_t
   }
   if (div != nullptr) AddTerm(div, {atom, kNoUpper, c, 1});
   if (mod != nullptr) AddTerm(mod, {atom, c, 1, mod_scale});
+}
+
+Sum Context::RememberedDivision(const BinaryNode* op, const Expr& self) {
+  constexpr size_t kMostDivisions = 1024;
+  const uint64_t outline = Outline(self);
+  if (const auto known = divisions_.find(outline); known != divisions_.end()) {
+    const DivisionSum& division = known->second;
+    // What was tried with more room left is at least as good.
+    if (division.version == version_ && division.has_type_limits == has_type_limits_ &&
+        division.in_inner_proof <= in_inner_proof_ && division.proof_depth <= proof_depth_ &&
+        SameExpr(division.e, self)) {
+      return division.sum;
+    }
+  }
+  const DivisionSum here = {self, version_, has_type_limits_, in_inner_proof_, proof_depth_, {}};
+  Sum sum = DivisionToSum(op, self);
+  // A proof that ended because it had taken too many steps might be found from elsewhere.
+  if (proof_depth_ > 0 && proof_steps_ > kMaxSteps) return sum;
+  if (divisions_.size() >= kMostDivisions) divisions_.clear();
+  DivisionSum& division = divisions_[outline] = here;
+  division.sum = sum;
+  return sum;
 }
 
 Sum Context::DivisionToSum(const BinaryNode* op, const Expr& self) {
