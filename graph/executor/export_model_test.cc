@@ -71,8 +71,8 @@ class ExportModel : public testing::Test {
   }
   ~ExportModel() override { fs::remove_all(folder_); }
 
-  static std::unique_ptr<OnnxModel> Load(const ModelWriter& writer) {
-    auto model = OnnxModel::Load(*writer.File(), {});
+  static std::unique_ptr<OnnxModel> Load(const ModelWriter& writer, KernelUse use = KernelUse::kHere) {
+    auto model = OnnxModel::Load(*writer.File(), {.executor = {.kernels = {.target = HostTarget(), .use = use}}});
     EXPECT_TRUE(model.ok()) << model.status();
     return model.ok() ? *std::move(model) : nullptr;
   }
@@ -180,6 +180,37 @@ TEST_F(ExportModel, SymbolicExtentsAreThoseOfTheCall) {
             std::string::npos)
       << header.str();
   EXPECT_NE(header.str().find("int64_t layers_workspace_bytes(int64_t a_batch);"), std::string::npos) << header.str();
+}
+
+// A model that is loaded to be exported: its kernels are compiled once, as parts of the library.
+TEST_F(ExportModel, KernelsOfALibraryAreNotCompiledForThisProcess) {
+  for (const ModelWriter::Dim batch : {ModelWriter::Dim("n"), ModelWriter::Dim(5)}) {
+    const std::unique_ptr<OnnxModel> model = Load(Layers(batch)), exported = Load(Layers(batch), KernelUse::kExport);
+    ASSERT_TRUE(model != nullptr && exported != nullptr);
+    const std::vector<Kernel>& here = model->executor().planned()->kernels();
+    const std::vector<Kernel>& there = exported->executor().planned()->kernels();
+    ASSERT_EQ(here.size(), there.size());
+    for (size_t i = 0; i < here.size(); ++i) {
+      EXPECT_EQ(there[i].main.run, nullptr);
+      EXPECT_EQ(there[i].versions.size(), here[i].versions.size());
+    }
+    const std::string path = Path("layers.so");
+    const absl::Status status = Export(*exported, path);
+    ASSERT_TRUE(status.ok()) << status;
+    std::string error;
+    const auto library = runtime::LoadedModule::Open(path, &error);
+    ASSERT_TRUE(library.has_value()) << error;
+    char message[256] = "";
+    const TwCall call = {.message = message, .message_bytes = sizeof message};
+    const NDArray x = Random({5, 64}, 9);
+    const NDArray got[] = {Random({5, 48}, 0), Random({5, 64}, 0), Random({5, 64}, 0), Random({48}, 0)};
+    TwTensor tensors[] = {View(x), View(got[0]), View(got[1]), View(got[2]), View(got[3])};
+    TwTensor* args[] = {&tensors[0], &tensors[1], &tensors[2], &tensors[3], &tensors[4]};
+    ASSERT_EQ(library->Find("layers")(&call, args, 5), kTwOk) << message;
+    const auto want = model->Run({{"x/in", {Item::Kind::kTensor, {x}}}});
+    ASSERT_TRUE(want.ok()) << want.status();
+    for (size_t i = 0; i < 4; ++i) EXPECT_TRUE(BitEqual(got[i], (*want)[i].arrays[0])) << "result " << i;
+  }
 }
 
 TEST_F(ExportModel, PlanOfAllSizesHasTheCallsOfThePlan) {

@@ -85,9 +85,14 @@ absl::StatusOr<Kernel> ForElsewhere(const KernelSource& source, const KernelOpti
   const PrimFunc canonical = CanonicalProgram(source.program);
   ScheduledKernel facts = AsWritten(canonical);
   if (options.schedule) {
-    TW_ASSIGN_OR_RETURN(facts, ScheduleKernel(canonical, source.constant, options.target, options.database));
+    TW_ASSIGN_OR_RETURN(
+        facts, ScheduleKernel(canonical, source.constant, options.target, options.database, options.scheduled.get()));
+    // A worker calls one function at all sizes; a library for this machine chooses as a plan of this process does.
+    const bool here = options.use == KernelUse::kExport && options.target.name == options.host.name;
+    if (here) AddVersions(canonical, source.constant, options.target, &facts);
   }
   Kernel kernel{.main = {.params = facts.main_params},
+                .versions = facts.versions,
                 .packed = facts.packed,
                 .pack = {.params = facts.pack_params},
                 .scheduled = options.schedule,

@@ -182,7 +182,7 @@ class IndexRewriter : public BlockMutator {
   const bool uses_facts_;
   arith::Analyzer own_, without_facts_;
   arith::Analyzer& analyzer_;
-  const arith::Analyzer::Scope inside_;  // of the program: its loops are forgotten
+  const arith::Analyzer::Scope inside_;                   // of the program: its loops are forgotten
   std::unordered_map<const SymbolNode*, Variable> vars_;  // by variable of the old program
   std::unordered_map<const SymbolNode*, Symbol> own_of_;  // by wide variable
   VarMap as_wide_;                                        // wide variables as the program has them

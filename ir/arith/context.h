@@ -214,9 +214,9 @@ class Context {
   // A proof ends unproven after so many steps.
   static constexpr int kMaxSteps = 100;
   uint64_t version_ = 1, last_version_ = 1;  // of all that is known: the same again when the rest was forgotten
-  bool has_type_limits_ = false;           // 32-bit integers are bounded by their type, for a question about casts
-  int proof_depth_ = 0, proof_steps_ = 0;  // of the proof under way, to bound its cost
-  bool leaves_out_implied_ = false;        // whether parts of a chain of logic are compared with those after them
+  bool has_type_limits_ = false;             // 32-bit integers are bounded by their type, for a question about casts
+  int proof_depth_ = 0, proof_steps_ = 0;    // of the proof under way, to bound its cost
+  bool leaves_out_implied_ = false;          // whether parts of a chain of logic are compared with those after them
   bool in_inner_proof_ = false;  // whether the proof under way is one that simplification asked for in another
 };
 

@@ -50,7 +50,8 @@ std::unique_ptr<OnnxModel> LoadOnnx(const CommandArguments& args, const graph::K
   if (file == nullptr) return nullptr;
   const graph::PassContext passes = PassesOf(args);
   graph::ExecutorOptions executor = ExecutorOptionsOf(args, cache);
-  if (target.name != HostTarget().name) executor.kernels.use = use;
+  // What is exported does not run here, whatever the target.
+  if (target.name != HostTarget().name || use == graph::KernelUse::kExport) executor.kernels.use = use;
   executor.kernels.target = target;
   graph::FusionReport apart{.anew = false};
   auto model = OnnxModel::Load(std::move(file), {.dims = DimsOf(args),
