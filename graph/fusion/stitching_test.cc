@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <utility>
@@ -35,11 +36,28 @@ class Graph {
     }
     return name;
   }
+  // A class of each row, of so many.
+  std::string Labels(const std::string& name, int classes) {
+    classes_ = classes;
+    if (symbolic_) {
+      writer_.Input(name, TensorProto::INT64, {"n", 1});
+    } else {
+      writer_.Input(name, TensorProto::INT64, {rows_, 1});
+    }
+    return name;
+  }
   std::string Weights(const std::vector<int64_t>& shape) {
     int64_t size = 1;
     for (const int64_t extent : shape) size *= extent;
     // Others than those before: equal ones would be one.
     writer_.Floats(Fresh(), shape, std::vector<float>(static_cast<size_t>(size), 0.01f * static_cast<float>(next_)));
+    return last_;
+  }
+  // A matrix whose elements differ.
+  std::string Distinct(int64_t rows, int64_t columns) {
+    std::vector<float> values(static_cast<size_t>(rows * columns));
+    for (size_t i = 0; i < values.size(); ++i) values[i] = 0.01f * static_cast<float>(i * 37 % 101) - 0.5f;
+    writer_.Floats(Fresh(), {rows, columns}, values);
     return last_;
   }
   std::string Shape(const std::vector<int64_t>& dims) {
@@ -50,8 +68,9 @@ class Graph {
     writer_.Floats(Fresh(), {}, {value});
     return last_;
   }
-  std::string Of(const std::string& op, const std::vector<std::string>& inputs) {
-    writer_.Node(op, inputs, {Fresh()});
+  std::string Of(const std::string& op, const std::vector<std::string>& inputs, std::optional<int> axis = {}) {
+    onnx::NodeProto* const node = writer_.Node(op, inputs, {Fresh()});
+    if (axis) ModelWriter::SetInt(node, "axis", *axis);
     return last_;
   }
   // The halves of the last axis.
@@ -90,7 +109,11 @@ class Graph {
   void CompareValues(const OnnxModel::LoadOptions& options) {
     Arrays arguments;
     for (const auto& input : writer_.graph().input()) {
-      (void)input;
+      if (input.type().tensor_type().elem_type() == TensorProto::INT64) {
+        NDArray& labels = arguments.emplace_back(DataType::Int(64), std::vector<int64_t>{rows_, 1});
+        for (int64_t row = 0; row < rows_; ++row) static_cast<int64_t*>(labels.data())[row] = row * 7 % classes_;
+        continue;
+      }
       arguments.emplace_back(DataType::Float(32), std::vector<int64_t>{rows_, width_});
       FillUniform(arguments.back(), arguments.size(), 0.1, 1);
     }
@@ -136,7 +159,7 @@ class Graph {
   const int rows_, width_;
   ModelWriter writer_;
   std::string last_;
-  int next_ = 0;
+  int next_ = 0, classes_ = 1;
 };
 
 void Softmax(Graph& g) {
@@ -266,13 +289,13 @@ void GateOfHalves(Graph& g) {
   const auto [a, b] = g.Halves(g.Of("MatMul", {g.Input("x"), g.Weights({g.width(), 48})}), 24);
   g.Output(g.Of("Mul", {g.Of("Mul", {a, g.Of("Sigmoid", {a})}), b}));
 }
-std::string RmsNorm(Graph& g, const std::string& x) {
+std::string RmsNorm(Graph& g, const std::string& x, int64_t width) {
   const std::string mean = g.Reduce("ReduceMean", g.Of("Mul", {x, x}));
   const std::string norm = g.Of("Sqrt", {g.Of("Add", {mean, g.Scalar(1e-5f)})});
-  return g.Of("Mul", {g.Of("Div", {x, norm}), g.Weights({g.width()})});
+  return g.Of("Mul", {g.Of("Div", {x, norm}), g.Weights({width})});
 }
 void TwoProductsOfANorm(Graph& g) {
-  const std::string norm = RmsNorm(g, g.Input("x"));
+  const std::string norm = RmsNorm(g, g.Input("x"), g.width());
   for (int i = 0; i < 2; ++i) g.Output(g.Of("MatMul", {norm, g.Weights({g.width(), 48})}));
 }
 // Each row's mean and deviation, and a product of what is left.
@@ -282,6 +305,30 @@ void MeanStdProduct(Graph& g) {
   g.Output(mean);
   g.Output(deviation);
   g.Output(g.Of("MatMul", {g.Of("Div", {centered, deviation}), g.Weights({g.width(), 48})}));
+}
+
+// ---- Rows, and columns, of a product
+
+std::string Product(Graph& g) { return g.Of("MatMul", {g.Input("x"), g.Distinct(g.width(), 24)}); }
+void ArgmaxBesideExponentials(Graph& g) {
+  const std::string x = Product(g), e = g.Of("Exp", {g.Of("Sub", {x, g.Reduce("ReduceMax", x)})});
+  g.Output(g.Of("ArgMax", {x}, 1));
+  g.Output(g.Reduce("ReduceSum", e));
+}
+void SoftmaxOfColumns(Graph& g) {
+  const std::string x = Product(g), e = g.Of("Exp", {g.Of("Sub", {x, g.Reduce("ReduceMax", x, 0)})});
+  g.Output(g.Of("Div", {e, g.Reduce("ReduceSum", e, 0)}));
+}
+// The loss of one label a row.
+void LossOfLabels(Graph& g) {
+  const std::string log_softmax = g.Of("LogSoftmax", {Product(g)}, 1);
+  g.Output(g.Of("Neg", {g.Of("GatherElements", {log_softmax, g.Labels("label", 24)}, 1)}));
+}
+void NormOfAProduct(Graph& g) { g.Output(RmsNorm(g, Product(g), 24)); }
+void AttentionWithWeights(Graph& g) {
+  const std::string weights = g.Of("Softmax", {Product(g)}, -1);
+  g.Output(weights);
+  g.Output(g.Of("MatMul", {weights, g.Distinct(24, 40)}));
 }
 
 struct Case {
@@ -307,7 +354,7 @@ constexpr Case kCases[] = {
     {"ThreeProducts", ThreeProducts, 1, 1, 1, 1},
     {"GatedProducts", GatedProducts, 1, 1, 1, 1},
     {"GatedBlock", GatedBlock, 2, 2, 2, 2},
-    {"SoftmaxOfAProduct", SoftmaxOfAProduct, 1, 1, 1, 2},
+    {"SoftmaxOfAProduct", SoftmaxOfAProduct, 1, 1, 1, 1},
     {"ThreeColumnStatistics", ThreeColumnStatistics, 1, 1, 1, 1},
     {"BatchNormInTraining", BatchNormInTraining, 3, 3, 2, 2},
     {"CrossEntropy", CrossEntropy, 1, 1, 1, 1},
@@ -316,6 +363,11 @@ constexpr Case kCases[] = {
     {"GateOfHalves", GateOfHalves, 1, 2, 2, 2},
     {"TwoProductsOfANorm", TwoProductsOfANorm, 2, 2, 2, 2},
     {"MeanStdProduct", MeanStdProduct, 2, 2, 2, 2},
+    {"ArgmaxBesideExponentials", ArgmaxBesideExponentials, 1, 2, 2, 1},
+    {"SoftmaxOfColumns", SoftmaxOfColumns, 1, 5, 5, 1},
+    {"LossOfLabels", LossOfLabels, 1, 1, 1, 1},
+    {"NormOfAProduct", NormOfAProduct, 1, 1, 1, 1},
+    {"AttentionWithWeights", AttentionWithWeights, 1, 1, 1, 1},
 };
 
 class Stitching : public testing::TestWithParam<Case> {};

@@ -5,15 +5,12 @@
 #include <map>
 #include <numeric>
 #include <set>
-#include <unordered_map>
 #include <utility>
 
 #include "autoschedule/cost/machine_costs.h"
-#include "autoschedule/normalize/split_iterators.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/sizes.h"
 #include "ir/analysis.h"
-#include "ir/arith/analyzer.h"
 #include "ir/functor.h"
 #include "schedule/layout/hoist_prepack.h"
 
@@ -34,7 +31,7 @@ class Planner {
     for (auto child = begin + 1; child < children.end(); ++child) {
       if (ReadsChain(*child) && !Add(*child)) return std::nullopt;
     }
-    if (plan_.rows.empty() || !TakesRow() || !KeepsScores()) return std::nullopt;
+    if (plan_.rows.empty() || !TakesWholeRows() || !TakesRow() || !KeepsScores()) return std::nullopt;
     plan_.narrow = IsNarrow();
     plan_.masked = std::ranges::any_of(
         compared_, [&](const std::set<int>& all) { return all.contains(plan_.row()) && all.contains(plan_.key); });
@@ -126,20 +123,23 @@ class Planner {
     const auto* store = dyn_cast<StoreNode>(node.body);
     if (rv == context_.blocks.end() || !IsOwnNest(child) || store == nullptr || store->predicate) return false;
     ChainedBlock block{*rv, std::vector<int>(node.iter_vars.size(), kAlongOther), static_cast<bool>(node.init)};
-    if (!FollowLoads(node, *store, &block)) return false;
+    if (!FollowLoads(node, *store, &block) || !HasType(store->buffer->dtype, block.reduces)) return false;
     std::vector<int> dimensions;
     for (const Expr& index : store->indices) {
       const int iterator = IteratorOf(node, index);
       if (iterator < 0 && !AsInt(index)) return false;
       dimensions.push_back(iterator < 0 ? kAlongOther : block.along[static_cast<size_t>(iterator)]);
     }
-    const DataType type = store->buffer->dtype;
-    // What is narrower is converted to float32.
-    if (!type.is_float() || type.bits() > plan_.type.bits() || (IsDouble() && type != plan_.type)) return false;
-    if (block.reduces && (type != plan_.type || !AddReduction(node, block))) return false;
+    if (block.reduces && !AddReduction(node, store->buffer, block)) return false;
     compared_.push_back(ComparedIn(*store, node, block));
     plan_.blocks.push_back(std::move(block));
     return Write(store->buffer, std::move(dimensions));
+  }
+
+  // What is narrower than the product is converted to float32. Integers are places of keys, or what is made of them.
+  bool HasType(DataType type, bool reduces) const {
+    if (!type.is_float()) return limits_.gives_places;
+    return type == plan_.type || (!reduces && !IsDouble() && type.bits() < plan_.type.bits());
   }
 
   // What the sides of comparisons run along.
@@ -157,7 +157,7 @@ class Planner {
   }
 
   // What the iterators run along, from what is read of the chain.
-  bool FollowLoads(const BlockNode& node, const StoreNode& store, ChainedBlock* block) const {
+  bool FollowLoads(const BlockNode& node, const StoreNode& store, ChainedBlock* block) {
     bool known = true;
     PreOrder(store.value, [&](const Expr& e) {
       const auto* load = dyn_cast<LoadNode>(e);
@@ -167,7 +167,9 @@ class Planner {
       for (size_t d = 0; d < load->indices.size(); ++d) {
         const int iterator = IteratorOf(node, load->indices[d]);
         if (iterator < 0) {
-          known &= read->second[d] == kAlongOther && AsInt(load->indices[d]).has_value();
+          const bool of_row = limits_.chooses_keys && read->second[d] != kAlongOther;
+          if (of_row) across_.insert(read->second[d]);
+          known &= of_row || (read->second[d] == kAlongOther && AsInt(load->indices[d]).has_value());
           continue;
         }
         int& along = block->along[static_cast<size_t>(iterator)];
@@ -180,9 +182,10 @@ class Planner {
   }
 
   // Reductions go along keys: first those of rows, then perhaps a product.
-  bool AddReduction(const BlockNode& node, const ChainedBlock& block) {
+  bool AddReduction(const BlockNode& node, const Buffer& sum, const ChainedBlock& block) {
     std::vector<int> rows, reduced;
     bool others = false;
+    plan_.whole_rows |= !sum->dtype.is_float();
     for (size_t i = 0; i < node.iter_vars.size(); ++i) {
       const bool spatial = node.iter_vars[i].kind == IterKind::kSpatial;
       others |= block.along[i] == kAlongOther;
@@ -196,16 +199,23 @@ class Planner {
       return true;
     }
     if (reduced[0] != plan_.key) return false;
-    if (others) plan_.seconds.push_back(plan_.blocks.size());
-    return true;
+    if (!others) return true;
+    plan_.seconds.push_back(plan_.blocks.size());
+    sums_.push_back(sum);
+    return sum->dtype.is_float();
   }
 
   // Whether the block reads what a second product sums up.
   bool ReadsSecond(const BlockNode& node) const {
-    return std::ranges::any_of(plan_.seconds, [&](size_t second) {
-      const Buffer& sum = writes_[second + 1].buffer;  // the product's comes first
+    return std::ranges::any_of(sums_, [&](const Buffer& sum) {
       return std::ranges::any_of(node.reads, [&](const BufferRegion& read) { return read.buffer.same_as(sum); });
     });
+  }
+
+  // Blocks that choose elements of what lies before them choose them along keys.
+  bool TakesWholeRows() {
+    plan_.whole_rows |= !across_.empty();
+    return std::ranges::all_of(across_, [&](int along) { return along == plan_.key; });
   }
 
   // The last row that one factor alone is indexed by; keys index the other one.
@@ -219,7 +229,9 @@ class Planner {
     plan_.key_extent = extent(plan_.key);
     if (plan_.key_extent <= 1) return false;
     const auto last = std::find_if(plan_.rows.rbegin(), plan_.rows.rend(), is_row);
-    if (last == plan_.rows.rend() || extent(*last) < limits_.least_rows) return limits_.few_rows && TakesFewRows();
+    if (last == plan_.rows.rend() || extent(*last) < limits_.least_rows) {
+      return limits_.few_rows && !plan_.whole_rows && TakesFewRows();
+    }
     plan_.row_extent = extent(*last);
     std::rotate(last.base() - 1, last.base(), plan_.rows.end());
     plan_.row_operand = factors_[0]->buffer;
@@ -286,7 +298,7 @@ class Planner {
     }
     // The fewest rows with all their keys; and keys, which each block of rows reads where they lie.
     const int64_t bytes = limits_.least_rows * plan_.key_extent * plan_.type.bytes() * plan_.score_buffers;
-    return !plan_.gives_scores || std::max(bytes, 2 * BytesOfKeys()) <= limits_.score_bytes;
+    return !plan_.needs_all_keys() || (bytes <= limits_.score_bytes && BytesOfKeys() <= limits_.key_bytes);
   }
 
   // Those that one row reads.
@@ -313,140 +325,10 @@ class Planner {
   std::array<const LoadNode*, 2> factors_ = {};       // of the product; that of rows first
   std::map<const VarNode*, std::vector<int>> along_;  // dimensions of the chain's buffers, by their memory
   std::vector<Written> writes_;
+  std::vector<Buffer> sums_;             // of second products
   std::vector<std::set<int>> compared_;  // of each block
+  std::set<int> across_;                 // what dimensions run along that blocks index otherwise than by iterators
 };
-
-// Whether some block stores at an index of several iterators: without one there are no parts to join.
-bool HasIndexOfParts(const BlockScope& scope) {
-  return std::ranges::any_of(scope.children(), [](const ScopeChild& child) {
-    const BlockNode& block = *child.realize->block;
-    const auto* store = dyn_cast<StoreNode>(block.body);
-    return store != nullptr &&
-           !std::ranges::all_of(store->indices, [](const Expr& index) { return isa<VarNode>(index); });
-  });
-}
-
-// h0 * 2 + h1, where h1 comes next to h0 and has two values: one iterator.
-bool JoinPartsOf(Schedule& sch, BlockRv block) {
-  const Block node = RealizeOf(sch, block).block;
-  const auto* store = dyn_cast<StoreNode>(node->body);
-  if (store == nullptr) return false;
-  for (const Expr& index : store->indices) {
-    for (size_t i = 1; i < node->iter_vars.size(); ++i) {
-      const IterVar &outer = node->iter_vars[i - 1], &inner = node->iter_vars[i];
-      const auto extent = ExtentOf(inner);
-      if (!extent || !UsesVar(index, outer.var) || !UsesVar(index, inner.var)) continue;
-      const Expr sum = outer.var * Const(outer.var.dtype(), *extent) + inner.var;
-      if (arith::Analyzer().CanProveEqual(index, sum) && FuseIterators(sch, block, i, *extent)) return true;
-    }
-  }
-  return false;
-}
-
-// All at once: who looks for each of them walks over the function as often.
-std::unordered_map<uint32_t, Block> BlocksIn(const Function& function) {
-  std::unordered_map<uint32_t, Block> blocks;
-  PreOrder(function->body, [&](const Stmt& s) {
-    if (const auto* realize = dyn_cast<BlockRealizeNode>(s)) blocks.emplace(realize->block->id, realize->block);
-    return !isa<StoreNode>(s);
-  });
-  return blocks;
-}
-
-// `or_converts`: to a wider floating-point type, too.
-bool OnlyMoves(const BlockNode& block, bool or_converts) {
-  const auto* store = dyn_cast<StoreNode>(block.body);
-  if (block.init || store == nullptr || store->predicate) return false;
-  const auto* converted = or_converts ? dyn_cast<CastNode>(store->value) : nullptr;
-  if (converted == nullptr) return isa<LoadNode>(store->value);
-  const DataType from = converted->value.dtype(), to = converted->dtype();
-  return isa<LoadNode>(converted->value) && from.is_float() && to.is_float() && from.bits() < to.bits();
-}
-
-// The factors of a sum of products: what it loads beside the sum.
-std::vector<const LoadNode*> FactorsOf(const BlockNode& block) {
-  std::vector<const LoadNode*> factors;
-  const auto* store = dyn_cast<StoreNode>(block.body);
-  if (store == nullptr) return factors;
-  PreOrder(store->value, [&](const Expr& e) {
-    const auto* load = dyn_cast<LoadNode>(e);
-    if (load != nullptr && !load->buffer.same_as(store->buffer)) factors.push_back(load);
-    return load == nullptr;
-  });
-  return factors;
-}
-
-// The iterator whose elements lie next to each other in the factor; -1: none.
-int IteratorOfVectors(const BlockNode& block, const LoadNode& factor) {
-  if (factor.indices.empty()) return -1;
-  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
-    if (factor.indices.back().same_as(block.iter_vars[i].var)) return static_cast<int>(i);
-  }
-  return -1;
-}
-
-// The chain that begins with the block in a program that was changed since the context was made.
-std::optional<ChainedPlan> PlanAgain(Schedule& sch, BlockRv block, const SketchContext& context,
-                                     const ChainLimits& limits) {
-  const uint32_t id = context.child.id();
-  const BlockScope scope = BlockScope::Around(FunctionOf(sch, block), id);
-  return PlanChain(sch, block, {context.target, context.intrins, scope, *scope.Find(id), context.blocks}, limits);
-}
-
-// Inlines what writes the n-th factor of the product. `by_vectors`: where the same iterator runs along its vectors.
-bool InlineMove(Schedule& sch, BlockRv product, size_t n, bool by_vectors, bool or_converts) {
-  const Block before = RealizeOf(sch, product).block;
-  const std::vector<const LoadNode*> factors = FactorsOf(*before);
-  const std::optional<BlockRv> move = WriterOf(sch, product, factors[n]->buffer);
-  if (!move || !OnlyMoves(*RealizeOf(sch, *move).block, or_converts)) return false;
-  const Outcome<std::vector<BlockRv>> consumers = sch.GetConsumers(*move);
-  if (!consumers.ok() || consumers->size() != 1) return false;
-  Schedule attempt = sch;
-  if (!attempt.ComputeInline(*move).ok()) return false;
-  const BlockNode& after = *RealizeOf(attempt, product).block;
-  const std::vector<const LoadNode*> moved = FactorsOf(after);
-  if (moved.size() != factors.size()) return false;
-  if (by_vectors && IteratorOfVectors(after, *moved[n]) != IteratorOfVectors(*before, *factors[n])) return false;
-  sch = std::move(attempt);
-  return true;
-}
-
-// The normal form takes iterators apart that an operand divides (heads that share keys); behind a product they are rows
-// like others. Makes them one iterator again, in the block and in those of `blocks` that read what it gives. Whether
-// there were any.
-bool JoinParts(Schedule& sch, BlockRv product, std::span<const BlockRv> blocks) {
-  // Joined iterators change what a block is made of, not what it reads and writes.
-  const std::unordered_map<uint32_t, Block> there = BlocksIn(FunctionOf(sch, product));
-  std::set<const VarNode*> made;
-  bool joined = false;
-  for (const BlockRv& block : blocks) {
-    const auto found = there.find(sch.Get(block).As<BlockRef>()->id);
-    if (found == there.end()) continue;
-    const Block& node = found->second;
-    const bool reads = std::ranges::any_of(
-        node->reads, [&](const BufferRegion& read) { return made.contains(read.buffer->data.get()); });
-    if (block.index != product.index && !reads) continue;
-    for (const BufferRegion& write : node->writes) made.insert(write.buffer->data.get());
-    joined |= JoinPartsOf(sch, block);
-  }
-  return joined;
-}
-
-// Inlines blocks that do nothing but move elements of a product's factor (keys by heads, transposed keys), or convert
-// them. Those of second products are inlined only where the vectors that it loads stay vectors. Whether there were any:
-// `plan.row_operand` is another buffer then, so the chain is planned again.
-bool InlineMoves(Schedule& sch, const ChainedPlan& plan, bool or_converts) {
-  bool inlined = false;
-  const auto inline_factors = [&](BlockRv product, bool by_vectors) {
-    const size_t factors = FactorsOf(*RealizeOf(sch, product).block).size();
-    for (size_t n = 0; n < factors; ++n) {
-      while (InlineMove(sch, product, n, by_vectors, or_converts)) inlined = true;
-    }
-  };
-  inline_factors(plan.product, false);
-  for (const size_t second : plan.seconds) inline_factors(plan.blocks[second].block, true);
-  return inlined;
-}
 
 }  // namespace
 
@@ -458,26 +340,6 @@ int ChainedBlock::IteratorAlong(int n) const {
 std::optional<ChainedPlan> PlanChain(Schedule& sch, BlockRv product, const SketchContext& context,
                                      const ChainLimits& limits) {
   return Planner(sch, product, context, limits).Plan();
-}
-
-std::optional<PreparedChain> PrepareChain(Schedule& sch, BlockRv product, const SketchContext& context,
-                                          const ChainLimits& limits) {
-  if (!context.child.realize->block->init) return std::nullopt;
-  std::optional<ChainedPlan> plan = PlanChain(sch, product, context, limits);
-  Schedule changed = sch;
-  const bool joins = !plan && HasIndexOfParts(context.scope) && JoinParts(changed, product, context.blocks);
-  if (joins) plan = PlanAgain(changed, product, context, limits);
-  if (!plan) return std::nullopt;
-  std::optional<ChainedPlan> before;
-  if (InlineMoves(changed, *plan, limits.converts)) {
-    std::optional<ChainedPlan> after = PlanAgain(changed, product, context, limits);
-    if (after) before = std::exchange(plan, std::move(after));
-  }
-  const std::vector<BlockRv> blocks(context.blocks.begin(), context.blocks.end());
-  return PreparedChain{*plan, [before, joins, blocks, product, converts = limits.converts](Schedule& s) {
-                         if (joins) JoinParts(s, product, blocks);
-                         if (before) InlineMoves(s, *before, converts);
-                       }};
 }
 
 }  // namespace tilewright

@@ -12,9 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "autoschedule/sketch/sketch.h"
@@ -56,32 +54,30 @@ struct ChainedPlan {
   int score_buffers = 0;                   // internal ones along rows and keys, the product's included
   bool narrow = false;                     // factors or weights have fewer than 32 bits
   bool gives_scores = false;               // a result has one element for each row and key
+  bool whole_rows = false;                 // a block chooses keys by what it loads, or gives places of keys
   bool masked = false;  // a comparison of rows and keys decides about scores: blocks of keys may be left out
 
   int row() const { return rows.back(); }
   bool has_few_rows() const { return row_extent == 0; }
+  // Whether blocks of keys, one after the other, cannot give the results.
+  bool needs_all_keys() const { return gives_scores || whole_rows; }
 };
 
 // What the sketch of a kind of machine schedules.
 struct ChainLimits {
-  int64_t least_rows = 1;   // of the tiled iterator
-  bool few_rows = false;    // fewer rows too, by their own kind of tiles
-  bool parts_keys = false;  // of which cores share the keys, where they do not have enough rows
-  bool converts = false;    // factors of narrow types, which are converted a block at a time
-  int64_t score_bytes = 0;  // of `least_rows` with all their keys, where what is computed of scores is a result
+  int64_t least_rows = 1;     // of the tiled iterator
+  bool few_rows = false;      // fewer rows too, by their own kind of tiles
+  bool parts_keys = false;    // of which cores share the keys, where they do not have enough rows
+  bool converts = false;      // factors of narrow types, which are converted a block at a time
+  bool chooses_keys = false;  // blocks that choose keys by what they load: the score of a label
+  bool gives_places = false;  // reductions that give places of keys
+  // Where chains need all keys at once: what is computed of the scores of `least_rows`, and the keys.
+  int64_t score_bytes = 0, key_bytes = 0;
 };
 
 // The chain that begins with the block; nothing where there is none, or where its extents, types or outputs are not
 // those that the sketch schedules.
 std::optional<ChainedPlan> PlanChain(Schedule& sch, BlockRv product, const SketchContext& context,
                                      const ChainLimits& limits);
-
-// A chain with the steps that bring the program into the form that it is planned in: parts are joined, moves inlined.
-struct PreparedChain {
-  ChainedPlan plan;
-  std::function<void(Schedule&)> prepare;
-};
-std::optional<PreparedChain> PrepareChain(Schedule& sch, BlockRv product, const SketchContext& context,
-                                          const ChainLimits& limits);
 
 }  // namespace tilewright

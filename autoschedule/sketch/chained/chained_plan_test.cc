@@ -16,16 +16,16 @@ namespace {
 using testing::ChainedVariant;
 
 const Target kZen4 = *NamedTarget("x86-znver4");
-const ChainLimits kLimits = {.least_rows = 16, .few_rows = true, .score_bytes = 1 << 19};
+const ChainLimits kLimits = {.least_rows = 16, .few_rows = true, .score_bytes = 1 << 19, .key_bytes = 1 << 18};
 
 // The chain that begins with P.
-std::optional<ChainedPlan> PlanOf(Schedule& sch) {
+std::optional<ChainedPlan> PlanOf(Schedule& sch, const ChainLimits& limits = kLimits) {
   const std::vector<BlockRv> blocks = BlocksInRoot(sch, "main");
   const Function function = sch.module().Main();
   const BlockScope scope = BlockScope::Of(cast<BlockRealizeNode>(function->body)->block.get());
   const BlockRv product = *sch.GetBlock("P");
   const ScopeChild* child = scope.Find(sch.Get(product).As<BlockRef>()->id);
-  return PlanChain(sch, product, {kZen4, nullptr, scope, *child, blocks}, kLimits);
+  return PlanChain(sch, product, {kZen4, nullptr, scope, *child, blocks}, limits);
 }
 std::optional<ChainedPlan> PlanOf(const ChainedVariant& variant) {
   Schedule sch{Module(ParseFunctionOrDie(testing::TextOf(variant)))};
@@ -104,6 +104,28 @@ TEST(ChainedPlan, RowsMayBeReducedWithoutASecondProduct) {
     ASSERT_TRUE(plan.has_value()) << variant.name;
     EXPECT_TRUE(plan->seconds.empty()) << variant.name;
     EXPECT_EQ(plan->row_extent, 128) << variant.name;
+  }
+}
+
+// Where a sketch keeps whole rows.
+TEST(ChainedPlan, WholeRowsAreNeededForPlacesAndChosenKeys) {
+  ChainLimits places = kLimits, chosen = kLimits;
+  places.gives_places = chosen.chooses_keys = true;
+  for (const testing::RowsVariant& variant : testing::WholeRowsVariants()) {
+    SCOPED_TRACE(variant.name);
+    Schedule sch{Module(ParseFunctionOrDie(testing::TextOf(variant)))};
+    const bool scores = variant.params.find("Z:") != std::string::npos, label = variant.name == "score of a label";
+    EXPECT_EQ(PlanOf(sch).has_value(), scores);
+    EXPECT_EQ(PlanOf(sch, places).has_value(), !label);
+    EXPECT_EQ(PlanOf(sch, chosen).has_value(), scores || label);
+    const std::optional<ChainedPlan> plan = PlanOf(sch, label ? chosen : places);
+    ASSERT_TRUE(plan.has_value());
+    EXPECT_TRUE(plan->needs_all_keys());
+    EXPECT_EQ(plan->whole_rows, !scores);
+    // Rows that do not fit.
+    ChainLimits tight = label ? chosen : places;
+    tight.score_bytes = 1 << 10;
+    EXPECT_FALSE(PlanOf(sch, tight).has_value());
   }
 }
 

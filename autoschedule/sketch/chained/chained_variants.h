@@ -333,12 +333,14 @@ inline std::vector<ChainedVariant> VariantsThatGiveWeights() {
 // What reduces the rows of a product without a second one: a text for the blocks behind P; R and S hold results.
 struct RowsVariant {
   std::string name, blocks;
+  std::string params = "";  // beside R
 };
 
 inline std::string TextOf(const RowsVariant& v) {
   return R"(
 @T.prim_func
-def main(Q: T.Buffer((2, 128, 16), "float32"), K: T.Buffer((2, 256, 16), "float32"), R: T.Buffer((2, 128), "float32")):
+def main(Q: T.Buffer((2, 128, 16), "float32"), K: T.Buffer((2, 256, 16), "float32"), R: T.Buffer((2, 128), "float32"))" +
+         v.params + R"():
     P = T.alloc_buffer((2, 128, 256), "float32")
     M = T.alloc_buffer((2, 128), "float32")
     E = T.alloc_buffer((2, 128, 256), "float32")
@@ -385,6 +387,37 @@ inline std::vector<RowsVariant> RowsVariants() {
       {"sum of a window", most + RowsReduced("R", "0",
                                              "R[vh, vi] + T.if_then_else(vj <= vi + 9 and vi - vj < 21, "
                                              "T.exp(P[vh, vi, vj] - M[vh, vi]), T.float32(0))")},
+  };
+}
+
+// Chains that need whole rows of scores: they choose keys, give places of keys, or elements for all of them.
+inline std::vector<RowsVariant> WholeRowsVariants() {
+  const std::string most = RowsReduced("M", "-3.0e+38", "T.max(M[vh, vi], P[vh, vi, vj])");
+  const std::string exponentials = RowsComputed("E[vh, vi, vj]", "T.exp(P[vh, vi, vj] - M[vh, vi])", true);
+  const std::string sum = RowsReduced("S", "0", "S[vh, vi] + E[vh, vi, vj]");
+  const std::string scores = ", Z: T.Buffer((2, 128, 256), \"float32\")", places = ", A: T.Buffer((2, 128), \"int32\")";
+  const std::string place = absl::StrReplaceAll(
+      RowsReduced("A", "0",
+                  "T.min(A[vh, vi], T.Select(P[vh, vi, vj] == M[vh, vi], T.Cast(\"int32\", vj), 2147483647))"),
+      {{"T.float32(0)", "2147483647"}});
+  return {
+      {"softmax of a product",
+       most + exponentials + sum + RowsComputed("R[vh, vi]", "S[vh, vi]", false) +
+           RowsComputed("Z[vh, vi, vj]", "E[vh, vi, vj] / S[vh, vi]", true),
+       scores},
+      {"scaled scores as a result",
+       RowsComputed("Z[vh, vi, vj]", "P[vh, vi, vj] * T.float32(0.125)", true) +
+           RowsReduced("R", "0", "R[vh, vi] + Z[vh, vi, vj] * Z[vh, vi, vj]"),
+       scores},
+      {"place beside a sum of exponentials",
+       most + exponentials + place + RowsReduced("R", "0", "R[vh, vi] + E[vh, vi, vj]"), places},
+      {"score of a label",
+       most + exponentials + sum +
+           RowsComputed("R[vh, vi]",
+                        "P[vh, vi, T.max(T.min(A[vh, vi], 130), 0)] - M[vh, vi] - "
+                        "T.log(S[vh, vi])",
+                        false),
+       places},
   };
 }
 

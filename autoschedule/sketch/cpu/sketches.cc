@@ -14,7 +14,7 @@
 #include "autoschedule/program/contraction.h"
 #include "autoschedule/program/row_chain.h"
 #include "autoschedule/program/unpacked_constants.h"
-#include "autoschedule/sketch/chained/chained_plan.h"
+#include "autoschedule/sketch/chained/prepared_chain.h"
 #include "autoschedule/sketch/cpu/block_sums_rule.h"
 #include "autoschedule/sketch/cpu/chained/chained_rule.h"
 #include "autoschedule/sketch/cpu/contraction_rule.h"

@@ -5,7 +5,7 @@
 #include "autoschedule/movement/gpu/bind_threads.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/row_chain.h"
-#include "autoschedule/sketch/chained/chained_plan.h"
+#include "autoschedule/sketch/chained/prepared_chain.h"
 #include "autoschedule/sketch/gpu/bind_nest.h"
 #include "autoschedule/sketch/gpu/chained/chained_fragments_rule.h"
 #include "autoschedule/sketch/gpu/chained/chained_tiles_rule.h"
@@ -109,7 +109,10 @@ std::optional<PreparedChain> ChainOf(Schedule& sch, BlockRv block, const SketchC
   const BlockNode& node = *context.child.realize->block;
   const bool constant = std::ranges::all_of(node.iter_vars, [](const IterVar& i) { return ExtentOf(i).has_value(); });
   if (!node.init || !constant || !HasGlobalMemoryAlone(node)) return std::nullopt;
-  return PrepareChain(sch, block, context, {});
+  const int64_t shared = context.target.gpu_part().max_shared_bytes_per_block;
+  // Keys come by blocks.
+  return PrepareChain(sch, block, context,
+                      {.chooses_keys = true, .gives_places = true, .score_bytes = shared, .key_bytes = INT64_MAX});
 }
 
 Met MeetChainedFragments(Schedule& sch, BlockRv block, const SketchContext& context) {

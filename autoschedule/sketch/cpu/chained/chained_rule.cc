@@ -67,8 +67,8 @@ class ChainedSchedule : private CpuChainedSteps {
   std::vector<int64_t> RowBlocks() const {
     std::vector<int64_t> all = {4 * lanes_, 2 * lanes_, 8 * lanes_, lanes_};
     if (instructions_) all = {8 * lanes_, 4 * lanes_, 2 * lanes_, lanes_};
-    std::erase_if(all,
-                  [&](int64_t size) { return plan_.gives_scores && BytesOfScores(size) > target_.Near().bytes / 2; });
+    std::erase_if(
+        all, [&](int64_t size) { return plan_.needs_all_keys() && BytesOfScores(size) > target_.Near().bytes / 2; });
     std::vector<int64_t> blocks = Dividing(plan_.row_extent, all);
     if (!blocks.empty()) return blocks;
     if (HasConstant(plan_.row()) && plan_.row_extent <= 2 * std::ranges::max(all)) blocks.push_back(plan_.row_extent);
@@ -114,7 +114,7 @@ class ChainedSchedule : private CpuChainedSteps {
     const bool fits = BytesOfScores(row_block_) <= target_.Near().bytes / 2;
     std::vector<int64_t> keys = Dividing(plan_.key_extent, {128, 64, 256});
     std::erase(keys, plan_.key_extent);
-    if (all_keys_ || plan_.gives_scores || !HasConstant(plan_.key)) keys.clear();
+    if (all_keys_ || plan_.needs_all_keys() || !HasConstant(plan_.key)) keys.clear();
     keys.push_back(0);
     // Packing or converting what the products read pays where a block of keys stays near.
     const bool at_once = fits && !plan_.masked && !plan_.narrow;
@@ -479,7 +479,9 @@ ChainLimits LimitsOfChains(const Target& target) {
           .few_rows = true,
           .parts_keys = true,
           .converts = true,
-          .score_bytes = target.Near().bytes / 2};
+          .chooses_keys = true,
+          .score_bytes = target.Near().bytes / 2,
+          .key_bytes = target.Near().bytes / 4};
 }
 
 bool HasTiles(const Schedule& sch, const ChainedPlan& plan, const Target& target) {

@@ -33,8 +33,9 @@ struct Scheduled {
     const BlockScope scope = BlockScope::Of(cast<BlockRealizeNode>(sch.module().Main()->body)->block.get());
     const BlockRv product = *sch.GetBlock("P");
     const ScopeChild* child = scope.Find(sch.Get(product).As<BlockRef>()->id);
-    const auto plan = PlanChain(sch, product, {target, nullptr, scope, *child, blocks},
-                                {.least_rows = 16, .few_rows = true, .parts_keys = true, .score_bytes = 1 << 19});
+    const auto plan = PlanChain(
+        sch, product, {target, nullptr, scope, *child, blocks},
+        {.least_rows = 16, .few_rows = true, .parts_keys = true, .score_bytes = 1 << 19, .key_bytes = 1 << 18});
     EXPECT_TRUE(plan.has_value() && plan->has_few_rows());
     Choices choices = Choices::GivenOrPreferred(std::move(given));
     const auto done = ScheduleFewRows(sch, *plan, target, choices);

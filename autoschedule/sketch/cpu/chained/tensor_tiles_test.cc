@@ -67,7 +67,7 @@ std::string FoundFor(const ChainedVariant& variant, const Target& target) {
   const BlockRv product = *sch.GetBlock("P");
   const ScopeChild* child = scope.Find(sch.Get(product).As<BlockRef>()->id);
   const auto plan = PlanChain(sch, product, {target, nullptr, scope, *child, blocks},
-                              {.least_rows = 16, .few_rows = true, .score_bytes = 1 << 19});
+                              {.least_rows = 16, .few_rows = true, .score_bytes = 1 << 19, .key_bytes = 1 << 18});
   if (!plan) return "no chain";
   const auto found = InstructionsOf(sch, *plan, target);
   if (!found) return "none";

@@ -30,7 +30,7 @@ class ChainedFragments : private GpuChainedSteps {
  public:
   ChainedFragments(Schedule& sch, const ChainedPlan& plan, const MachineInstruction& instruction, const Target& target,
                    Choices& choices)
-      : GpuChainedSteps(sch, plan, target, choices), instruction_(instruction) {}
+      : GpuChainedSteps(sch, plan, target, choices, /*all_keys=*/false), instruction_(instruction) {}
 
   Outcome<Done> Apply() {
     TW_RETURN_IF_ERROR(ScheduleChain());
@@ -86,22 +86,6 @@ class ChainedFragments : private GpuChainedSteps {
   }
 
   // ---- Memory
-
-  // Whether the block gives an element for each row and key, or column: its loops besides that over rows are spatial.
-  Outcome<bool> GivesMatrix(BlockRv block) {
-    TW_ASSIGN_OR_RETURN(const TileLoops loops, LoopsOfTile(block));
-    for (const BufferRegion& write : Node(block).writes) {
-      for (const Range& range : write.region) {
-        for (size_t i = 0; i < Node(block).iter_vars.size(); ++i) {
-          if (!UsesVar(range.min, Node(block).iter_vars[i].var)) continue;
-          for (const LoopRv& loop : loops.others) {
-            if (UsesVar(RealizeOf(sch_, block).bindings[i], LoopOf(sch_, loop).var)) return true;
-          }
-        }
-      }
-    }
-    return false;
-  }
 
   // Matrices are fragments, those that the second product reads its left operand; results of rows are shared by lanes.
   Outcome<Done> PlaceBuffers() override {
@@ -300,7 +284,7 @@ std::optional<DataType> TypeOfFactors(const BlockNode& product) {
 
 const MachineInstruction* FindChainedMma(Schedule& sch, const ChainedPlan& plan, const Target& target,
                                          IntrinRegistry* intrins) {
-  if (plan.seconds.size() != 1 || intrins == nullptr) return nullptr;
+  if (plan.seconds.size() != 1 || plan.needs_all_keys() || intrins == nullptr) return nullptr;
   const std::optional<DataType> type = TypeOfFactors(*RealizeOf(sch, plan.product).block);
   if (!type || type->bits() != 16) return nullptr;
   const MachineInstruction* row = FindInstruction(target, "mma", *type, *type, DataType::Float(32));

@@ -7,6 +7,7 @@
 
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/sketch/chained/chained_variants.h"
+#include "autoschedule/sketch/chained/prepared_chain.h"
 #include "autoschedule/sketch/gpu/chained/chained_fragments_rule.h"
 #include "autoschedule/sketch/gpu/chained/chained_tiles_rule.h"
 #include "autoschedule/sketch/gpu/chained/gpu_chained_steps.h"
@@ -55,7 +56,8 @@ std::vector<int64_t> ValuesOf(const Choices& choices, const std::string& name) {
 // Stops where tiles are chosen, with what was found until then.
 class Looked : public GpuChainedSteps {
  public:
-  Looked(Chain& chain, Choices& choices) : GpuChainedSteps(chain.sch, chain.plan, chain.target, choices) {
+  Looked(Chain& chain, Choices& choices)
+      : GpuChainedSteps(chain.sch, chain.plan, chain.target, choices, /*all_keys=*/false) {
     const Outcome<Done> done = ScheduleChain();
     EXPECT_FALSE(done.ok());
     if (!done.ok()) reason = done.refusal().reason;

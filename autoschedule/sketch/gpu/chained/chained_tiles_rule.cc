@@ -17,10 +17,13 @@ namespace {
 
 class ChainedTiles : private GpuChainedSteps {
  public:
-  ChainedTiles(Schedule& sch, const ChainedPlan& plan, const Target& target, Choices& choices)
-      : GpuChainedSteps(sch, plan, target, choices) {}
+  ChainedTiles(Schedule& sch, const ChainedPlan& plan, const Target& target, Choices& choices, bool all_keys)
+      : GpuChainedSteps(sch, plan, target, choices, all_keys) {}
 
-  Outcome<Done> Apply() { return ScheduleChain(); }
+  Outcome<Done> Apply() {
+    if (all_keys_ || !plan_.needs_all_keys()) return ScheduleChain();
+    return Refusal{kName, "results of {block0} need all keys of a row at once", {Node(plan_.product).id}};
+  }
 
  private:
   Outcome<BlockRv> KeepSums(BlockRv product) override { return SumInLocalMemory(sch_, product); }
@@ -28,6 +31,7 @@ class ChainedTiles : private GpuChainedSteps {
   Outcome<Done> ChooseTiles() override {
     const auto fits = [&](int64_t rows, int64_t keys) { return FitsShared(rows, keys, plan_.type.bytes()); };
     std::vector<int64_t> rows = {64, 128, 32, 16, 8, 4, 2, 1}, keys = {64, 32, 128, 16};
+    if (all_keys_) rows = {16, 32, 8, 64, 4, 2, 1};
     const auto whole = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(plan_.row_extent)));
     std::erase_if(rows, [&](int64_t size) { return size > whole || !fits(size, keys.back()); });
     if (rows.empty()) return Refusal{kName, "rows of {block0} do not fit into shared memory", {Node(plan_.product).id}};
@@ -40,17 +44,21 @@ class ChainedTiles : private GpuChainedSteps {
     if (keys.empty()) return Refusal{kName, "keys of {block0} do not fit into shared memory", {Node(plan_.product).id}};
     TW_ASSIGN_OR_RETURN(const Choices::Pick key_block, choices_.Take(sch_, name_ + ".key_block", keys, 0));
     key_block_ = key_block.value;
+    // Each thread has keys: what a condition leaves without any has no part of what the others reduce.
+    const auto most_x = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(plan_.key_extent)));
+    threads_x_ = all_keys_ ? std::min<int64_t>(gpu_.warp_size, most_x) : gpu_.warp_size / 2;
     std::vector<int64_t> of_thread = {4, 2, 8, 1};
+    if (all_keys_) of_thread = {1, 2, 4};
     std::erase_if(of_thread, [&](int64_t size) { return size > row_block_; });
     TW_ASSIGN_OR_RETURN(const Choices::Pick thread_rows, choices_.Take(sch_, name_ + ".thread_rows", of_thread, 0));
     thread_rows_ = thread_rows.value;
     threads_y_ = row_block_ / thread_rows_;
-    threads_x_ = gpu_.warp_size / 2;
     tile_rows_ = {{plan_.row(), row_block_}};
     return Done();
   }
 
-  // Weights of second products are shared by threads; all else of the chain is each thread's own.
+  // Weights of second products are shared by threads, as all scores are where a block has all keys; all else of the
+  // chain is each thread's own.
   Outcome<Done> PlaceBuffers() override {
     std::vector<Buffer> shared;
     for (const SecondProduct& second : seconds_) {
@@ -61,10 +69,12 @@ class ChainedTiles : private GpuChainedSteps {
     }
     TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> blocks, sch_.GetChildBlocks(outer_.back()));
     for (const BlockRv& block : blocks) {
+      TW_ASSIGN_OR_RETURN(const bool matrix, GivesMatrix(block));
       for (size_t w = 0; w < Node(block).writes.size(); ++w) {
         const Buffer buffer = Node(block).writes[w].buffer;
         if (!IsAllocated(buffer)) continue;
-        const bool weights = std::ranges::any_of(shared, [&](const Buffer& b) { return b.same_as(buffer); });
+        const bool weights = (all_keys_ && matrix && !IsTile(block)) ||
+                             std::ranges::any_of(shared, [&](const Buffer& b) { return b.same_as(buffer); });
         TW_RETURN_IF_ERROR(sch_.SetScope(block, static_cast<int>(w), weights ? kChainedShared : "local"));
         if (weights) TW_RETURN_IF_ERROR(Pad(block, buffer->dtype));
       }
@@ -72,27 +82,47 @@ class ChainedTiles : private GpuChainedSteps {
     return Done();
   }
 
-  // Binds the block's loops; gives the innermost one over threads.
+  // Binds the block's loops; gives the innermost one over threads. Where a block has all keys, they are divided into
+  // blocks: around the threads for the product's scores, in each thread for what is made of them.
   Outcome<LoopRv> BindBlock(BlockRv block) {
     TW_ASSIGN_OR_RETURN(const TileLoops loops, LoopsOfTile(block));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> rows,
                         sch_.Split(loops.rows, {Value(threads_y_), Value(thread_rows_)}));
-    std::vector<LoopRv> order = {rows[0]}, inner = {rows[1]};
+    std::vector<LoopRv> order = {rows[0]}, inner = {rows[1]}, key_blocks;
+    const bool scores = Node(block).id == Node(*scores_).id;
     if (!loops.others.empty()) {
-      const LoopRv last = loops.others.back();
-      const int64_t extent = CeilDiv(ExtentOf(sch_, last).value_or(1), threads_x_);
-      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> columns, sch_.Split(last, {Value(threads_x_), Value(extent)}));
+      const bool by_blocks = all_keys_ && HasKeys(block);
+      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> columns,
+                          by_blocks ? SplitKeys(loops.others.back(), scores) : SplitColumns(loops.others.back()));
+      if (by_blocks) key_blocks = {columns[2]};
       order.push_back(columns[0]);
       inner.insert(inner.end(), loops.others.begin(), loops.others.end() - 1);
       inner.push_back(columns[1]);
     }
     const LoopRv place = order.back();
+    order.insert(scores ? order.begin() : order.end(), key_blocks.begin(), key_blocks.end());
     order.insert(order.end(), inner.begin(), inner.end());
     if (order.size() > 2) TW_RETURN_IF_ERROR(sch_.Reorder(order));
     TW_RETURN_IF_ERROR(sch_.Bind(rows[0], "threadIdx.y"));
     if (!loops.others.empty()) TW_RETURN_IF_ERROR(sch_.Bind(place, "threadIdx.x"));
     for (const LoopRv& loop : inner) TW_RETURN_IF_ERROR(sch_.Unroll(loop));
+    if (scores) first_keys_ = key_blocks.empty() ? shared_ : key_blocks[0];
     return place;
+  }
+
+  // Loops over threads along x, and over the columns of each, which follow each other.
+  Outcome<std::vector<LoopRv>> SplitColumns(LoopRv columns) {
+    const int64_t extent = CeilDiv(ExtentOf(sch_, columns).value_or(1), threads_x_);
+    return sch_.Split(columns, {Value(threads_x_), Value(extent)});
+  }
+  // The same where a block has all keys, which are divided into blocks. A thread sums up keys that follow each other;
+  // what is made of them lies next to each other for neighbours. Loops over threads, keys of a thread, and blocks.
+  Outcome<std::vector<LoopRv>> SplitKeys(LoopRv keys, bool sums) {
+    const Value of_thread(CeilDiv(key_block_, threads_x_)), threads(threads_x_);
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops,
+                        sch_.Split(keys, sums ? std::vector<Value>{Value(), threads, of_thread}
+                                              : std::vector<Value>{Value(), of_thread, threads}));
+    return sums ? std::vector<LoopRv>{loops[1], loops[2], loops[0]} : std::vector<LoopRv>{loops[2], loops[1], loops[0]};
   }
 
   Outcome<Done> BindBlocks() override {
@@ -116,18 +146,36 @@ class ChainedTiles : private GpuChainedSteps {
     if (sum.spatial.empty()) return Refusal{kName, "{block0} does not have columns", {Node(product).id}};
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> rows,
                         sch_.Split(loops.rows, {Value(threads_y_), Value(thread_rows_)}));
-    const LoopRv last = sum.spatial.back();
-    const int64_t extent = CeilDiv(ExtentOf(sch_, last).value_or(1), threads_x_);
-    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> columns, sch_.Split(last, {Value(threads_x_), Value(extent)}));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> columns, SplitColumns(sum.spatial.back()));
     SumLoops parts{sum.reduced, {rows[1]}};
     parts.spatial.insert(parts.spatial.end(), sum.spatial.begin(), sum.spatial.end() - 1);
     parts.spatial.push_back(columns[1]);
+    if (all_keys_) return WriteSumOfBlocks(product, rows[0], columns[0], parts);
     std::vector<LoopRv> order = {rows[0], columns[0], parts.reduced[0]};
     order.insert(order.end(), parts.spatial.begin(), parts.spatial.end());
     TW_RETURN_IF_ERROR(sch_.Reorder(order));
     TW_RETURN_IF_ERROR(sch_.Bind(rows[0], "threadIdx.y"));
     TW_RETURN_IF_ERROR(sch_.Bind(columns[0], "threadIdx.x"));
+    second_keys_.push_back(shared_);
     return WriteSum(product, columns[0], parts);
+  }
+
+  // The same where one block after the other of its keys is copied.
+  Outcome<Done> WriteSumOfBlocks(BlockRv product, LoopRv rows, LoopRv columns, const SumLoops& parts) {
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> keys, sch_.Split(parts.reduced[0], {Value(), Value(key_block_)}));
+    std::vector<LoopRv> order = {keys[0], rows, columns, keys[1]};
+    order.insert(order.end(), parts.spatial.begin(), parts.spatial.end());
+    TW_RETURN_IF_ERROR(sch_.Reorder(order));
+    TW_ASSIGN_OR_RETURN(const BlockRv init, sch_.DecomposeReduction(product, keys[0]));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> filled, OwnLoops(init));
+    for (const auto& [y, x] : {std::pair(filled[0], filled[1]), {rows, columns}}) {
+      TW_RETURN_IF_ERROR(sch_.Bind(y, "threadIdx.y"));
+      TW_RETURN_IF_ERROR(sch_.Bind(x, "threadIdx.x"));
+    }
+    for (size_t l = 2; l < filled.size(); ++l) TW_RETURN_IF_ERROR(sch_.Unroll(filled[l]));
+    for (const LoopRv& loop : parts.spatial) TW_RETURN_IF_ERROR(sch_.Unroll(loop));
+    second_keys_.push_back(keys[0]);
+    return Done();
   }
 
   // A sum of products in a thread: what is reduced outermost.
@@ -151,23 +199,26 @@ class ChainedTiles : private GpuChainedSteps {
     };
     const auto [key, depth] = FirstIterators();
     TW_RETURN_IF_ERROR(stage(plan_.product, plan_.row_operand, outer_.back(), std::nullopt));
-    TW_RETURN_IF_ERROR(stage(plan_.product, keys_, shared_, std::pair(depth, key)));
-    for (const SecondProduct& second : seconds_) {
-      for (const Buffer& buffer : GlobalReads(second.sum())) {
-        TW_RETURN_IF_ERROR(stage(second.sum(), buffer, shared_, SecondIterators(second)));
+    TW_RETURN_IF_ERROR(stage(plan_.product, keys_, first_keys_, std::pair(depth, key)));
+    for (size_t i = 0; i < seconds_.size(); ++i) {
+      const BlockRv sum = seconds_[i].sum();
+      for (const Buffer& buffer : GlobalReads(sum)) {
+        TW_RETURN_IF_ERROR(stage(sum, buffer, second_keys_[i], SecondIterators(seconds_[i])));
       }
     }
     return Done();
   }
 
   int64_t thread_rows_ = 1, threads_y_ = 1, threads_x_ = 1;
+  LoopRv first_keys_;                // over blocks of keys, whose operands are copied in each iteration
+  std::vector<LoopRv> second_keys_;  // the same of each second product
 };
 
 }  // namespace
 
 Outcome<std::monostate> ScheduleChainedTiles(Schedule& sch, const ChainedPlan& plan, const Target& target,
                                              Choices& choices) {
-  return ChainedTiles(sch, plan, target, choices).Apply();
+  return ScheduleByKeys<ChainedTiles>(sch, plan, target, choices);
 }
 
 }  // namespace tilewright

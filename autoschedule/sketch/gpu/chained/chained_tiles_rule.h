@@ -11,9 +11,15 @@
 //           O[rows, c] = O[rows, c] * rescale[rows] + E_shared times V_shared       in registers
 //       O[rows, c] / S[rows]
 //
-// Blocks of keys follow the running maximum (schedule/reduction/rescale_reduction.h): a chain that it refuses is left
-// to other sketches. The last blocks of rows and keys need not be whole. Threads are a grid: those along y have rows,
-// those along x keys or columns, each several that follow each other.
+// Blocks of keys follow the running maximum (schedule/reduction/rescale_reduction.h). A chain that it refuses, or that
+// gives scores, places of keys or the score of a key that it loads, has all keys of a block of rows in shared memory:
+//
+//       for block of keys: K_shared[d, keys]; scores_shared[rows, keys of the block]
+//       M, E_shared, S ... of all keys                         by the threads that share a row, by shuffles
+//       for block of keys: V_shared[keys, c]; O[rows, c] += E_shared times V_shared
+//
+// The last blocks of rows and keys need not be whole. Threads are a grid: those along y have rows, those along x keys
+// or columns, each several.
 //
 // Choices:
 //   NAME.row_block, NAME.key_block     rows and keys of a block

@@ -19,10 +19,10 @@ Outcome<GpuChainedSteps::Done> GpuChainedSteps::ScheduleChain() {
   DivideLate();
   TW_RETURN_IF_ERROR(StageWeights());
   TW_RETURN_IF_ERROR(StageProduct());
-  TW_RETURN_IF_ERROR(KeepResults());
-  TW_RETURN_IF_ERROR(KeepReduced());
+  if (!all_keys_) TW_RETURN_IF_ERROR(KeepResults());
+  TW_RETURN_IF_ERROR(KeepRead());
   // Fragments are copied by loops that begin at 0.
-  TW_RETURN_IF_ERROR(FollowRunningValues(false));
+  TW_RETURN_IF_ERROR(all_keys_ ? KeepAllKeys() : FollowRunningValues(false));
   TW_RETURN_IF_ERROR(BindGrid());
   TW_RETURN_IF_ERROR(PlaceBuffers());
   TW_RETURN_IF_ERROR(BindBlocks());
@@ -54,7 +54,11 @@ bool GpuChainedSteps::FitsShared(int64_t rows, int64_t keys, int64_t weights) co
   int64_t all = rows * (depth_ * bytes + pad) + std::max(keys, depth_) * (std::min(keys, depth_) * bytes + pad);
   const auto products = static_cast<int64_t>(seconds_.size());
   all += keys * (columns_ * bytes + products * pad);
-  if (weights > 0) all += products * rows * (keys * weights + pad);
+  if (all_keys_) {
+    all += plan_.score_buffers * rows * (plan_.key_extent * plan_.type.bytes() + pad);
+  } else if (weights > 0) {
+    all += products * rows * (keys * weights + pad);
+  }
   return all <= gpu_.max_shared_bytes_per_block - GpuCostsOf(target_).tile_bytes;
 }
 
@@ -75,30 +79,49 @@ Outcome<GpuChainedSteps::Done> GpuChainedSteps::KeepResults() {
   return Done();
 }
 
-Outcome<GpuChainedSteps::Done> GpuChainedSteps::KeepReduced() {
+Outcome<GpuChainedSteps::Done> GpuChainedSteps::KeepRead() {
+  TW_RETURN_IF_ERROR(KeepRead(*scores_, AlongScores(), 0));
   for (size_t i = 0; i < chain_.size(); ++i) {
-    const BlockRv block = chain_[i].block;
-    const Buffer written = Node(block).writes[0].buffer;
-    if (!chain_[i].reduces || SecondOf(block) != nullptr || IsAllocated(written)) continue;
+    const ChainedBlock block = chain_[i];
+    if (SecondOf(block.block) != nullptr) continue;
+    std::vector<int> along = block.along;
+    if (block.reduces) std::erase(along, plan_.key);
+    TW_RETURN_IF_ERROR(KeepRead(block.block, along, i + 1));
+  }
+  return Done();
+}
+
+Outcome<GpuChainedSteps::Done> GpuChainedSteps::KeepRead(BlockRv block, const std::vector<int>& along, size_t next) {
+  for (size_t w = 0; w < Node(block).writes.size(); ++w) {
+    const Buffer written = Node(block).writes[w].buffer;
+    if (IsAllocated(written)) continue;
     std::vector<Value> readers;
-    for (size_t later = i + 1; later < chain_.size(); ++later) {
+    for (size_t later = next; later < chain_.size(); ++later) {
       const auto reads = [&](const BufferRegion& read) { return read.buffer.same_as(written); };
       if (std::ranges::any_of(Node(chain_[later].block).reads, reads)) readers.emplace_back(chain_[later].block);
     }
     if (readers.empty()) continue;
-    TW_ASSIGN_OR_RETURN(const BlockRv copy, sch_.CacheWrite(block, 0, "local", readers));
-    std::vector<int> along = chain_[i].along;
-    std::erase(along, plan_.key);
-    chain_.insert(chain_.begin() + static_cast<std::ptrdiff_t>(i) + 1, {copy, std::move(along), false});
+    TW_ASSIGN_OR_RETURN(const BlockRv copy, sch_.CacheWrite(block, static_cast<int>(w), "local", readers));
+    chain_.insert(chain_.begin() + static_cast<std::ptrdiff_t>(next), {copy, along, false});
   }
   return Done();
 }
 
 bool GpuChainedSteps::IsProduct(BlockRv block) const {
   const uint32_t id = Node(block).id;
-  return id == Node(plan_.product).id || std::ranges::any_of(seconds_, [&](const SecondProduct& second) {
-           return second.part && id == Node(*second.part).id;
-         });
+  const auto is_sum = [&](const SecondProduct& second) {
+    return id == Node(second.sum()).id && (!second.result || id != Node(*second.result).id);
+  };
+  return id == Node(plan_.product).id || std::ranges::any_of(seconds_, is_sum);
+}
+
+bool GpuChainedSteps::HasKeys(BlockRv block) const {
+  const uint32_t id = Node(block).id;
+  if (id == Node(*scores_).id) return true;
+  return std::ranges::any_of(chain_, [&](const ChainedBlock& member) {
+    return Exists(sch_, member.block) && id == Node(member.block).id && member.IteratorAlong(plan_.key) >= 0 &&
+           !IsTile(block);
+  });
 }
 
 Outcome<std::vector<BlockRv>> GpuChainedSteps::Blocks() {
@@ -132,6 +155,23 @@ Outcome<GpuChainedSteps::TileLoops> GpuChainedSteps::LoopsOfTile(BlockRv block) 
   TileLoops loops{own[*row], own};
   loops.others.erase(loops.others.begin() + static_cast<std::ptrdiff_t>(*row));
   return loops;
+}
+
+Outcome<bool> GpuChainedSteps::GivesMatrix(BlockRv block) {
+  TW_ASSIGN_OR_RETURN(const TileLoops loops, LoopsOfTile(block));
+  const BlockRealizeNode& realize = RealizeOf(sch_, block);
+  const auto is_other = [&](const Expr& binding) {
+    return std::ranges::any_of(loops.others,
+                               [&](const LoopRv& loop) { return UsesVar(binding, LoopOf(sch_, loop).var); });
+  };
+  for (const BufferRegion& write : realize.block->writes) {
+    for (const Range& range : write.region) {
+      for (size_t i = 0; i < realize.bindings.size(); ++i) {
+        if (UsesVar(range.min, realize.block->iter_vars[i].var) && is_other(realize.bindings[i])) return true;
+      }
+    }
+  }
+  return false;
 }
 
 Outcome<GpuChainedSteps::SumLoops> GpuChainedSteps::ComputeSumAt(BlockRv sum, LoopRv place) {

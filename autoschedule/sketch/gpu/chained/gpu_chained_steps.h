@@ -18,8 +18,9 @@ class GpuChainedSteps : protected ChainedSteps {
  protected:
   static constexpr const char* kName = "chained_tiles";
 
-  GpuChainedSteps(Schedule& sch, const ChainedPlan& plan, const Target& target, Choices& choices)
-      : ChainedSteps(sch, plan, target, choices), gpu_(target.gpu_part()) {}
+  // `all_keys`: a block of rows keeps all its scores in shared memory. Else blocks of keys follow running values.
+  GpuChainedSteps(Schedule& sch, const ChainedPlan& plan, const Target& target, Choices& choices, bool all_keys)
+      : ChainedSteps(sch, plan, target, choices), gpu_(target.gpu_part()), all_keys_(all_keys) {}
 
   // ---- All steps, and those that a kind of tiles takes in its own way
 
@@ -49,6 +50,10 @@ class GpuChainedSteps : protected ChainedSteps {
     std::vector<LoopRv> others;
   };
   Outcome<TileLoops> LoopsOfTile(BlockRv block);
+  // Whether the block gives an element for each row and key, or column: its loops besides that over rows are spatial.
+  Outcome<bool> GivesMatrix(BlockRv block);
+  // Whether the block's loops run along keys, of which a second product's do not count.
+  bool HasKeys(BlockRv block) const;
   // The loops of a sum at `place` by what they do.
   struct SumLoops {
     std::vector<LoopRv> reduced, spatial;
@@ -77,6 +82,7 @@ class GpuChainedSteps : protected ChainedSteps {
   Outcome<Done> Permute(BlockRv writer, const std::vector<size_t>& order);
 
   const GpuTarget& gpu_;
+  const bool all_keys_;
   Buffer keys_;                      // of the first product
   int64_t depth_ = 1, columns_ = 0;  // of the first product, and of all second ones
   int64_t row_block_ = 0;
@@ -88,8 +94,10 @@ class GpuChainedSteps : protected ChainedSteps {
   Outcome<Done> FindOperands();
   // Sums of second products that are results are kept by threads, and copied at last.
   Outcome<Done> KeepResults();
-  // So are reduced values that are results and that others in the chain read.
-  Outcome<Done> KeepReduced();
+  // So is what is a result and what others in the chain read.
+  Outcome<Done> KeepRead();
+  // Copies of what the block gives come at `next` in the chain.
+  Outcome<Done> KeepRead(BlockRv block, const std::vector<int>& along, size_t next);
   Outcome<Done> BindGrid();
   std::optional<size_t> RowLoop(BlockRv block, const std::vector<LoopRv>& own) const;
 };
