@@ -71,7 +71,7 @@ struct ChainLimits {
   bool converts = false;      // factors of narrow types, which are converted a block at a time
   bool chooses_keys = false;  // blocks that choose keys by what they load: the score of a label
   bool gives_places = false;  // reductions that give places of keys
-  // Where chains need all keys at once: what is computed of the scores of `least_rows`, and the keys.
+  // Bytes of what is computed of the scores of `least_rows`, and of the keys, of a chain that needs all keys at once.
   int64_t score_bytes = 0, key_bytes = 0;
 };
 

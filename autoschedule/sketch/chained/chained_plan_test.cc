@@ -107,7 +107,7 @@ TEST(ChainedPlan, RowsMayBeReducedWithoutASecondProduct) {
   }
 }
 
-// Where a sketch keeps whole rows.
+// A sketch plans them where it keeps whole rows.
 TEST(ChainedPlan, WholeRowsAreNeededForPlacesAndChosenKeys) {
   ChainLimits places = kLimits, chosen = kLimits;
   places.gives_places = chosen.chooses_keys = true;
