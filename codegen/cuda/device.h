@@ -18,12 +18,14 @@ struct ArrayArgument {
   void* data = nullptr;
   int64_t bytes = 0;
   bool written = false;
+  bool constant = false;  // in all calls
 };
 
 struct LaunchArguments {
   size_t kernel = 0;  // among those of the program
   std::array<uint32_t, 3> grid, block, cluster;
   uint32_t shared_bytes = 0;
+  bool dependent = false;   // may begin before the kernel in front of it has ended
   void** params = nullptr;  // the address of each parameter's value
   std::span<const ArrayArgument> arrays;
   void* stream = nullptr;

@@ -65,10 +65,14 @@ class Driver {
   int UnloadModule(void* module) const { return module_unload_(module); }
   // A kernel that may use that much shared memory.
   int FindKernel(void* module, const char* name, uint32_t shared_bytes, void** kernel) const;
+  // A dependent kernel may begin before the one in front of it in the stream has ended: it waits itself
+  // (griddepcontrol.wait). Captures keep that as an edge of the graph.
   int Launch(void* kernel, const std::array<uint32_t, 3>& grid, const std::array<uint32_t, 3>& block,
-             uint32_t shared_bytes, void* stream, void** params) const {
-    return launch_(kernel, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared_bytes, stream, params,
-                   nullptr);
+             uint32_t shared_bytes, void* stream, void** params, bool dependent = false) const {
+    LaunchAttribute begins_early{.id = kProgrammaticStreamSerialization, .value = {1}};
+    const LaunchConfig config = {grid[0],  grid[1],      grid[2], block[0],      block[1],
+                                 block[2], shared_bytes, stream,  &begins_early, dependent ? 1u : 0u};
+    return launch_(&config, kernel, params, nullptr);
   }
   // CUfunction_attribute: 0 most threads of a block, 1 static shared bytes, 3 local bytes, 4 registers.
   int KernelAttribute(void* kernel, int attribute) const;
@@ -99,6 +103,20 @@ class Driver {
   static constexpr int kMajor = 75, kMinor = 76, kMostDynamicShared = 8;
   static constexpr uint32_t kSharedWithoutAsking = 48 << 10;
 
+  // CUlaunchAttribute and CUlaunchConfig.
+  static constexpr int kProgrammaticStreamSerialization = 6;
+  struct LaunchAttribute {
+    int id;
+    int padding = 0;
+    int value[16];
+  };
+  struct LaunchConfig {
+    unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
+    void* stream;
+    LaunchAttribute* attributes;
+    unsigned num_attributes;
+  };
+
   bool Load(std::string* error);
   // The name of a function that the driver lacks, or null.
   const char* FindFunctions(void* library);
@@ -128,8 +146,7 @@ class Driver {
   int (*function_get_)(void**, void*, const char*) = nullptr;
   int (*function_set_)(void*, int, int) = nullptr;
   int (*function_attribute_)(int*, int, void*) = nullptr;
-  int (*launch_)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
-                 void**) = nullptr;
+  int (*launch_)(const LaunchConfig*, void*, void**, void**) = nullptr;
   int (*stream_create_)(void**, unsigned) = nullptr;
   int (*stream_destroy_)(void*) = nullptr;
   int (*stream_synchronize_)(void*) = nullptr;
@@ -178,7 +195,7 @@ inline const char* Driver::FindFunctions(void* library) {
   find("cuModuleGetFunction", function_get_);
   find("cuFuncSetAttribute", function_set_);
   find("cuFuncGetAttribute", function_attribute_);
-  find("cuLaunchKernel", launch_);
+  find("cuLaunchKernelEx", launch_);
   find("cuStreamCreate", stream_create_);
   find("cuStreamDestroy_v2", stream_destroy_);
   find("cuStreamSynchronize", stream_synchronize_);

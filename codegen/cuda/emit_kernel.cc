@@ -8,6 +8,7 @@
 #include "codegen/cuda/type_text.h"
 #include "codegen/lower/gpu/bulk_copies.h"
 #include "codegen/lower/gpu/bulk_stores.h"
+#include "codegen/lower/gpu/grids/dependent_grids.h"
 #include "ir/analysis.h"
 #include "ir/annotations.h"
 #include "ir/builtin.h"
@@ -238,8 +239,10 @@ std::string KernelEmitter::Signature() const {
     } else if (param.buffer) {
       const Pointer& pointer = pointers_.at(param.var.get());
       const auto type = StoredType(pointer.type);
-      params.push_back(absl::StrCat("tw::Global<", param.written ? "" : "const ", type.ok() ? *type : "int",
-                                    "> __restrict__ ", pointer.name));
+      // Compilers move accesses of memory that nobody else writes in front of a wait for those who do.
+      const bool alone = !kernel_.dependent || host_buffers_.at(param.var.get()).constant;
+      params.push_back(absl::StrCat("tw::Global<", param.written ? "" : "const ", type.ok() ? *type : "int", "> ",
+                                    alone ? "__restrict__ " : "", pointer.name));
     } else {
       const auto type = ValueType(param.var.dtype());
       params.push_back(absl::StrCat(type.ok() ? *type : "int", " ", values_.at(param.var.get())));
@@ -485,6 +488,7 @@ void KernelEmitter::EmitEvaluate(const EvaluateNode* op) {
   if (IsNoOp(Stmt(op))) return;
   const auto* call = dyn_cast<CallNode>(op->value);
   if (call != nullptr && EffectOf(call->op) == CallEffect::kRead) return;  // prefetch
+  kernel_.dependent = kernel_.dependent || (call != nullptr && call->op == kGridWait);
   moves_registers_ = moves_registers_ || (call != nullptr && call->op.starts_with("cuda.setmaxnreg"));
   Line(Value(op->value).text + ";");
 }

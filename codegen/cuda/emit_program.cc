@@ -1,5 +1,6 @@
 #include "codegen/cuda/emit_program.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -12,6 +13,7 @@
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
 #include "ir/thread_tags.h"
+#include "verify/structure/constant_params.h"
 
 namespace tilewright::cuda {
 namespace {
@@ -81,9 +83,13 @@ class FunctionSplitter {
   absl::StatusOr<DeviceFunction> Split(const Function& function) {
     result_.name = function->name;
     result_.params = function->params;
-    for (const Param& param : function->params) {
+    const std::vector<Buffer> constants = ConstantParams(function);
+    for (size_t i = 0; i < function->params.size(); ++i) {
+      const Param& param = function->params[i];
       if (!param.buffer) continue;
-      const HostBuffer known{param.buffer, buffers_.size()};
+      const bool constant = std::ranges::any_of(constants, [&](const Buffer& b) { return b.same_as(param.buffer); });
+      if (constant) result_.constants.insert(i);
+      const HostBuffer known{param.buffer, buffers_.size(), constant};
       buffers_[param.buffer->data.get()] = known;
       buffers_[param.var.get()] = known;
     }

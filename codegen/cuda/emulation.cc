@@ -4,6 +4,9 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -47,13 +50,14 @@ class Emulated : public Device {
     std::string name;
     KernelCall call = nullptr;
   };
-  Emulated(void* library, std::vector<EmulatedKernel> kernels, const GpuTarget& gpu)
+  Emulated(void* library, std::vector<EmulatedKernel> kernels, const GpuTarget& gpu, bool has_dependent)
       : library_(library),
         kernels_(std::move(kernels)),
         limits_{.threads = static_cast<uint32_t>(gpu.max_threads_per_block),
                 .shared_bytes = static_cast<uint32_t>(gpu.max_shared_bytes_per_block),
                 .registers = gpu.registers_per_core,
-                .thread_registers = gpu.max_registers_per_thread} {}
+                .thread_registers = gpu.max_registers_per_thread},
+        has_dependent_(has_dependent) {}
   ~Emulated() override { dlclose(library_); }
 
   TwDeviceType type() const override { return kTwCpu; }
@@ -66,6 +70,8 @@ class Emulated : public Device {
       memory.Add(*array.name, array.data, static_cast<size_t>(array.bytes),
                  array.written ? emulator::GlobalMemory::kInOut : emulator::GlobalMemory::kInput);
     }
+    emulator::GridChain* const chain = ChainOf(arguments);
+    if (arguments.dependent && chain->last.empty()) BeginChain(arguments, *chain);
     const auto dim = [](const std::array<uint32_t, 3>& extents) {
       return emulator::Dim{extents[0], extents[1], extents[2]};
     };
@@ -75,15 +81,24 @@ class Emulated : public Device {
                                                             .cluster = dim(arguments.cluster),
                                                             .shared_bytes = arguments.shared_bytes,
                                                             .device = limits_,
-                                                            .stack_bytes = kStackBytes},
+                                                            .stack_bytes = kStackBytes,
+                                                            .chain = chain,
+                                                            .dependent = arguments.dependent},
                                                            memory, [&] { kernel.call(arguments.params); });
     if (result.ok()) return absl::OkStatus();
+    if (chain != nullptr) *chain = {};
     std::vector<std::string> faults;
     for (const emulator::Fault& fault : result.faults) {
       if (faults.size() < kReportedFaults) faults.push_back(ToString(fault));
     }
     return absl::AbortedError(absl::StrCat("emulation of ", kernel.name, " found ", result.faults.size(),
                                            " faults: ", absl::StrJoin(faults, "; ")));
+  }
+
+  absl::Status Finish() override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    own_chains_.erase(std::this_thread::get_id());
+    return absl::OkStatus();
   }
 
   absl::Status Encode(const TensorMapSpec& spec, EncodedTensorMap* map) override {
@@ -127,9 +142,27 @@ class Emulated : public Device {
   bool CopyOut(void* to, const void* from, int64_t bytes) override { return CopyIn(to, from, bytes); }
 
  private:
+  // Null where no grid may begin early.
+  emulator::GridChain* ChainOf(const LaunchArguments& arguments) {
+    if (arguments.stream != nullptr) return static_cast<emulator::GridChain*>(arguments.stream);
+    if (!has_dependent_) return nullptr;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return &own_chains_[std::this_thread::get_id()];
+  }
+  // What other programs have put into the stream is not known.
+  static void BeginChain(const LaunchArguments& arguments, emulator::GridChain& chain) {
+    chain.last = "what ran before";
+    for (const ArrayArgument& array : arguments.arrays) {
+      if (!array.constant) chain.touched.Add(array.data, static_cast<size_t>(array.bytes), /*write=*/true);
+    }
+  }
+
   void* library_;
   std::vector<EmulatedKernel> kernels_;
   const emulator::DeviceLimits limits_;
+  const bool has_dependent_;  // kernels that are launched as dependent ones
+  std::mutex mutex_;
+  std::map<std::thread::id, emulator::GridChain> own_chains_;  // of threads that call without a stream
 };
 
 std::string CallName(const Kernel& kernel) { return kernel.name + "_call"; }
@@ -188,12 +221,14 @@ absl::StatusOr<std::unique_ptr<Device>> EmulatedDevice(const Program& program) {
   if (library == nullptr)
     return absl::InternalError(absl::StrCat("the emulated kernels cannot be loaded: ", dlerror()));
   std::vector<Emulated::EmulatedKernel> kernels;
+  bool has_dependent = false;
   for (const DeviceFunction& function : program.functions) {
     for (const Kernel& kernel : function.kernels) {
+      has_dependent = has_dependent || kernel.dependent;
       kernels.push_back({kernel.name, reinterpret_cast<KernelCall>(dlsym(library, CallName(kernel).c_str()))});
     }
   }
-  return std::make_unique<Emulated>(library, std::move(kernels), program.gpu);
+  return std::make_unique<Emulated>(library, std::move(kernels), program.gpu, has_dependent);
 }
 
 absl::StatusOr<std::string> EmulatedKernels(const Program& program) {

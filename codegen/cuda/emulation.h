@@ -12,6 +12,10 @@
 
 namespace tilewright::cuda {
 
+// A stream is an emulator::GridChain, and grids that are launched as dependent ones may begin before the one in front
+// has ended. What ran before the first of them touched all arrays but constants. Without a stream the device has one of
+// its own, until it is finished.
+//
 // An error of a launch says what the emulator found: kernel, thread, address, and the other side of a race.
 absl::StatusOr<std::unique_ptr<Device>> EmulatedDevice(const Program& program);
 

@@ -56,6 +56,7 @@ absl::StatusOr<std::unique_ptr<FunctionRunner>> FunctionRunner::Compile(const De
   auto runner = std::make_unique<FunctionRunner>();
   runner->gpu_ = gpu;
   runner->name_ = function.name;
+  runner->constants_ = function.constants;
   TW_ASSIGN_OR_RETURN(auto arguments, CallArguments::Compile(function, &runner->slots_));
   runner->arguments_ = std::move(arguments);
   for (const Param& param : function.params) {
@@ -123,8 +124,10 @@ absl::Status FunctionRunner::AddParam(const DeviceFunction& function, const Kern
 
 absl::Status FunctionRunner::AddLaunches(const DeviceFunction& function, size_t first_kernel) {
   for (const Kernel& kernel : function.kernels) {
-    Launch launch{
-        .kernel = first_kernel++, .name = kernel.name, .shared_bytes = static_cast<uint32_t>(kernel.shared_bytes)};
+    Launch launch{.kernel = first_kernel++,
+                  .name = kernel.name,
+                  .shared_bytes = static_cast<uint32_t>(kernel.shared_bytes),
+                  .dependent = kernel.dependent};
     for (const KernelParam& param : kernel.params) {
       TW_RETURN_IF_ERROR(AddParam(function, param, &launch));
     }
@@ -223,7 +226,8 @@ class FunctionRunner::Prepared : public PreparedCall {
       arguments.stream = stream;
       if (absl::Status status = device_.Launch(arguments); !status.ok()) return status;
     }
-    return absl::OkStatus();
+    // Without a stream, where the device is no GPU, the work is done.
+    return stream == nullptr && device_.type() == kTwCpu ? device_.Finish() : absl::OkStatus();
   }
 
  private:
@@ -322,7 +326,8 @@ class FunctionRunner::Execution {
   }
 
   int Start(const Launch& launch) {
-    LaunchArguments arguments{.kernel = launch.kernel, .shared_bytes = launch.shared_bytes, .stream = stream_};
+    LaunchArguments arguments{
+        .kernel = launch.kernel, .shared_bytes = launch.shared_bytes, .dependent = launch.dependent, .stream = stream_};
     const int64_t most = runner_.gpu_.max_threads_per_block;
     int64_t threads = 1;
     for (size_t i = 0; i < 3; ++i) {
@@ -350,7 +355,8 @@ class FunctionRunner::Execution {
     touched_.clear();
     for (const auto& [number, written] : launch.arrays) {
       const CallArguments::Array& array = arrays_[number];
-      touched_.push_back({&runner_.array_names_[number], array.data, array.bytes, written});
+      touched_.push_back(
+          {&runner_.array_names_[number], array.data, array.bytes, written, runner_.constants_.contains(number)});
     }
     arguments.params = params_.data();
     arguments.arrays = {touched_.data(), touched_.size()};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,7 @@ class FunctionRunner {
     std::vector<std::pair<size_t, bool>> arrays;  // their numbers, and whether they are written
     std::array<ScalarCode, 3> grid, block, cluster;
     uint32_t shared_bytes = 0;
+    bool dependent = false;
   };
   struct Step {
     enum Kind { kStart, kLoop, kBranch, kLet, kAssert } kind = kStart;
@@ -80,6 +82,7 @@ class FunctionRunner {
   Slots slots_;
   CallArguments arguments_;
   std::vector<std::string> array_names_;  // parameters, then temporaries
+  std::set<size_t> constants_;
   std::vector<TemporaryPlan> temporaries_;
   std::vector<Launch> launches_;
   std::vector<Step> steps_;

@@ -46,6 +46,7 @@ struct Text {
 struct HostBuffer {
   Buffer buffer;
   size_t place = 0;
+  bool constant = false;  // the same contents in every call
 };
 using HostBuffers = std::unordered_map<const VarNode*, HostBuffer>;
 

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,7 @@ struct Kernel {
   // Extents of x, y, z: expressions of the kernel's scalar parameters. The grid counts blocks.
   std::array<Expr, 3> grid, block, cluster;
   int64_t shared_bytes = 0;
+  bool dependent = false;  // waits itself for the kernel in front of it (codegen/lower/gpu/grids/dependent_grids.h)
 };
 
 // Memory of the device between kernels of one call.
@@ -61,6 +63,7 @@ inline constexpr char kLaunch[] = "cuda.launch";
 struct DeviceFunction {
   std::string name;
   std::vector<Param> params;
+  std::set<size_t> constants;  // parameters whose contents are the same in every call
   std::vector<Kernel> kernels;
   std::vector<Temporary> temporaries;
   // Loops, branches, lets, assertions, and launches.

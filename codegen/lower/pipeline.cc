@@ -53,6 +53,7 @@
 #include "codegen/lower/gpu/bulk_stores.h"
 #include "codegen/lower/gpu/cross_thread_reduction.h"
 #include "codegen/lower/gpu/fragment_lanes.h"
+#include "codegen/lower/gpu/grids/dependent_grids.h"
 #include "codegen/lower/gpu/lower_vthreads.h"
 #include "codegen/lower/gpu/lower_warp_memory.h"
 #include "codegen/lower/gpu/merge_shared.h"
@@ -178,6 +179,10 @@ constexpr Pass kGpu[] = {
     {"unroll_registers", [](const Function& f, const Context&) -> Result { return UnrollLoops(f); }},
     {"lower_warp_memory", [](const Function& f, const Context& c) { return LowerWarpMemory(f, c.gpu()); }},
     {"order_async", [](const Function& f, const Context&) -> Result { return OrderAsync(f); }},
+    {"dependent_grids",
+     [](const Function& f, const Context& c) -> Result {
+       return c.target.has("griddepcontrol") ? OrderDependentGrids(f) : f;
+     }},
 };
 
 // What is left is in the form that pipeline.h describes.

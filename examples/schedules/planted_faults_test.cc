@@ -63,9 +63,11 @@ TEST_P(PlantedFaults, AreReported) {
 
 // Faults of warpgroups whose operands come by bulk copies; where the sums go through fragments in shared memory, too.
 constexpr char kBulk[] =
-    "barrier wait parity commit fence swizzle descriptor early_release expect_bytes arrivals overlap";
+    "barrier wait parity commit fence swizzle descriptor early_release expect_bytes arrivals overlap "
+    "grid_wait grid_order";
 constexpr char kBulkOfFragments[] =
-    "barrier wait parity commit fence swizzle descriptor fragment early_release expect_bytes arrivals overlap";
+    "barrier wait parity commit fence swizzle descriptor fragment early_release expect_bytes arrivals overlap "
+    "grid_wait grid_order";
 
 // A product of f16 by the rules for warpgroups: tiles of m x n in three stages, and these choices.
 Row ByWarpgroups(const char* name, const char* faults, int64_t m, int64_t n, std::vector<Choice> choices,
@@ -113,9 +115,9 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"mma_attention", "mma_attention", "mma_attention_schedule", "cuda-sm80", "barrier fragment overlap lane",
             2e-3},
         Row{"wgmma_attention", "mma_attention", "wgmma_attention_schedule", "cuda-sm90a",
-            "barrier wait commit fence swizzle descriptor overlap lane", 2e-3},
+            "barrier wait commit fence swizzle descriptor overlap lane grid_wait grid_order", 2e-3},
         Row{"wgmma_async_copies", "wgmma_matmul", "wgmma_matmul_schedule", "cuda-sm90a",
-            "barrier wait commit fence swizzle descriptor early_release overlap"},
+            "barrier wait commit fence swizzle descriptor early_release overlap grid_wait grid_order"},
         Row{"wgmma_bulk_copies", "wgmma_matmul", "wgmma_matmul_bulk_schedule", "cuda-sm90a", kBulk},
         Row{"wgmma_roles_clusters",
             "hopper_matmul",

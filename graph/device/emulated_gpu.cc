@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/cuda/emulator/footprint.h"
 #include "graph/device/device.h"
 
 namespace tilewright::graph {
@@ -16,8 +17,9 @@ class EmulatedLaunches : public Launches {
 
   absl::Status Run() override {
     device_.Count(&DeviceCounts::runs);
+    emulator::GridChain stream;
     for (const DeviceCall& call : calls_) {
-      if (absl::Status status = call.call->Start(/*stream=*/nullptr); !status.ok()) {
+      if (absl::Status status = call.call->Start(&stream); !status.ok()) {
         return absl::Status(status.code(), absl::StrCat("value ", call.name, ": ", status.message()));
       }
       device_.Count(&DeviceCounts::launches, call.call->launches());

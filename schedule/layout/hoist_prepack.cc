@@ -10,6 +10,7 @@
 #include "ir/structural.h"
 #include "ir/substitute.h"
 #include "schedule/program/loop_tree.h"
+#include "verify/structure/constant_params.h"
 
 namespace tilewright {
 namespace {
@@ -18,22 +19,6 @@ Refusal No(const char* reason, uint32_t block, const std::string& name = {}) {
   Refusal refusal{"hoist_prepack", reason, {block}};
   if (!name.empty()) refusal.texts.push_back(name);
   return refusal;
-}
-
-// The buffers of the parameters that the attribute names; positions out of range name none.
-std::vector<Buffer> ConstantParams(const Function& function) {
-  std::vector<Buffer> buffers;
-  const auto attr = function->attrs.find(kConstantParams);
-  if (attr == function->attrs.end()) return buffers;
-  const auto* list = std::get_if<Annotation::List>(&attr->second.value);
-  if (list == nullptr) return buffers;
-  for (const Annotation& entry : *list) {
-    const auto* expr = std::get_if<Expr>(&entry.value);
-    const auto position = expr == nullptr ? std::nullopt : AsInt(*expr);
-    if (!position || *position < 0 || *position >= std::ssize(function->params)) continue;
-    if (const Buffer& buffer = function->params[static_cast<size_t>(*position)].buffer) buffers.push_back(buffer);
-  }
-  return buffers;
 }
 
 bool Contains(const std::vector<Buffer>& buffers, const Buffer& buffer) {

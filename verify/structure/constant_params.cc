@@ -41,6 +41,21 @@ std::string WhyNotConstant(const Function& function, int64_t position, const Wri
 
 }  // namespace
 
+std::vector<Buffer> ConstantParams(const Function& function) {
+  std::vector<Buffer> buffers;
+  const auto attr = function->attrs.find(kConstantParams);
+  if (attr == function->attrs.end()) return buffers;
+  const auto* list = std::get_if<Annotation::List>(&attr->second.value);
+  if (list == nullptr) return buffers;
+  for (const Annotation& entry : *list) {
+    const auto* expr = std::get_if<Expr>(&entry.value);
+    const auto position = expr == nullptr ? std::nullopt : AsInt(*expr);
+    if (!position || *position < 0 || *position >= std::ssize(function->params)) continue;
+    if (const Buffer& buffer = function->params[static_cast<size_t>(*position)].buffer) buffers.push_back(buffer);
+  }
+  return buffers;
+}
+
 Diagnostics CheckConstantParams(const Function& function) {
   const auto attr = function->attrs.find(kConstantParams);
   if (attr == function->attrs.end()) return {};

@@ -7,9 +7,15 @@
 // Constants are packed once and ahead of time, so a wrong position gives results of an earlier call.
 #pragma once
 
+#include <vector>
+
+#include "ir/function.h"
 #include "verify/structure/diagnostic.h"
 
 namespace tilewright {
+
+// The buffers of the parameters that the attribute names; positions out of range name none.
+std::vector<Buffer> ConstantParams(const Function& function);
 
 Diagnostics CheckConstantParams(const Function& function);
 

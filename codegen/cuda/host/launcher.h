@@ -54,6 +54,7 @@ struct Kernel {
   const char* name;
   Image* image;
   uint32_t shared_bytes;
+  bool dependent = false;  // may begin before the kernel in front of it has ended
   void* handle = nullptr;
 };
 
@@ -358,7 +359,8 @@ class Execution {
   void Start(void** params) {
     if (!ok()) return;
     ++started_;
-    Check(driver_->Launch(kernel_->handle, grid_, block_, kernel_->shared_bytes, stream_, params), kernel_->name);
+    Check(driver_->Launch(kernel_->handle, grid_, block_, kernel_->shared_bytes, stream_, params, kernel_->dependent),
+          kernel_->name);
   }
   void Copy(void* to, const void* from, Int bytes) {
     if (!ok() || bytes.value <= 0) return;

@@ -54,12 +54,15 @@ std::string ImagesText(std::span<const LauncherImage> images) {
 }
 
 std::string KernelsText(std::span<const LauncherImage> images) {
-  std::string text = "// With their dynamic shared memory in bytes.\nKernel kernels[] = {\n";
+  std::string text =
+      "// With their dynamic shared memory in bytes; true: begins before the kernel in front has ended, and waits "
+      "itself.\nKernel kernels[] = {\n";
   size_t image = 0;
   for (const LauncherImage& made : images) {
     for (const DeviceFunction& function : made.program->functions) {
       for (const Kernel& kernel : function.kernels) {
-        absl::StrAppend(&text, "    {", Quoted(kernel.name), ", &images[", image, "], ", kernel.shared_bytes, "},\n");
+        absl::StrAppend(&text, "    {", Quoted(kernel.name), ", &images[", image, "], ", kernel.shared_bytes,
+                        kernel.dependent ? ", true},\n" : "},\n");
       }
     }
     ++image;

@@ -131,6 +131,20 @@ class Planter {
     }
   }
 
+  void GridWaits() { Remove({"tw::grid_dependency_wait();"}); }
+  // The wait comes last in its block of the text.
+  void GridOrders() {
+    Site site{.place = "all waits for the grid in front"};
+    for (size_t i = 0; i < lines_.size(); ++i) {
+      if (absl::StripAsciiWhitespace(lines_[i]) != "tw::grid_dependency_wait();") continue;
+      size_t last = i;
+      while (IndentOf(lines_[last + 1]) >= IndentOf(lines_[i])) ++last;
+      site.edits.push_back({i, std::nullopt});
+      site.edits.push_back({last, absl::StrCat(lines_[last], "\n", lines_[i])});
+    }
+    if (!site.edits.empty()) sites_.push_back(std::move(site));
+  }
+
   void ExpectedBytes() {
     for (const int64_t more : {-16, 16}) {
       for (size_t i = 0; i < lines_.size(); ++i) {
@@ -342,6 +356,8 @@ constexpr FaultKind kKinds[] = {
     {"arrivals", &Planter::Arrivals},
     {"overlap", &Planter::Overlaps},
     {"lane", &Planter::Lanes},
+    {"grid_wait", &Planter::GridWaits, true},
+    {"grid_order", &Planter::GridOrders},
 };
 
 }  // namespace

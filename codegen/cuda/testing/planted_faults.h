@@ -18,6 +18,8 @@
 //   arrivals         mbarrier_init(empty, 8)                     9
 //   overlap          a buffer's offset in shared memory          0
 //   lane             __shfl_xor_sync(..., 16)                    8
+//   grid_wait        tw::grid_dependency_wait();                 nothing
+//   grid_order       tw::grid_dependency_wait();                 the last statement of its block
 #pragma once
 
 #include <cstddef>

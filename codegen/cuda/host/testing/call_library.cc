@@ -60,8 +60,8 @@ void PrintCounts(const TwDriverCounts& before, const TwDriverCounts& after) {
   std::printf("allocations %ld copies_in %ld copies_out %ld launches %ld", after.allocations - before.allocations,
               after.copies_in - before.copies_in, after.copies_out - before.copies_out,
               after.launches - before.launches);
-  std::printf(" graphs %ld graph_launches %ld\n", after.graphs - before.graphs,
-              after.graph_launches - before.graph_launches);
+  std::printf(" graphs %ld graph_launches %ld dependent %ld\n", after.graphs - before.graphs,
+              after.graph_launches - before.graph_launches, after.dependent_launches - before.dependent_launches);
 }
 
 }  // namespace

@@ -5,8 +5,9 @@
 
 struct TwDriverCounts {
   int64_t allocations, copies_in, copies_out;
-  int64_t launches;  // of kernels, those of graphs too
-  int64_t graphs;    // that were made
+  int64_t launches;            // of kernels, those of graphs too
+  int64_t dependent_launches;  // of those that may begin before the kernel in front has ended
+  int64_t graphs;              // that were made
   int64_t graph_launches;
 };
 

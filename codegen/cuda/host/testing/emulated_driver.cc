@@ -51,11 +51,24 @@ struct EmulatedKernel {
 struct Dims {
   unsigned x, y, z;
 };
+// CUlaunchConfig and CUlaunchAttribute.
+constexpr int kProgrammaticStreamSerialization = 6;
+struct LaunchAttribute {
+  int id, padding, value[16];
+};
+struct LaunchConfig {
+  Dims grid, block;
+  unsigned shared_bytes;
+  void* stream;
+  const LaunchAttribute* attributes;
+  unsigned num_attributes;
+};
 // Work of a stream that is captured: a kernel with copies of its arguments, or a copy.
 struct Captured {
   const EmulatedKernel* kernel = nullptr;
   Dims grid = {}, block = {};
   unsigned shared_bytes = 0;
+  bool dependent = false;
   std::vector<std::shared_ptr<void>> params = {};
   Address to = 0, from = 0;
   size_t bytes = 0;
@@ -68,6 +81,7 @@ struct Device {
   size_t bytes = 0;
   std::map<std::string, EmulatedKernel> kernels;
   std::map<void*, Graph> captures;  // by stream
+  emulator::GridChain chain;        // of all streams
   std::string last_error;
   TwDriverCounts counts = {};
 };
@@ -126,7 +140,7 @@ std::vector<std::shared_ptr<void>> CopiesOf(const EmulatedKernel& kernel, void**
   return copies;
 }
 
-int RunKernel(const EmulatedKernel& kernel, const Dims& grid, const Dims& block, unsigned shared_bytes,
+int RunKernel(const EmulatedKernel& kernel, const Dims& grid, const Dims& block, unsigned shared_bytes, bool dependent,
               void* const* params) {
   Device& device = TheDevice();
   emulator::GlobalMemory memory;
@@ -134,13 +148,16 @@ int RunKernel(const EmulatedKernel& kernel, const Dims& grid, const Dims& block,
     memory.Add("memory of the driver", At<void>(first), bytes, emulator::GlobalMemory::kInOut);
   }
   ++device.counts.launches;
+  device.counts.dependent_launches += dependent ? 1 : 0;
   const emulator::LaunchResult result =
       emulator::Launch({.kernel = kernel.name,
                         .grid = {grid.x, grid.y, grid.z},
                         .block = {block.x, block.y, block.z},
                         .cluster = {kernel.cluster[0], kernel.cluster[1], kernel.cluster[2]},
                         .shared_bytes = shared_bytes,
-                        .stack_bytes = kStackBytes},
+                        .stack_bytes = kStackBytes,
+                        .chain = &device.chain,
+                        .dependent = dependent},
                        memory, [&] { kernel.call(params); });
   if (result.ok()) return kOk;
   device.last_error = result.faults.empty() ? "the kernel does not end" : ToString(result.faults[0]);
@@ -149,6 +166,7 @@ int RunKernel(const EmulatedKernel& kernel, const Dims& grid, const Dims& block,
 
 int RunCopy(Address to, Address from, size_t bytes) {
   if (!Holds(to, bytes) || !Holds(from, bytes)) return kInvalidValue;
+  TheDevice().chain = {};
   std::memcpy(At<void>(to), At<void>(from), bytes);
   return kOk;
 }
@@ -157,7 +175,7 @@ int Run(const Captured& work) {
   if (work.kernel == nullptr) return RunCopy(work.to, work.from, work.bytes);
   std::vector<void*> params;
   for (const std::shared_ptr<void>& param : work.params) params.push_back(param.get());
-  return RunKernel(*work.kernel, work.grid, work.block, work.shared_bytes, params.data());
+  return RunKernel(*work.kernel, work.grid, work.block, work.shared_bytes, work.dependent, params.data());
 }
 
 }  // namespace
@@ -225,6 +243,7 @@ int cuMemFree_v2(Address memory) {
 int cuMemcpyHtoD_v2(Address to, const void* from, size_t bytes) {
   if (!Holds(to, bytes)) return kInvalidValue;
   ++TheDevice().counts.copies_in;
+  TheDevice().chain = {};
   std::memcpy(At<void>(to), from, bytes);
   return kOk;
 }
@@ -274,16 +293,22 @@ int cuFuncGetAttribute(int* value, int, void*) {
   *value = 0;
   return kOk;
 }
-int cuLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                   unsigned block_y, unsigned block_z, unsigned shared_bytes, void* stream, void** params, void**) {
+int cuLaunchKernelEx(const LaunchConfig* config, void* function, void** params, void**) {
   const EmulatedKernel& kernel = *static_cast<const EmulatedKernel*>(function);
-  const Dims grid = {grid_x, grid_y, grid_z}, block = {block_x, block_y, block_z};
-  const auto capture = TheDevice().captures.find(stream);
-  if (capture == TheDevice().captures.end()) return RunKernel(kernel, grid, block, shared_bytes, params);
+  bool dependent = false;
+  for (unsigned i = 0; i < config->num_attributes; ++i) {
+    if (config->attributes[i].id != kProgrammaticStreamSerialization) return kInvalidValue;
+    dependent = config->attributes[i].value[0] != 0;
+  }
+  const auto capture = TheDevice().captures.find(config->stream);
+  if (capture == TheDevice().captures.end()) {
+    return RunKernel(kernel, config->grid, config->block, config->shared_bytes, dependent, params);
+  }
   capture->second.push_back({.kernel = &kernel,
-                             .grid = grid,
-                             .block = block,
-                             .shared_bytes = shared_bytes,
+                             .grid = config->grid,
+                             .block = config->block,
+                             .shared_bytes = config->shared_bytes,
+                             .dependent = dependent,
                              .params = CopiesOf(kernel, params)});
   return kOk;
 }
@@ -296,7 +321,10 @@ int cuStreamDestroy_v2(void* stream) {
   delete static_cast<char*>(stream);
   return kOk;
 }
-int cuStreamSynchronize(void*) { return kOk; }
+int cuStreamSynchronize(void*) {
+  TheDevice().chain = {};
+  return kOk;
+}
 int cuStreamWaitEvent(void*, void*, unsigned) { return kOk; }
 int cuEventCreate(void** event, unsigned) {
   *event = new char;
