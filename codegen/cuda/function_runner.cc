@@ -226,7 +226,7 @@ class FunctionRunner::Prepared : public PreparedCall {
       arguments.stream = stream;
       if (absl::Status status = device_.Launch(arguments); !status.ok()) return status;
     }
-    // Without a stream, where the device is no GPU, the work is done.
+    // Without a stream the work of a device that is not a GPU is done.
     return stream == nullptr && device_.type() == kTwCpu ? device_.Finish() : absl::OkStatus();
   }
 

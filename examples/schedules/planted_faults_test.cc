@@ -78,6 +78,27 @@ Row ByWarpgroups(const char* name, const char* faults, int64_t m, int64_t n, std
   return {name, "half_matmul", nullptr, "cuda-sm90a", faults, 0, 4, std::move(edits), std::move(choices)};
 }
 
+// The second operand of a product is constant in all calls.
+const cuda::testing::Edits kWeights = {
+    {"\"float16\")):\n", "\"float16\")):\n    T.func_attr({\"tilewright.constant_params\": [1]})\n"}};
+
+// Copies of weights into all stages but the one that the loop fills first come before the wait, others behind.
+TEST(EarlyWeights, ComeBeforeTheWait) {
+  const Row row = ByWarpgroups("", "", 64, 32, {Choice::Of("C.store", "lanes")}, kWeights);
+  std::string program = Script(row.program);
+  for (const auto& [what, by] : row.edits) program = cuda::testing::Replaced(program, what, by);
+  const std::string text = cuda::testing::KernelText(ScheduledByRules(ParseFunctionOrDie(program), row), row.target);
+  const size_t wait = text.find("tw::grid_dependency_wait();");
+  ASSERT_NE(wait, std::string::npos);
+  const auto loads_before = [&](const std::string& map) {
+    int count = 0;
+    for (size_t at = text.find(map + ", full"); at < wait; at = text.find(map + ", full", at + 1)) ++count;
+    return count;
+  };
+  EXPECT_EQ(loads_before("&B_map"), 2);
+  EXPECT_EQ(loads_before("&A_map"), 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Kernels, PlantedFaults,
     ::testing::Values(
@@ -138,6 +159,10 @@ INSTANTIATE_TEST_SUITE_P(
         ByWarpgroups(
             "wgmma_turns_clusters", kBulkOfFragments, 64, 32,
             {{.name = "C.cluster", .value = 2}, {.name = "C.turns", .value = 2}, Choice::Of("C.store", "bulk")}),
+        // Weights are loaded before the wait for the kernel in front.
+        ByWarpgroups("wgmma_weights", kBulk, 64, 32, {Choice::Of("C.store", "lanes")}, kWeights),
+        ByWarpgroups("wgmma_weights_clusters", kBulk, 64, 32,
+                     {{.name = "C.cluster", .value = 2}, Choice::Of("C.store", "lanes")}, kWeights),
         Row{"wgmma_roles_pixels", "im2col_convolution", "im2col_convolution_schedule", "cuda-sm90a", kBulk}),
     [](const auto& info) { return std::string(info.param.name); });
 

@@ -42,7 +42,7 @@ void BulkCommit();
 void BulkWait(int pending, bool only_reads);
 void StoreAsync(uint32_t to, uint32_t value, uint32_t barrier);
 
-// Where a grid may begin before the one in front of it has ended.
+// The order of grids, of which one may begin before the one in front of it has ended.
 void WaitForGridInFront();
 void LaunchDependents();
 

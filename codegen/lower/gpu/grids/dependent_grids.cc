@@ -4,12 +4,14 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "codegen/lower/gpu/bulk_copies.h"
 #include "codegen/lower/gpu/bulk_stores.h"
+#include "codegen/lower/gpu/grids/early_weights.h"
 #include "codegen/lower/gpu/kernel_accesses.h"
 #include "intrin/cuda/call_roles.h"
 #include "ir/analysis.h"
@@ -86,6 +88,10 @@ class KernelOrder {
     PreOrder(kernel, [&](const Stmt& s) {
       const auto* loop = dyn_cast<ForNode>(s);
       if (loop != nullptr && loop->kind == ForKind::kThreadBound) threads_.insert(loop->var.get());
+      const auto* allocate = dyn_cast<AllocateNode>(s);
+      if (allocate != nullptr && allocate->buffer->shape.size() == 1) {
+        extents_[allocate->buffer->data.get()] = AsInt(allocate->buffer->shape[0]).value_or(0);
+      }
       return true;
     });
   }
@@ -140,7 +146,16 @@ class KernelOrder {
     }
     if (const auto* seq = dyn_cast<SeqNode>(s)) {
       std::vector<Stmt> stmts = seq->stmts;
-      for (size_t i = 0; i < stmts.size() && !*waited; ++i) stmts[i] = WithWaits(stmts[i], waited);
+      for (size_t i = 0; i < stmts.size() && !*waited; ++i) {
+        if (const std::optional<Stmt> early =
+                WithEarlyWeights({stmts.begin() + static_cast<int64_t>(i), stmts.end()})) {
+          stmts.resize(i);
+          stmts.push_back(*early);
+          *waited = true;
+          break;
+        }
+        stmts[i] = WithWaits(stmts[i], waited);
+      }
       return Sequence(std::move(stmts));
     }
     if (const auto* branch = dyn_cast<IfNode>(s); branch != nullptr && IsOfThreads(branch->condition)) {
@@ -152,6 +167,20 @@ class KernelOrder {
     }
     *waited = true;
     return Sequence({Invoke(kGridWait), s});
+  }
+
+  // Statements that begin with a ring's first copies, of which those of constants come before the wait.
+  std::optional<Stmt> WithEarlyWeights(const std::vector<Stmt>& stmts) const {
+    const auto is_constant = [&](const VarNode* data) { return constants_.contains(data); };
+    const auto stages = [&](const VarNode* data) {
+      const auto extent = extents_.find(data);
+      return extent == extents_.end() ? 0 : extent->second;
+    };
+    EarlyWeights early = SplitEarlyWeights(stmts, is_constant, stages);
+    if (early.count == 0) return std::nullopt;
+    std::vector<Stmt> result = {early.before, Invoke(kGridWait), early.after};
+    result.insert(result.end(), stmts.begin() + static_cast<int64_t>(early.count), stmts.end());
+    return Sequence(std::move(result));
   }
 
   static bool HasWaited(const Stmt& s) {
@@ -187,6 +216,7 @@ class KernelOrder {
   const BufferScopes& scopes_;
   const std::unordered_set<const VarNode*>& constants_;
   std::unordered_set<const VarNode*> threads_;
+  std::unordered_map<const VarNode*, int64_t> extents_;  // of what the kernel allocates, of one dimension
 };
 
 // What the host runs around kernels stays as it is; where it asks for memory, it is part of a kernel.

@@ -1,4 +1,4 @@
-// Where kernels wait for the one in front of them, and where they let the next one begin.
+// Kernels wait for the one in front of them, and let the next one begin.
 #include "codegen/lower/gpu/grids/dependent_grids.h"
 
 #include <gtest/gtest.h>
@@ -92,7 +92,7 @@ TEST(DependentGrids, WaitsInFrontOfBranchesOfExtents) {
   EXPECT_EQ(OrderOf(body), "wait launch if B");
 }
 
-// Where the host asks memory, the loop is part of a kernel of one thread, which comes after all that is in front.
+// A loop whose extent is in memory is part of a kernel of one thread, which comes after all that is in front.
 TEST(DependentGrids, HostsThatReadMemory) {
   const std::string kernel =
       "        for tx in T.thread_binding(32, thread=\"threadIdx.x\"):\n            B[tx] = A[tx]\n";
