@@ -63,8 +63,7 @@ void PutTimes(const std::string& path, const FusionReport::Join& join, double jo
   auto database = Database::Open(path);
   ASSERT_TRUE(database.ok()) << database.status();
   const RecordQuery query = QueryOf(HostTarget(), {});
-  for (const auto& [program, seconds] :
-       {std::pair(join.joined, joined), {join.first, first}, {join.second, second}}) {
+  for (const auto& [program, seconds] : {std::pair(join.joined, joined), {join.first, first}, {join.second, second}}) {
     ASSERT_TRUE(database
                     ->Put({.workload = WorkloadOf(Module(program)),
                            .target = query.target,

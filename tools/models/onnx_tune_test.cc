@@ -146,7 +146,7 @@ TEST_F(OnnxTune, NamesWhatRecordsKeepApart) {
   const std::string flag = "--db=" + path;
   const Result explained = RunTool({"explain", model, "--dim=n=24", flag});
   EXPECT_THAT(explained.out, names_it);
-  EXPECT_THAT(explained.out, HasSubstr("5 calls of 3 kernels"));
+  EXPECT_THAT(explained.out, HasSubstr(" calls of 3 kernels, "));
   EXPECT_THAT(RunTool({"run", model, "--dim=n=24", flag}).err, names_it);
   EXPECT_THAT(RunTool({"compile", model, "--dim=n=24", flag, "-o", Path("apart.so")}).err, names_it);
   const Result tuned = RunTool({"tune", model, "--dim=n=24", flag, "--trials=1", "--seconds=60"});
@@ -157,13 +157,12 @@ TEST_F(OnnxTune, NamesWhatRecordsKeepApart) {
 
 // Joined kernels are measured apart in a part of the measurements.
 TEST_F(OnnxTune, MeasuresJoinsApart) {
-  const std::string model = Layers(), database = FreshDatabase("joins.db");
-  const std::vector<std::string> command = {"tune",          model,         "--dim=n=24",
-                                            "--seconds=120", "--trials=96", "--db=" + database};
-  const Result tuned = RunTool(command);
+  const std::string model = Layers(), database = "--db=" + FreshDatabase("joins.db");
+  const Result tuned = RunTool({"tune", model, "--dim=n=24", "--seconds=120", "--trials=48", database});
   ASSERT_EQ(tuned.status, kDone) << tuned.err;
   EXPECT_THAT(tuned.err, HasSubstr("joined kernels measured apart: 1\n"));
-  EXPECT_THAT(RunTool(command).err, HasSubstr("joined kernels measured apart: 0\n")) << "they have records";
+  const Result again = RunTool({"tune", model, "--dim=n=24", "--seconds=120", "--trials=8", database});
+  EXPECT_THAT(again.err, HasSubstr("joined kernels measured apart: 0\n")) << "they have records";
 }
 
 TEST_F(OnnxTune, TakesTheFlagsOfModels) {
