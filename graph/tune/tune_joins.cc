@@ -18,7 +18,7 @@ namespace {
 constexpr double kDoubt = 1.5;
 // Seconds, or trials, of the search for a program: enough for the schedule of the rules and some beside it.
 constexpr double kSecondsOfAProgram = 2;
-constexpr int64_t kTrialsOfAProgram = 4;
+constexpr int64_t kTrialsOfAProgram = 8;
 
 class JoinTuner {
  public:
@@ -50,6 +50,7 @@ class JoinTuner {
     return Left() < kSecondsOfAProgram / 2 || (options_.trials > 0 && trials_ >= options_.trials);
   }
   int64_t trials() const { return trials_; }
+  const std::vector<std::string>& failures() const { return failures_; }
 
  private:
   std::optional<double> BestOf(const PrimFunc& program) const {
@@ -60,13 +61,16 @@ class JoinTuner {
   }
 
   // Whether there is a record of the task afterwards.
-  absl::StatusOr<bool> Search(const ModelTask& task) {
+  absl::StatusOr<bool> Search(ModelTask task) {
     if (Ended()) return false;
+    task.calls = 1;  // nothing is expected of a task that is not called
+    task.kernels = {"a join"};
     ModelTuneOptions options = options_;
     options.seconds = options.trials > 0 ? Left() : std::min(kSecondsOfAProgram, Left());
     if (options.trials > 0) options.trials = std::min(kTrialsOfAProgram, options_.trials - trials_);
     trials_ += kTrialsOfAProgram;
     TW_ASSIGN_OR_RETURN(const ModelTuning tuning, TuneModel({&task, 1}, target_, database_, options));
+    failures_.insert(failures_.end(), tuning.failures.begin(), tuning.failures.end());
     return tuning.times[0].best.has_value();
   }
 
@@ -79,6 +83,7 @@ class JoinTuner {
   const ModelTuneOptions& options_;
   const RecordQuery query_;
   int64_t trials_ = 0;
+  std::vector<std::string> failures_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
@@ -101,6 +106,7 @@ absl::StatusOr<JoinTuning> TuneJoins(absl::Span<const FusionReport::Join> joins,
     tuning.joins += now ? 1 : 0;
   }
   tuning.trials = tuner.trials();
+  tuning.failures = tuner.failures();
   return tuning;
 }
 

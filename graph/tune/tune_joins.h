@@ -10,6 +10,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -25,8 +27,9 @@ namespace tilewright::graph {
 double ExpectedGainApart(const FusionReport::Join& join);
 
 struct JoinTuning {
-  int joins = 0;       // of which all three programs were measured now
-  int64_t trials = 0;  // at most so many measurements were made
+  int joins = 0;                      // of which all three programs were measured now
+  int64_t trials = 0;                 // at most so many measurements were made
+  std::vector<std::string> failures;  // why programs could not be measured: "NAME: REASON"
 };
 
 // Measures those from which most is expected, until the time (or the trials) of `options` is over; joins whose three

@@ -1,5 +1,5 @@
-// What a database says of joined kernels and of their parts decides whether a load joins them. Nothing is timed here but
-// in the last test, which asks what is measured, not how long it took.
+// A load joins kernels by what a database says of them and of their parts. One test measures; it asks what was measured,
+// not how long it took.
 #include "graph/tune/tune_joins.h"
 
 #include <gmock/gmock.h>
@@ -140,6 +140,7 @@ TEST(TuneJoins, MeasuresAllThreeOnce) {
   const auto tuning = TuneJoins(before.report.joins, HostTarget(), *database, options);
   ASSERT_TRUE(tuning.ok()) << tuning.status();
   EXPECT_EQ(tuning->joins, 1);
+  EXPECT_THAT(tuning->failures, IsEmpty());
   const FusionReport::Join& join = before.report.joins[0];
   for (const PrimFunc& program : {join.joined, join.first, join.second}) {
     RecordQuery query = QueryOf(HostTarget(), {});

@@ -147,6 +147,7 @@ absl::Status MeasureJoins(const CommandArguments& args, const Target& target, Da
     part.seconds = kShareOfJoins * options->seconds - spent();
     TW_ASSIGN_OR_RETURN(const graph::JoinTuning tuning, graph::TuneJoins(report.joins, measured, database, part));
     joins += tuning.joins;
+    for (const std::string& failure : tuning.failures) args.err() << "join not measured: " << failure << "\n";
     if (options->trials > 0) {
       options->trials -= std::min(tuning.trials, options->trials - 1);
       part.trials -= tuning.trials;

@@ -158,7 +158,7 @@ TEST_F(OnnxTune, NamesWhatRecordsKeepApart) {
 // Joined kernels are measured apart in a part of the measurements.
 TEST_F(OnnxTune, MeasuresJoinsApart) {
   const std::string model = Layers(), database = "--db=" + FreshDatabase("joins.db");
-  const Result tuned = RunTool({"tune", model, "--dim=n=24", "--seconds=120", "--trials=48", database});
+  const Result tuned = RunTool({"tune", model, "--dim=n=24", "--seconds=120", "--trials=96", database});
   ASSERT_EQ(tuned.status, kDone) << tuned.err;
   EXPECT_THAT(tuned.err, HasSubstr("joined kernels measured apart: 1\n"));
   const Result again = RunTool({"tune", model, "--dim=n=24", "--seconds=120", "--trials=8", database});
