@@ -148,5 +148,44 @@ TEST(WindowRule, PhasesAreVectorsThatAreStoredTogether) {
   }
 }
 
+// A padded operand that phases read from other places on: its copy has vectors along the same iterator as the sums.
+TEST(WindowRule, CopiesOfPhasesAreVectorsToo) {
+  for (const char* name : {"x86-znver4", "x86-haswell"}) {
+    const Target target = *NamedTarget(name);
+    for (const int phases : {2, 3}) {
+      constexpr int kLength = 20;
+      FunctionBuilder f("main");
+      const Buffer x = f.Input("X", {6, kLength}, kF32), w = f.Input("W", {6, phases, 2}, kF32);
+      const Buffer padded = f.Compute("padded", {6, kLength + phases}, [&](Var i, Var j) {
+        return IfThenElse(And(Expr(1) <= j, j < Expr(kLength + 1)), x(i, j - 1), ConstFloat(kF32, 0));
+      });
+      const ReduceAxis r("r", 2);
+      const Buffer y = f.Compute("Y", {6, kLength * phases}, [&](Var i, Var j) {
+        return Sum(padded(i, FloorDiv(j, phases) + FloorMod(j, phases) + r) * w(i, FloorMod(j, phases), r), r);
+      });
+      const Function function = f.Build({y});
+      Schedule sch{Module(function)};
+      const BlockRv block = BlocksInRoot(sch, "main")[1];
+      ASSERT_TRUE(sch.TransformBlockLayout(block, PhasesApart(phases)).ok());
+      const std::optional<StagedPhases> staged = StagePhases(sch, block, target);
+      ASSERT_TRUE(staged.has_value()) << name << " " << phases;
+      const Outcome<PlainPlan> plan = MakePlainPlan(sch, block, target);
+      ASSERT_TRUE(plan.ok());
+      Choices choices = Choices::Preferred();
+      const Outcome<std::monostate> done = ScheduleWindows(sch, block, *plan, target, choices, staged);
+      ASSERT_TRUE(done.ok()) << done.refusal().reason;
+      int copies = 0;
+      for (const BlockRv& each : BlocksInRoot(sch, "main")) {
+        const BlockNode& node = *RealizeOf(sch, each).block;
+        if (!node.writes[0].buffer->name.starts_with("padded")) continue;
+        EXPECT_EQ(AsInt(node.iter_vars.back().domain.extent), kLength) << Print(sch.module());
+        ++copies;
+      }
+      EXPECT_EQ(copies, 1) << Print(sch.module());
+      EXPECT_EQ(testing::CompareWithInterpreter(sch.module(), {.original = function}), "") << Print(sch.module());
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tilewright
