@@ -1,5 +1,5 @@
-// A load joins kernels by what a database says of them and of their parts. One test measures; it asks what was measured,
-// not how long it took.
+// A load joins kernels by what a database says of them and of their parts. One test measures, and asks for records, not
+// for times.
 #include "graph/tune/tune_joins.h"
 
 #include <gmock/gmock.h>
