@@ -13,8 +13,8 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 constexpr double kShift = 12582912.0;  // 1.5 * 2^23
 
-// The ends of an exponential's range, and p * 2^n between them. Results that are subnormal are zero: computed, each
-// would be an underflow, as those of masked scores are, which takes x86 processors a hundred cycles or more, and so does
+// The ends of an exponential's range, and p * 2^n between them. Results that are subnormal are zero. Computed, each
+// would be an underflow, as those of masked scores are: it takes x86 processors a hundred cycles or more, and so does
 // each operation on a subnormal number. NaN stays NaN.
 class ExponentialRange {
  public:
@@ -39,8 +39,8 @@ class ExponentialRange {
  private:
   bool HasScale() const { return processor_.HasScale(x_->getType(), target_); }
 
-  // Within the range, the result is a normal number. 2^n is one where it is at most 1; else n may be 128 and is added to
-  // the exponent of p, which is less than 1 then.
+  // Within the range, the result is a normal number. 2^n is one where it is at most 1. Else n may be 128, and is added
+  // to the exponent of p, which is less than 1 then.
   llvm::Value* ScaledByBits(llvm::Value* p, llvm::Value* shifted) {
     llvm::Value* power = b_.CreateShl(f_.ToBits(shifted), f_.Bits(23));
     if (!greatest_) return b_.CreateFMul(p, f_.FromBits(b_.CreateAdd(power, f_.Bits(0x3f800000))));

@@ -272,13 +272,12 @@ void Printer::PrintEvaluate(const Expr& value, bool marked) {
 
 void Printer::PrintLet(const LetStmtNode* op, bool last, bool marked) {
   const std::string value = exprs_.Text(op->value);
+  if (!last) names_.OpenScope();
+  const std::string name = names_.Define(op->var.get(), op->var.name());
   if (last) {
-    const std::string name = names_.Define(op->var.get(), op->var.name());
     Line(absl::StrCat(name, ": T.", op->var.dtype().ToString(), " = ", value), marked);
     return PrintStmt(op->body, true);
   }
-  names_.OpenScope();
-  const std::string name = names_.Define(op->var.get(), op->var.name());
   PrintCovering(absl::StrCat("T.LetStmt(", value, ")"), name, op->body, false, marked);
   names_.CloseScope();
 }

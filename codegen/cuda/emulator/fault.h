@@ -40,7 +40,7 @@ struct Party {
   std::string who;   // "thread 5", "wgmma of warpgroup 1", "bulk copies of the mbarrier at 65536"
   std::string what;  // the instruction: "ldmatrix", "bulk load"
   Dim block{0, 0, 0};
-  std::string where;  // "softmax.cu:17"; empty for kernels whose text has no places
+  std::string where;     // "softmax.cu:17"; empty for kernels whose text has no places
   bool of_block = true;  // of this launch
 };
 

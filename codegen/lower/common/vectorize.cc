@@ -230,8 +230,8 @@ class LaneExpander : public Mutator {
   // With `lanes_` times as many lanes in any case.
   Expr Vector(const Expr& e) { return Depends(e) ? Mutate(e) : Broadcast(e, lanes_); }
   DataType Widened(DataType type) const { return type.with_lanes(type.lanes() * lanes_); }
-  // Whether all lanes of the vector lie in the buffer. In vector registers, lanes without work then keep what they hold:
-  // a masked access would force the buffer into memory.
+  // Whether all lanes of the vector lie in the buffer. In vector registers, lanes without work then keep what they
+  // hold: a masked access would force the buffer into memory.
   bool IsWhole(const Buffer& buffer, const Expr& index) const {
     const auto* ramp = dyn_cast<RampNode>(index);
     const std::optional<int64_t> size = AsInt(buffer->shape[0]);

@@ -39,8 +39,8 @@ class Decider : public Mutator {
 // Most rows per tile for which the edge is written once for each number of rows left.
 constexpr int64_t kMostRowsLeft = 16;
 
-// Stores up to which a function of few stores is cut. Edges run seldom: with three times as much code one kernel of many
-// was faster, and windows of three dimensions took twice as long to compile.
+// Stores up to which a function of few stores is cut. Edges run seldom: with three times as much code one kernel of
+// many was faster, and windows of three dimensions took twice as long to compile.
 constexpr int64_t kMostStores = 1000;
 // Functions of more stores grow by this factor, up to kMaxStores.
 constexpr int64_t kMostGrowth = 3;
