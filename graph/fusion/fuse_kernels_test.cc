@@ -225,7 +225,8 @@ TEST(FuseKernels, TwoProductsStayTwoKernels) {
 }
 
 // Two products with a softmax between, as exporters write attention: heads are views, keys are transposed.
-// With 1,024 keys every CPU gains by the join; at 128 it depends on the CPU, as it does for the heads' last transpose.
+// With 1,024 keys every CPU gains by the join; at 128 it depends on the CPU. So it does for the first and the last
+// transpose, which may stay kernels.
 TEST(FuseKernels, ProductsOfAttentionAreOneKernel) {
   for (const bool masked : {false, true}) {
     Graph g;
@@ -238,12 +239,14 @@ TEST(FuseKernels, ProductsOfAttentionAreOneKernel) {
     const std::string weights = g.Node("Softmax", {scores}, {{"axis", {-1}}});
     const std::string heads_last = g.Node("Transpose", {g.Node("MatMul", {weights, values})}, {{"perm", {0, 2, 1, 3}}});
     FusionReport report;
-    EXPECT_LE(g.Kernels({g.Reshape(heads_last, {0, 0, 4 * 64})}, &report), 2) << ToString(report);
-    ASSERT_FALSE(report.kernels.empty());
-    const auto products = std::count_if(report.kernels[0].parts.begin(), report.kernels[0].parts.end(),
-                                        [](const std::string& part) { return absl::StrContains(part, "matmul"); });
-    EXPECT_EQ(products, 2) << ToString(report);
-    EXPECT_EQ(report.kernels[0].nests, 1) << ToString(report);
+    EXPECT_LE(g.Kernels({g.Reshape(heads_last, {0, 0, 4 * 64})}, &report), 3) << ToString(report);
+    const auto products = [](const FusionReport::Kernel& kernel) {
+      return std::ranges::count_if(kernel.parts, [](const auto& part) { return absl::StrContains(part, "matmul"); });
+    };
+    const auto joined = std::ranges::max_element(report.kernels, {}, products);
+    ASSERT_NE(joined, report.kernels.end());
+    EXPECT_EQ(products(*joined), 2) << ToString(report);
+    EXPECT_EQ(joined->nests, 1) << ToString(report);
   }
 }
 
