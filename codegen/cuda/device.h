@@ -26,6 +26,7 @@ struct LaunchArguments {
   std::array<uint32_t, 3> grid, block, cluster;
   uint32_t shared_bytes = 0;
   bool dependent = false;   // may begin before the kernel in front of it has ended
+  bool first = false;       // of a call: what ran before may have written constants
   void** params = nullptr;  // the address of each parameter's value
   std::span<const ArrayArgument> arrays;
   void* stream = nullptr;

@@ -364,6 +364,7 @@ class FunctionRunner::Execution {
       prepared_->Add(arguments, launch.params, {maps_.data(), maps_.size()});
       return kTwOk;
     }
+    arguments.first = !std::exchange(started_, true);
     const absl::Status status = device_.Launch(arguments);
     if (status.ok()) return kTwOk;
     return Report(call_, kTwErrorDevice, std::string(status.message()));
@@ -392,6 +393,7 @@ class FunctionRunner::Execution {
   Device& device_;
   const TwCall* call_;
   Prepared* const prepared_;
+  bool started_ = false;
   void* stream_ = nullptr;
   absl::InlinedVector<int64_t, 32> values_;
   CallArguments::Arrays arrays_;

@@ -42,7 +42,7 @@ class Gpu : public Device {
 
   absl::Status Launch(const LaunchArguments& arguments) override {
     const int code = driver_.Launch(kernels_[arguments.kernel], arguments.grid, arguments.block, arguments.shared_bytes,
-                                    arguments.stream, arguments.params, arguments.dependent);
+                                    arguments.stream, arguments.params, arguments.dependent && !arguments.first);
     return code == 0 ? absl::OkStatus() : absl::InternalError(driver_.Text(code));
   }
   absl::Status Finish() override {

@@ -355,11 +355,13 @@ class Execution {
     refusal_.Refuse(kTwErrorShape,
                     std::string(kernel_->name) + ": the tensor map of " + array + ": " + driver_->Text(code));
   }
-  // Starts the kernel that begins.
+  // Starts the kernel that begins. The first of a call comes after all that ran before: that may have written constants,
+  // which dependent kernels read without a wait.
   void Start(void** params) {
     if (!ok()) return;
+    const bool dependent = kernel_->dependent && started_ > 0;
     ++started_;
-    Check(driver_->Launch(kernel_->handle, grid_, block_, kernel_->shared_bytes, stream_, params, kernel_->dependent),
+    Check(driver_->Launch(kernel_->handle, grid_, block_, kernel_->shared_bytes, stream_, params, dependent),
           kernel_->name);
   }
   void Copy(void* to, const void* from, Int bytes) {
