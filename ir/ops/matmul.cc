@@ -19,7 +19,14 @@ Function BatchMatmul(Expr batch, Expr m, Expr n, Expr k, const OperandTypes& typ
   FunctionBuilder f;
   Buffer a = f.Input("A", {batch, m, k}, types.input);
   Buffer b = f.Input("B", transposed ? std::vector<Expr>{batch, n, k} : std::vector<Expr>{batch, k, n}, types.weight);
-  return f.Build({Product(f, a, b, types.output, {.block = "C", .loops = {"b", "i", "j"}, .transposed = transposed})});
+  ReduceAxis rk("k", k);
+  Buffer c = f.Compute("C", {batch, m, n},
+                       [&](Var n0, Var i, Var j) {
+                         Expr right = transposed ? b(n0, j, rk) : b(n0, rk, j);
+                         return Sum(CastTo(types.output, a(n0, i, rk)) * CastTo(types.output, right), rk);
+                       },
+                       {"b", "i", "j"});
+  return f.Build({c});
 }
 
 Function TransposeBatchMatmul(Expr batch, Expr sequence, Expr heads, Expr dim, const OperandTypes& types) {
@@ -30,7 +37,14 @@ Function TransposeBatchMatmul(Expr batch, Expr sequence, Expr heads, Expr dim, c
                              [&](Var b, Var h, Var s, Var d) { return query(b, s, h, d); }, {"b", "h", "l", "d"});
   Buffer value_t = f.Compute("value_T", {batch, heads, dim, sequence},
                              [&](Var b, Var h, Var d, Var s) { return value(b, s, h, d); }, {"b", "h", "d", "l"});
-  return f.Build({Product(f, query_t, value_t, types.output, {.block = "C", .loops = {"b", "h", "i", "j"}})});
+  ReduceAxis k("k", dim);
+  Buffer c =
+      f.Compute("C", {batch, heads, sequence, sequence},
+                [&](Var b, Var h, Var i, Var j) {
+                  return Sum(CastTo(types.output, query_t(b, h, i, k)) * CastTo(types.output, value_t(b, h, k, j)), k);
+                },
+                {"b", "h", "i", "j"});
+  return f.Build({c});
 }
 
 }  // namespace tilewright::ops
