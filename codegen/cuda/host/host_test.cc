@@ -193,8 +193,9 @@ TEST(Library, RunsTheHostsPart) {
   const LibraryCall call = CallLibrary(library, "main", {&a, &b, &rounds}, {.calls = 2});
   EXPECT_EQ(call.sentence, "code 0: ");
   // The workspace stays; memory whose size depends on extents is the call's.
-  EXPECT_THAT(call.costs, ElementsAre("allocations 2 copies_in 0 copies_out 0 launches 9 graphs 0 graph_launches 0",
-                                      "allocations 1 copies_in 0 copies_out 0 launches 9 graphs 0 graph_launches 0"));
+  EXPECT_THAT(call.costs,
+              ElementsAre("allocations 2 copies_in 0 copies_out 0 launches 9 graphs 0 graph_launches 0 dependent 8",
+                          "allocations 1 copies_in 0 copies_out 0 launches 9 graphs 0 graph_launches 0 dependent 8"));
   EXPECT_EQ(SentenceHere(module, {&a, &want, &rounds}), "code 0: ");
   EXPECT_TRUE(BitEqual(b, want));
 }
