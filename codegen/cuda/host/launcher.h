@@ -355,8 +355,8 @@ class Execution {
     refusal_.Refuse(kTwErrorShape,
                     std::string(kernel_->name) + ": the tensor map of " + array + ": " + driver_->Text(code));
   }
-  // Starts the kernel that begins. The first of a call comes after all that ran before: that may have written constants,
-  // which dependent kernels read without a wait.
+  // Starts the kernel that begins. The first of a call comes after all that ran before, which may have written
+  // constants: dependent kernels read them without a wait.
   void Start(void** params) {
     if (!ok()) return;
     const bool dependent = kernel_->dependent && started_ > 0;
